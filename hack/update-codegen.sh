@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+
+# Copyright The certrotation Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Regenerates everything that is derived from the API types: zz_generated.* beside the types, and the clients and the
+# OpenAPI definitions under generated/. The generators are built from the module versions that go.mod pins.
+#
+# CODEGEN_ROOT  tree to generate in (default: this repository)
+# CODEGEN_BIN   where the generators are built (default: bin/tools/codegen of this repository)
+
+set -o errexit
+set -o nounset
+set -o pipefail
+
+SCRIPT_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
+ROOT="$(cd "${CODEGEN_ROOT:-${SCRIPT_ROOT}}" && pwd -P)"
+MODULE="certrotation.dev"
+BOILERPLATE="${ROOT}/hack/boilerplate.go.txt"
+
+# kube_codegen.sh installs its generators into GOBIN; keep them out of the developer's own.
+export GOBIN="${CODEGEN_BIN:-${SCRIPT_ROOT}/bin/tools/codegen}"
+mkdir -p "${GOBIN}"
+
+cd "${ROOT}"
+CODEGEN_PKG="$(go list -m -f '{{.Dir}}' k8s.io/code-generator)"
+if [[ -z "${CODEGEN_PKG}" ]]; then
+    # Known to go.mod but not downloaded yet.
+    go mod download k8s.io/code-generator
+    CODEGEN_PKG="$(go list -m -f '{{.Dir}}' k8s.io/code-generator)"
+fi
+
+# shellcheck source=/dev/null
+source "${CODEGEN_PKG}/kube_codegen.sh"
+
+kube::codegen::gen_helpers \
+    --boilerplate "${BOILERPLATE}" \
+    "${ROOT}/apis"
+
+mkdir -p "${ROOT}/generated/openapi"
+kube::codegen::gen_openapi \
+    --output-dir "${ROOT}/generated/openapi" \
+    --output-pkg "${MODULE}/generated/openapi" \
+    --output-model-name-file zz_generated.model_name.go \
+    --report-filename "${ROOT}/generated/openapi/violations.report" \
+    --update-report \
+    --boilerplate "${BOILERPLATE}" \
+    "${ROOT}/apis"
+
+kube::codegen::gen_client \
+    --with-watch \
+    --with-applyconfig \
+    --output-dir "${ROOT}/generated" \
+    --output-pkg "${MODULE}/generated" \
+    --boilerplate "${BOILERPLATE}" \
+    "${ROOT}/apis"
