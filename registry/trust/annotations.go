@@ -1,0 +1,63 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"strings"
+)
+
+// Annotations and labels of library-go, which are kept up to date under the same names
+// (reference: openshift/library-go pkg/operator/certrotation).
+const (
+	AnnotationNotBefore     = "auth.openshift.io/certificate-not-before"
+	AnnotationNotAfter      = "auth.openshift.io/certificate-not-after"
+	AnnotationIssuer        = "auth.openshift.io/certificate-issuer"
+	AnnotationHostnames     = "auth.openshift.io/certificate-hostnames"
+	AnnotationRefreshPeriod = "certificates.openshift.io/refresh-period"
+	// AnnotationRolloutRevision is the gate of cluster-etcd-operator on its aggregate of bundles.
+	AnnotationRolloutRevision = "openshift.io/ceo-bundle-rollout-revision"
+
+	LabelManagedType = "auth.openshift.io/managed-certificate-type"
+)
+
+// Values of LabelManagedType.
+const (
+	ManagedTypeSigner = "signer"
+	ManagedTypeTarget = "target"
+	ManagedTypeBundle = "ca-bundle"
+)
+
+// Annotations and labels of certrotation.
+const (
+	// AnnotationRotateRequested asks for a rotation; its value is the reason, for people. "compromised: " in front of
+	// it says that the key must not be trusted any longer than needed.
+	AnnotationRotateRequested = "certrotation.dev/rotate-requested"
+	// AnnotationAbortRequested asks for an abort; its value is the reason.
+	AnnotationAbortRequested = "certrotation.dev/abort-requested"
+	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.
+	AnnotationPublished = "certrotation.dev/published"
+	// AnnotationIssuedAt is on a leaf: RFC3339 of when it was issued (its not-before is back-dated).
+	AnnotationIssuedAt = "certrotation.dev/issued-at"
+	// AnnotationPromotedAt is on a signer: RFC3339 of the last promotion.
+	AnnotationPromotedAt = "certrotation.dev/promoted-at"
+
+	// LabelTrustDomain is on every object that the controller writes; its value is the domain's name.
+	LabelTrustDomain = "certrotation.dev/trust-domain"
+	// LabelAggregate marks aggregate Secrets and ConfigMaps.
+	LabelAggregate = "certrotation.dev/aggregate"
+	// LabelEvidence marks evidence records.
+	LabelEvidence = "certrotation.dev/evidence"
+)
+
+// KnownAnnotation says whether the model looks at an annotation.
+func KnownAnnotation(key string) bool {
+	return strings.HasPrefix(key, "certrotation.dev/") ||
+		strings.HasPrefix(key, "auth.openshift.io/certificate-") ||
+		key == AnnotationRefreshPeriod || key == AnnotationRolloutRevision
+}
+
+// KnownLabel says whether the model looks at a label.
+func KnownLabel(key string) bool {
+	return strings.HasPrefix(key, "certrotation.dev/") || key == LabelManagedType
+}

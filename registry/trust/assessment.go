@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// Assessment is what the model says of a Domain at one moment.
+type Assessment struct {
+	Stage Stage
+	// StageSince is when the stage began, zero for Stable and where the content does not tell.
+	StageSince time.Time
+	// StageDeadline is when the stage counts as overdue, zero for Stable.
+	StageDeadline time.Time
+	// Newest is the CA that members are expected to trust: next if there is one, else active; nil if neither.
+	Newest *pki.Certificate
+	// SignerDue is when the active CA is due for rotation, zero if there is none.
+	SignerDue time.Time
+	// Leaves in the order of Domain.Leaves, Anchors in the order of the bundle, Members in the order of the parties.
+	Leaves  []LeafAssessment
+	Anchors []AnchorAssessment
+	Members []MemberAssessment
+	// Blockers are what the rotation waits for; empty when nothing is waited for.
+	Blockers []Blocker
+	// Problems of objects and of the configuration, in a stable order.
+	Problems []Problem
+	// Actions that may be done now, see Action.
+	Actions []Action
+	// Recheck is the next moment at which time alone changes the assessment, zero if never.
+	Recheck time.Time
+}
+
+// LeafAssessment is what the model says of one leaf.
+type LeafAssessment struct {
+	Name string
+	// SignedBy is the known CA that signed the leaf, nil if unknown.
+	SignedBy *pki.Certificate
+	// SignedBySlot of that CA, "" if unknown.
+	SignedBySlot Slot
+	// Due is when the leaf is due for renewal, zero if it does not exist.
+	Due time.Time
+	// Trusted and Verifiers count the members that verify this leaf, and those that trust its signer. Where the signer
+	// is unknown nobody trusts it.
+	Trusted, Verifiers int
+	// Usable says that the leaf exists, is readable, within its validity, and that its signer is in the bundle.
+	Usable bool
+	// Waiting says why the leaf is not (re)issued although it should be; nil if it is fine or an action is listed.
+	Waiting []Blocker
+}
+
+// AnchorAssessment is what the model says of one anchor of the bundle.
+type AnchorAssessment struct {
+	Certificate *pki.Certificate
+	Slot        Slot
+	// Leaves is how many live leaves in Secrets chain to the anchor.
+	Leaves int
+	// Trusted and Members count the members that have loaded the anchor, and all members.
+	Trusted, Members int
+	// SafeToRemove says that nothing needs the anchor. NeededBy says what does otherwise.
+	SafeToRemove bool
+	NeededBy     []string
+}
+
+// MemberAssessment is what the model says of one member of a relying party.
+type MemberAssessment struct {
+	Party, Member string
+	Kind          EvidenceKind
+	// Trusted says that there is evidence that the member has loaded the newest CA.
+	Trusted bool
+	// Delivered says that there is evidence that it presents the current content of every leaf that it holds.
+	Delivered bool
+	// LastChange of its observation, zero if there is none.
+	LastChange time.Time
+	// Message says why not trusted or not delivered, "" otherwise.
+	Message string
+}
+
+// InFlight says whether a rotation is under way.
+func (a *Assessment) InFlight() bool { return a.Stage != Stable }
+
+// Blocked says whether the rotation waits and nothing can be done by the controller.
+func (a *Assessment) Blocked() bool { return len(a.Blockers) > 0 && len(a.Actions) == 0 }
+
+// ProblemOf returns the problem of an object named as Kind/name, nil if it has none.
+func (a *Assessment) ProblemOf(object string) *Problem {
+	for i := range a.Problems {
+		if a.Problems[i].Object == object {
+			return &a.Problems[i]
+		}
+	}
+	return nil
+}

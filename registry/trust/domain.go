@@ -1,0 +1,148 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// Domain is everything that Assess needs to know of one trust domain.
+type Domain struct {
+	// Namespace of all objects, and Name of the domain within it.
+	Namespace, Name string
+	Signer          Signer
+	Bundle          Bundle
+	// Leaves ordered by name.
+	Leaves []Leaf
+	// Parties ordered as configured.
+	Parties []Party
+	// StageDeadline after which a stage counts as overdue.
+	StageDeadline time.Duration
+	// Problems that are not those of a single object, such as a node without an address. They stop nothing but what
+	// they name.
+	Problems []Problem
+}
+
+// Object is what the model knows of a Secret or ConfigMap apart from its certificates.
+type Object struct {
+	// Name of the Secret or ConfigMap; always set, whether the object exists or not.
+	Name string
+	// Present says whether the object exists (also when it has a Problem).
+	Present bool
+	// UID and ResourceVersion of the live object, "" if it does not exist.
+	UID, ResourceVersion string
+	// Created is the object's creation time.
+	Created time.Time
+	// Annotations are those whose keys KnownAnnotation reports.
+	Annotations map[string]string
+	// Labels are those whose keys KnownLabel reports.
+	Labels map[string]string
+	// Problem says why the content cannot be used; nil if it can, and if the object does not exist.
+	Problem *Problem
+}
+
+// Policy says when a certificate is renewed and how its successor is made.
+type Policy struct {
+	// Profile for the next certificate. The CommonName of a signer is made by pki.GenerationName.
+	Profile pki.Profile
+	// RenewAtPercent of its validity a certificate is due; between 1 and 99.
+	RenewAtPercent int32
+}
+
+// Signer is the CA of a domain: the Secret's slots. A nil slot is empty.
+type Signer struct {
+	Object
+	// Active signs.
+	Active *pki.Certificate
+	// Next is distributed and may sign only what every verifier already trusts it for.
+	Next *pki.Certificate
+	// Previous were replaced, newest first; their keys are kept until nothing needs them.
+	Previous []*pki.Certificate
+	Policy   Policy
+}
+
+// Bundle is the published set of trust anchors.
+type Bundle struct {
+	Object
+	// Anchors in the order of the ConfigMap.
+	Anchors []*pki.Certificate
+}
+
+// Leaf is one end-entity certificate Secret.
+type Leaf struct {
+	Object
+	// Template is the secretName as the configuration writes it (with {node} where there is one for each node).
+	Template string
+	// Certificate is nil if the Secret does not exist or cannot be read. It is set when only the key is wrong.
+	Certificate *pki.Certificate
+	// Authorities are the CA certificates that the Secret itself carries, in tls.crt after the leaf and in ca.crt.
+	Authorities []*pki.Certificate
+	Policy      Policy
+}
+
+// EvidenceKind is how a member proves that it has loaded an anchor.
+type EvidenceKind string
+
+// Evidence kinds; see the table in design.md section 4.
+const (
+	TLSProbe        EvidenceKind = "tlsProbe"
+	Acknowledgement EvidenceKind = "acknowledgement"
+	GracePeriod     EvidenceKind = "gracePeriod"
+	Renewed         EvidenceKind = "renewed"
+)
+
+// Party is a relying party.
+type Party struct {
+	Name string
+	Kind EvidenceKind
+	// Verifies are the names of the leaves that this party verifies.
+	Verifies []string
+	// Grace of the kind GracePeriod.
+	Grace   time.Duration
+	Members []Member
+}
+
+// Member is one process of a relying party.
+type Member struct {
+	Name string
+	// Holds are the names of the leaves that the member presents.
+	Holds []string
+	// Probe is where and how the member is probed; nil for other kinds than TLSProbe.
+	Probe *Probe
+	// Observation is the latest one; nil if there is none.
+	Observation *Observation
+	// RestartedAt is when the member was last seen to restart; zero if unknown. Older observations prove nothing.
+	RestartedAt time.Time
+}
+
+// Probe are the parameters of a TLS probe of one member.
+type Probe struct {
+	// Address is host:port.
+	Address string
+	// ServerName for SNI and verification; "" means the host of Address.
+	ServerName string
+	// ClientLeaf is the name of the leaf Secret to complete the handshake with; "" for none.
+	ClientLeaf string
+	// Interval between probes while a rotation is in flight, and Timeout of one.
+	Interval, Timeout time.Duration
+}
+
+// Observation is what a member was seen, or reported, to have loaded.
+type Observation struct {
+	// Trusts are fingerprints of loaded anchors (acknowledgement).
+	Trusts []pki.Fingerprint
+	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs
+	// share proves nothing.
+	TrustedSubjects []string
+	// Presents are fingerprints of leaves that the member presents.
+	Presents []pki.Fingerprint
+	// ObservedAt is when the observation last changed; Assess compares it only with RestartedAt.
+	ObservedAt time.Time
+	// StartedAt is when the reporting process started, zero if unknown.
+	StartedAt time.Time
+	// Failure says why the last attempt to observe failed, "" if it did not. Trusts and Presents then are from before.
+	Failure string
+}

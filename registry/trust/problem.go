@@ -1,0 +1,53 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+// Reason is a word in CamelCase for conditions, events and metrics.
+type Reason string
+
+// Reasons of problems with an object or a configuration.
+const (
+	ReasonUnparsable         Reason = "Unparsable"
+	ReasonKeyMismatch        Reason = "KeyMismatch"
+	ReasonWrongType          Reason = "WrongType"
+	ReasonNotCA              Reason = "NotCA"
+	ReasonEmptyBundle        Reason = "EmptyBundle"
+	ReasonNodeWithoutAddress Reason = "NodeWithoutAddress"
+	ReasonExpired            Reason = "Expired"
+	ReasonMissing            Reason = "Missing"
+	ReasonUnknownSigner      Reason = "UnknownSigner"
+	ReasonOverdue            Reason = "StageOverdue"
+)
+
+// Reasons of blockers.
+const (
+	ReasonAnchorNotLoaded  Reason = "AnchorNotLoaded"
+	ReasonLeafNotPresented Reason = "LeafNotPresented"
+	ReasonNotObserved      Reason = "NotObserved"
+	ReasonGracePeriod      Reason = "GracePeriod"
+	ReasonRotationQueued   Reason = "RotationQueued"
+	ReasonAbortTooLate     Reason = "AbortTooLate"
+	ReasonObjectProblem    Reason = "ObjectProblem"
+	ReasonNoUsableSigner   Reason = "NoUsableSigner"
+)
+
+// Problem is something wrong with an object that only a person (or another system) can put right.
+type Problem struct {
+	// Object as Kind/name, such as "Secret/etcd-signer".
+	Object string
+	Reason Reason
+	// Message says what is wrong and the next step. It never quotes Secret data.
+	Message string
+}
+
+// Blocker is something that a rotation waits for.
+type Blocker struct {
+	// Party and Member that hold the rotation up, "" if it is not a member.
+	Party, Member string
+	// Object (Kind/name) that holds the rotation up, "" if it is not an object.
+	Object string
+	Reason Reason
+	// Message says what is missing and the next step.
+	Message string
+}
