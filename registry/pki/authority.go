@@ -1,0 +1,83 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"fmt"
+	"time"
+)
+
+// NewAuthority makes a key and a self-signed CA certificate for it, which may
+// sign leaves and no further authority (path length 0). Of the profile it takes
+// CommonName, which is required, Organizations, Key, Validity and Backdate; an
+// authority has no alternative names and no extended usages.
+func NewAuthority(p Profile, now time.Time) (*Pair, error) {
+	p, err := p.Normalized()
+	if err != nil {
+		return nil, fmt.Errorf("make authority: %w", err)
+	}
+	if p.CommonName == "" {
+		return nil, fmt.Errorf("make authority: %w: it needs a common name", ErrInvalidProfile)
+	}
+	key, err := GenerateKey(p.Key)
+	if err != nil {
+		return nil, fmt.Errorf("make authority: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          newSerial(),
+		Subject:               p.subject(),
+		NotBefore:             now.Add(-p.Backdate).UTC(),
+		NotAfter:              now.Add(p.Validity).UTC(),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	return sign(template, template, key, key)
+}
+
+// sign makes the certificate of key, signed by signer, whose certificate is
+// parent; for a self-signed one, parent is template. Key identifiers are filled in here.
+func sign(template, parent *x509.Certificate, key, signer crypto.Signer) (*Pair, error) {
+	id, err := keyID(key.Public())
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	template.SubjectKeyId = id
+	template.AuthorityKeyId = bytes.Clone(parent.SubjectKeyId)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	cert, err := ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return &Pair{Certificate: cert, key: seal(key)}, nil
+}
+
+// keyID is RFC 7093 method 1: the first 20 bytes of the SHA-256 of the bits of
+// the public key, without the header that names its algorithm.
+func keyID(public crypto.PublicKey) ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil, fmt.Errorf("encode public key: %w", err)
+	}
+	var info struct {
+		Algorithm pkix.AlgorithmIdentifier
+		Key       asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(der, &info); err != nil {
+		return nil, fmt.Errorf("decode public key: %w", err)
+	}
+	sum := sha256.Sum256(info.Key.Bytes)
+	return sum[:20], nil
+}

@@ -1,0 +1,135 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Cache parses each PEM once. It is keyed by content, so it needs no
+// invalidation; it keeps the results, errors included, of the most recently used
+// PEMs. Certificates that occur in several of them, such as the signer at the
+// end of each leaf's chain, exist once: equal certificates out of entries that
+// the cache holds at the same time are the same pointer. Safe for concurrent use.
+type Cache struct {
+	max int
+
+	mu       sync.Mutex
+	entries  map[[sha256.Size]byte]*list.Element
+	recent   *list.List // of *entry, the most recently used first
+	interned map[Fingerprint]*internedCertificate
+}
+
+type entry struct {
+	key   [sha256.Size]byte
+	certs []*Certificate
+	err   error
+}
+
+// internedCertificate counts how often the entries of the cache hold it.
+type internedCertificate struct {
+	cert *Certificate
+	uses int
+}
+
+// NewCache returns an empty cache for the results of maxEntries PEMs, at least one.
+func NewCache(maxEntries int) *Cache {
+	return &Cache{
+		max:      max(maxEntries, 1),
+		entries:  map[[sha256.Size]byte]*list.Element{},
+		recent:   list.New(),
+		interned: map[Fingerprint]*internedCertificate{},
+	}
+}
+
+// Chain returns what ParseChain does. The slice belongs to the caller.
+func (c *Cache) Chain(data []byte) ([]*Certificate, error) {
+	if len(data) > MaxPEMBytes {
+		return nil, fmt.Errorf("PEM of %d bytes: %w", len(data), ErrTooLarge)
+	}
+	key := sha256.Sum256(data)
+	found := c.lookup(key)
+	if found == nil {
+		// Parsed without the lock: two callers may do the same work, once.
+		certs, err := parseChain(data, c.parse)
+		found = c.insert(&entry{key: key, certs: certs, err: err})
+	}
+	return slices.Clone(found.certs), found.err
+}
+
+func (c *Cache) lookup(key [sha256.Size]byte) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[key]
+	if !ok {
+		return nil
+	}
+	c.recent.MoveToFront(element)
+	return element.Value.(*entry)
+}
+
+// parse spares the work for a certificate that another entry holds.
+func (c *Cache) parse(der []byte) (*Certificate, error) {
+	if known := c.known(fingerprintOf(der)); known != nil {
+		return known, nil
+	}
+	return ParseCertificate(der)
+}
+
+func (c *Cache) known(fingerprint Fingerprint) *Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.interned[fingerprint]; ok {
+		return known.cert
+	}
+	return nil
+}
+
+// insert adds an entry that nobody else has seen yet and returns the one that
+// stands: another caller may have been faster.
+func (c *Cache) insert(e *entry) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if element, ok := c.entries[e.key]; ok {
+		return element.Value.(*entry)
+	}
+	for i, cert := range e.certs {
+		e.certs[i] = c.acquire(cert)
+	}
+	c.entries[e.key] = c.recent.PushFront(e)
+	if c.recent.Len() > c.max {
+		c.evict(c.recent.Back())
+	}
+	return e
+}
+
+func (c *Cache) evict(element *list.Element) {
+	e := c.recent.Remove(element).(*entry)
+	delete(c.entries, e.key)
+	for _, cert := range e.certs {
+		c.release(cert.Fingerprint)
+	}
+}
+
+func (c *Cache) acquire(cert *Certificate) *Certificate {
+	known, ok := c.interned[cert.Fingerprint]
+	if !ok {
+		known = &internedCertificate{cert: cert}
+		c.interned[cert.Fingerprint] = known
+	}
+	known.uses++
+	return known.cert
+}
+
+func (c *Cache) release(fingerprint Fingerprint) {
+	known := c.interned[fingerprint]
+	known.uses--
+	if known.uses == 0 {
+		delete(c.interned, fingerprint)
+	}
+}

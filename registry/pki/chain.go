@@ -1,0 +1,97 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+// ParseChain reads all certificates of a PEM in the order in which they stand,
+// duplicates included. It fails as a whole, with one of ErrNoCertificate,
+// ErrMalformedPEM, ErrBlockType, ErrInvalidCertificate and ErrTooLarge; the text
+// counts blocks from 1.
+func ParseChain(data []byte) ([]*Certificate, error) {
+	return parseChain(data, ParseCertificate)
+}
+
+// ParseBundle reads the trust anchors of a PEM. It is ParseChain, except that a
+// PEM without certificates is ErrEmptyBundle, and that a certificate which stands
+// there twice is returned once, at its first place.
+func ParseBundle(data []byte) ([]*Certificate, error) {
+	certs, err := ParseChain(data)
+	if errors.Is(err, ErrNoCertificate) {
+		return nil, ErrEmptyBundle
+	}
+	if err != nil {
+		return nil, err
+	}
+	return distinct(certs), nil
+}
+
+// EncodeCertificates writes the certificates as a PEM, in the given order. No
+// certificates make no bytes.
+func EncodeCertificates(certs ...*Certificate) []byte {
+	var out bytes.Buffer
+	for _, cert := range certs {
+		out.Write(cert.PEM())
+	}
+	return out.Bytes()
+}
+
+// parseChain is ParseChain with a parser for the single certificate.
+func parseChain(data []byte, parse func(der []byte) (*Certificate, error)) ([]*Certificate, error) {
+	var certs []*Certificate
+	err := eachBlock(data, func(block *pem.Block) error {
+		der, err := certificateBlock(block)
+		if err != nil {
+			return err
+		}
+		if len(certs) == MaxCertificates {
+			return fmt.Errorf("more than %d certificates: %w", MaxCertificates, ErrTooLarge)
+		}
+		cert, err := parse(der)
+		if err != nil {
+			return err
+		}
+		certs = append(certs, cert)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("parse certificates: %w", err)
+	}
+	if len(certs) == 0 {
+		return nil, fmt.Errorf("parse certificates: %w", ErrNoCertificate)
+	}
+	return certs, nil
+}
+
+// certificateBlock returns the DER of a CERTIFICATE block. Headers are refused:
+// x509.CertPool leaves such a block out, so that it would look trusted and not be.
+func certificateBlock(block *pem.Block) ([]byte, error) {
+	if block.Type != blockCertificate {
+		return nil, fmt.Errorf("%w: want %s, it is %s", ErrBlockType, blockCertificate, describe(block.Type))
+	}
+	if len(block.Headers) > 0 {
+		return nil, fmt.Errorf("%w: a %s may not have headers", ErrBlockType, blockCertificate)
+	}
+	return block.Bytes, nil
+}
+
+// distinct keeps the first of equal certificates, in place.
+func distinct(certs []*Certificate) []*Certificate {
+	seen := make(map[Fingerprint]struct{}, len(certs))
+	kept := certs[:0]
+	for _, cert := range certs {
+		if _, ok := seen[cert.Fingerprint]; ok {
+			continue
+		}
+		seen[cert.Fingerprint] = struct{}{}
+		kept = append(kept, cert)
+	}
+	clear(certs[len(kept):])
+	return kept
+}

@@ -1,0 +1,114 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Issue makes a key and a leaf certificate for it, signed by ca. The chain of the
+// result is the certificate of ca.
+//
+// The leaf starts Backdate before now but not before its signer, and ends after
+// Validity but not after its signer. Issue fails with ErrNoKey, ErrNotCA,
+// ErrSignerExpired, ErrInvalidProfile or ErrKeyAlgorithm. A signer with a weak key
+// is not refused: whoever adopted one must be able to leave it in order.
+func (ca *Pair) Issue(p Profile, now time.Time) (*Pair, error) {
+	p, err := p.Normalized()
+	if err != nil {
+		return nil, fmt.Errorf("issue leaf: %w", err)
+	}
+	if err := p.checkLeaf(); err != nil {
+		return nil, fmt.Errorf("issue leaf: %w", err)
+	}
+	if err := ca.checkSigner(now); err != nil {
+		return nil, fmt.Errorf("issue leaf: %w", err)
+	}
+	leaf, err := ca.issue(p, now)
+	if err != nil {
+		return nil, fmt.Errorf("issue leaf: %w", err)
+	}
+	return leaf, nil
+}
+
+// checkSigner tells whether ca can sign at now anything that outlasts now.
+func (ca *Pair) checkSigner(now time.Time) error {
+	if ca.key == nil || ca.Certificate == nil {
+		return ErrNoKey
+	}
+	if !ca.Certificate.IsCA {
+		return fmt.Errorf("certificate %s: %w", ca.Certificate.Fingerprint, ErrNotCA)
+	}
+	if !ca.Certificate.ValidAt(now) || !ca.Certificate.NotAfter.After(now) {
+		return fmt.Errorf("certificate %s, valid from %s to %s: %w", ca.Certificate.Fingerprint,
+			ca.Certificate.NotBefore.Format(time.RFC3339), ca.Certificate.NotAfter.Format(time.RFC3339), ErrSignerExpired)
+	}
+	return nil
+}
+
+func (ca *Pair) issue(p Profile, now time.Time) (*Pair, error) {
+	parent, err := x509.ParseCertificate(ca.Certificate.der)
+	if err != nil {
+		return nil, fmt.Errorf("parse signer: %w", err)
+	}
+	key, err := GenerateKey(p.Key)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := sign(leafTemplate(p, ca.Certificate, now), parent, key, ca.key())
+	if err != nil {
+		return nil, err
+	}
+	// A leaf that bears the name of its signer looks self-signed to path builders.
+	if bytes.Equal(leaf.Certificate.rawSubject, ca.Certificate.rawSubject) {
+		return nil, fmt.Errorf("%w: the subject is that of the signer", ErrInvalidProfile)
+	}
+	leaf.Chain = []*Certificate{ca.Certificate}
+	return leaf, nil
+}
+
+func leafTemplate(p Profile, signer *Certificate, now time.Time) *x509.Certificate {
+	usage := x509.KeyUsageDigitalSignature
+	if p.Key.isRSA() {
+		usage |= x509.KeyUsageKeyEncipherment
+	}
+	return &x509.Certificate{
+		SerialNumber:          newSerial(),
+		Subject:               p.subject(),
+		NotBefore:             later(now.Add(-p.Backdate), signer.NotBefore).UTC(),
+		NotAfter:              earlier(now.Add(p.Validity), signer.NotAfter).UTC(),
+		KeyUsage:              usage,
+		ExtKeyUsage:           extended(p.Usages),
+		BasicConstraintsValid: true,
+		DNSNames:              p.DNSNames,
+		IPAddresses:           addresses(p.IPAddresses),
+	}
+}
+
+// addresses is the binary form of texts that are known to be addresses.
+func addresses(texts []string) []net.IP {
+	var out []net.IP
+	for _, text := range texts {
+		out = append(out, net.ParseIP(text))
+	}
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,58 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"slices"
+	"strconv"
+)
+
+// KeyAlgorithm names a kind of key and its size, such as "RSA-2048".
+type KeyAlgorithm string
+
+// The algorithms that may be used for new keys. A parsed certificate may report
+// others, such as "RSA-1024" or "ECDSA-P224"; those are not Valid.
+const (
+	RSA2048   KeyAlgorithm = "RSA-2048"
+	RSA3072   KeyAlgorithm = "RSA-3072"
+	RSA4096   KeyAlgorithm = "RSA-4096"
+	ECDSAP256 KeyAlgorithm = "ECDSA-P256"
+	ECDSAP384 KeyAlgorithm = "ECDSA-P384"
+	ECDSAP521 KeyAlgorithm = "ECDSA-P521"
+	Ed25519   KeyAlgorithm = "Ed25519"
+
+	unknownAlgorithm KeyAlgorithm = "unknown"
+)
+
+// KeyAlgorithms lists the algorithms that may be used for new keys, in the order
+// RSA, ECDSA, Ed25519, each by rising size. The slice belongs to the caller.
+func KeyAlgorithms() []KeyAlgorithm {
+	return []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
+}
+
+// Valid tells whether new keys may be of this algorithm.
+func (a KeyAlgorithm) Valid() bool {
+	return slices.Contains(KeyAlgorithms(), a)
+}
+
+func (a KeyAlgorithm) isRSA() bool {
+	return a == RSA2048 || a == RSA3072 || a == RSA4096
+}
+
+// algorithmOf names the algorithm of a public key as crypto/x509 parses it.
+func algorithmOf(public any) KeyAlgorithm {
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		return KeyAlgorithm("RSA-" + strconv.Itoa(key.N.BitLen()))
+	case *ecdsa.PublicKey:
+		return KeyAlgorithm("ECDSA-P" + strconv.Itoa(key.Params().BitSize))
+	case ed25519.PublicKey:
+		return Ed25519
+	default:
+		return unknownAlgorithm
+	}
+}

@@ -1,0 +1,89 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+)
+
+// Pair is a certificate, the certificates that follow it in its file, and the
+// private key that belongs to it. It is made by ParsePair, NewAuthority and Issue.
+type Pair struct {
+	// Certificate is the one that the key belongs to.
+	Certificate *Certificate
+	// Chain follows the certificate: its signer first. Empty for an authority.
+	Chain []*Certificate
+
+	key sealedKey
+}
+
+// sealedKey hides the key in a closure, where no printer, comparer or encoder
+// that works by reflection can walk into it.
+type sealedKey func() crypto.Signer
+
+func seal(key crypto.Signer) sealedKey {
+	return func() crypto.Signer { return key }
+}
+
+// ParsePair reads a certificate with its chain, and its private key in PKCS#8,
+// PKCS#1 or SEC1. It fails as ParseChain does, or with ErrNoKey, ErrManyKeys,
+// ErrInvalidKey, ErrEncryptedKey, ErrTooLarge or ErrKeyMismatch.
+func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
+	certs, key, err := matchPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, err
+	}
+	return &Pair{Certificate: certs[0], Chain: certs[1:], key: seal(key)}, nil
+}
+
+// CheckPair does what ParsePair does, and forgets the key. When the certificates
+// are fine and only the key is at fault, it returns them together with the error.
+func CheckPair(certPEM, keyPEM []byte) ([]*Certificate, error) {
+	certs, _, err := matchPair(certPEM, keyPEM)
+	return certs, err
+}
+
+func matchPair(certPEM, keyPEM []byte) ([]*Certificate, crypto.Signer, error) {
+	certs, err := ParseChain(certPEM)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := parseKey(keyPEM)
+	if err != nil {
+		return certs, nil, err
+	}
+	if err := checkKey(certs[0], key); err != nil {
+		return certs, nil, fmt.Errorf("key of certificate %s: %w", certs[0].Fingerprint, err)
+	}
+	return certs, key, nil
+}
+
+// KeyPEM returns the private key as a PKCS#8 PRIVATE KEY block. It fails with
+// ErrNoKey for a Pair that this package has not made.
+func (p *Pair) KeyPEM() ([]byte, error) {
+	key, err := p.signer()
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be encoded", ErrInvalidKey)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
+}
+
+// CertPEM returns the certificate followed by its chain.
+func (p *Pair) CertPEM() []byte {
+	return append(EncodeCertificates(p.Certificate), EncodeCertificates(p.Chain...)...)
+}
+
+func (p *Pair) signer() (crypto.Signer, error) {
+	if p.key == nil {
+		return nil, ErrNoKey
+	}
+	return p.key(), nil
+}

@@ -1,0 +1,68 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+)
+
+// ParseCertificate reads one DER certificate. The input is copied. It fails with
+// ErrInvalidCertificate (also for bytes after the certificate) or ErrTooLarge.
+func ParseCertificate(der []byte) (*Certificate, error) {
+	if len(der) > MaxPEMBytes {
+		return nil, fmt.Errorf("certificate of %d bytes: %w", len(der), ErrTooLarge)
+	}
+	cert, err := x509.ParseCertificate(bytes.Clone(der))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %.*s", ErrInvalidCertificate, maxErrorText, err.Error())
+	}
+	if key, ok := cert.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
+		return nil, fmt.Errorf("certificate with an RSA key of %d bits: %w", key.N.BitLen(), ErrTooLarge)
+	}
+	return facts(cert), nil
+}
+
+// facts keeps of a parsed certificate what the model asks for. The parsed form,
+// several times the size of the DER, is dropped: the rare signature check parses again.
+func facts(cert *x509.Certificate) *Certificate {
+	return &Certificate{
+		Fingerprint:    fingerprintOf(cert.Raw),
+		Subject:        cert.Subject.String(),
+		Issuer:         cert.Issuer.String(),
+		CommonName:     cert.Subject.CommonName,
+		SubjectHash:    SubjectHash(cert.RawSubject),
+		SerialNumber:   cert.SerialNumber.Text(16),
+		KeyAlgorithm:   algorithmOf(cert.PublicKey),
+		PublicKeyHash:  hexSHA256(cert.RawSubjectPublicKeyInfo),
+		NotBefore:      cert.NotBefore,
+		NotAfter:       cert.NotAfter,
+		SubjectKeyID:   hex.EncodeToString(cert.SubjectKeyId),
+		AuthorityKeyID: hex.EncodeToString(cert.AuthorityKeyId),
+		IsCA:           maySign(cert),
+		DNSNames:       cert.DNSNames,
+		IPAddresses:    addressTexts(cert),
+		Organizations:  cert.Subject.Organization,
+		Usages:         usagesOf(cert.ExtKeyUsage),
+		der:            cert.Raw,
+		rawSubject:     cert.RawSubject,
+		rawIssuer:      cert.RawIssuer,
+	}
+}
+
+func maySign(cert *x509.Certificate) bool {
+	return cert.BasicConstraintsValid && cert.IsCA &&
+		(cert.KeyUsage == 0 || cert.KeyUsage&x509.KeyUsageCertSign != 0)
+}
+
+func addressTexts(cert *x509.Certificate) []string {
+	var texts []string
+	for _, ip := range cert.IPAddresses {
+		texts = append(texts, ip.String())
+	}
+	return texts
+}

@@ -1,0 +1,119 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto/x509/pkix"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Profile is what a certificate shall look like.
+type Profile struct {
+	// CommonName and Organizations make up the subject.
+	CommonName    string
+	Organizations []string
+	// DNSNames and IPAddresses are the subject alternative names of a leaf. DNS
+	// names may look like addresses: some clients search addresses there.
+	DNSNames    []string
+	IPAddresses []string
+	// Usages of a leaf; at least one.
+	Usages []Usage
+	// Key is the algorithm of the key to generate.
+	Key KeyAlgorithm
+	// Validity counts from now; at least one second.
+	Validity time.Duration
+	// Backdate sets the start of validity before now, for verifiers whose clock
+	// is behind. Zero or more.
+	Backdate time.Duration
+}
+
+// Normalized returns the profile as a certificate made of it will read: names and
+// organizations sorted and without duplicates, addresses in their canonical text
+// (an IPv4 address mapped into IPv6 becomes IPv4), usages in the order of
+// Certificate.Usages. A profile that cannot be issued is refused with
+// ErrInvalidProfile or ErrKeyAlgorithm. The receiver is left as it is.
+func (p Profile) Normalized() (Profile, error) {
+	if err := p.check(); err != nil {
+		return Profile{}, err
+	}
+	addresses, err := canonicalAddresses(p.IPAddresses)
+	if err != nil {
+		return Profile{}, err
+	}
+	p.IPAddresses = addresses
+	p.DNSNames = sortedSet(p.DNSNames)
+	p.Organizations = sortedSet(p.Organizations)
+	// ServerAuth sorts after ClientAuth; reports show it first.
+	p.Usages = sortedSet(p.Usages)
+	slices.Reverse(p.Usages)
+	return p, nil
+}
+
+// check refuses what is wrong with any certificate, authority or leaf.
+func (p Profile) check() error {
+	if !p.Key.Valid() {
+		return fmt.Errorf("profile with key algorithm %q: %w", p.Key, ErrKeyAlgorithm)
+	}
+	if p.Validity < time.Second {
+		return fmt.Errorf("%w: validity %s is less than a second", ErrInvalidProfile, p.Validity)
+	}
+	if p.Backdate < 0 {
+		return fmt.Errorf("%w: backdate %s is negative", ErrInvalidProfile, p.Backdate)
+	}
+	for _, name := range p.DNSNames {
+		if !plausibleName(name) {
+			return fmt.Errorf("%w: DNS name %.*q", ErrInvalidProfile, maxErrorText, name)
+		}
+	}
+	for _, usage := range p.Usages {
+		if usage != ServerAuth && usage != ClientAuth {
+			return fmt.Errorf("%w: usage %.*q", ErrInvalidProfile, maxErrorText, usage)
+		}
+	}
+	return nil
+}
+
+// checkLeaf refuses what is wrong with a leaf only.
+func (p Profile) checkLeaf() error {
+	if len(p.Usages) == 0 {
+		return fmt.Errorf("%w: a leaf needs a usage", ErrInvalidProfile)
+	}
+	if p.CommonName == "" && len(p.Organizations) == 0 && len(p.DNSNames) == 0 && len(p.IPAddresses) == 0 {
+		return fmt.Errorf("%w: a leaf needs a name", ErrInvalidProfile)
+	}
+	return nil
+}
+
+func (p Profile) subject() pkix.Name {
+	return pkix.Name{CommonName: p.CommonName, Organization: p.Organizations}
+}
+
+// plausibleName admits what fits into a DNS name of a certificate: printable
+// ASCII without spaces, at most 253 bytes. Wildcards and addresses pass.
+func plausibleName(name string) bool {
+	notPrintable := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	return name != "" && len(name) <= 253 && !strings.ContainsFunc(name, notPrintable)
+}
+
+func canonicalAddresses(texts []string) ([]string, error) {
+	var out []string
+	for _, text := range texts {
+		address, err := netip.ParseAddr(text)
+		if err != nil || address.Zone() != "" {
+			return nil, fmt.Errorf("%w: IP address %.*q", ErrInvalidProfile, maxErrorText, text)
+		}
+		out = append(out, address.Unmap().String())
+	}
+	return sortedSet(out), nil
+}
+
+func sortedSet[S ~string](in []S) []S {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

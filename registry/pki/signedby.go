@@ -1,0 +1,48 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"bytes"
+	"crypto/x509"
+)
+
+// SignedBy tells whether ca is a certificate authority whose key has signed c. A
+// self-signed root is signed by itself.
+//
+// Names are compared byte for byte and key identifiers, when both sides have
+// one, must agree; only then is the signature checked, and a positive answer is
+// remembered. Dates are not considered: an expired anchor has still signed its
+// leaves. Signature algorithms that crypto/x509 refuses (MD5, SHA-1) count as not
+// signed, as no Go verifier would accept them.
+func (c *Certificate) SignedBy(ca *Certificate) bool {
+	if ca == nil || !ca.IsCA || !bytes.Equal(c.rawIssuer, ca.rawSubject) {
+		return false
+	}
+	if c.AuthorityKeyID != "" && ca.SubjectKeyID != "" && c.AuthorityKeyID != ca.SubjectKeyID {
+		return false
+	}
+	if known := c.signer.Load(); known != nil && known.Equal(ca) {
+		return true
+	}
+	if !signatureHolds(c.der, ca.der) {
+		return false
+	}
+	c.signer.Store(ca)
+	return true
+}
+
+// signatureHolds checks the signature of one DER certificate by the key of
+// another. What does not parse is not signed.
+func signatureHolds(child, parent []byte) bool {
+	signed, err := x509.ParseCertificate(child)
+	if err != nil {
+		return false
+	}
+	signer, err := x509.ParseCertificate(parent)
+	if err != nil {
+		return false
+	}
+	return signed.CheckSignatureFrom(signer) == nil
+}
