@@ -4,22 +4,34 @@
 package inventory
 
 import (
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
-// Namespace is everything that is known of one namespace which has a RotationConfiguration.
+// Namespace is everything that is known of one namespace which has a RotationConfiguration. It is immutable.
 type Namespace struct {
 	Name string
 	// Configurations are the names of the ConfigMaps that hold a RotationConfiguration, ordered.
 	Configurations []string
 	// Problems of the configurations themselves (object ConfigMap/NAME): unparsable, invalid, claims that collide. A
-	// configuration with a problem contributes no domains.
+	// configuration with a problem contributes no domains. Evidence records that cannot be read are here too.
 	Problems []trust.Problem
 	// Domains ordered by configuration and then as configured.
 	Domains []*trust.Domain
 	// Aggregates of the configurations that have one, in the order of Configurations.
 	Aggregates []*trust.Aggregate
+
+	claims map[objectKey]Claim
+}
+
+type objectKey struct {
+	kind trust.ObjectKind
+	name string
 }
 
 // Domain returns the trust domain of that name, nil if there is none.
@@ -32,22 +44,15 @@ func (n *Namespace) Domain(name string) *trust.Domain {
 	return nil
 }
 
-// Sources are the parsed facts of one namespace from which a Namespace is built. They hold no private key.
-// A Sources is immutable; With* return changed copies that share the rest.
-type Sources struct {
-	Namespace string
-	// Secrets of type kubernetes.io/tls by name.
-	Secrets map[string]*Secret
-	// Others are the names of Secrets of other types; the value is nil unless the Secret is an aggregate.
-	Others map[string]*AggregateSecret
-	// ConfigMaps by name: configurations, bundles, aggregates, evidence records, and the bare existence of the rest.
-	ConfigMaps map[string]*ConfigMap
-	// Nodes of the cluster by name.
-	Nodes map[string]*Node
+// Claim says what the Secret or ConfigMap of that name is to this namespace, whether it exists or not.
+func (n *Namespace) Claim(kind trust.ObjectKind, name string) (Claim, bool) {
+	claim, ok := n.claims[objectKey{kind: kind, name: name}]
+	return claim, ok
 }
 
 // Claim says which trust domain an object belongs to, and as what.
 type Claim struct {
+	// Domain is "" for configurations, for aggregates, which span domains, and for evidence that cannot be read.
 	Domain string
 	Kind   ClaimKind
 }
@@ -65,4 +70,86 @@ const (
 	ClaimEvidence      ClaimKind = "evidence"
 )
 
-var _ = configv1alpha1.ConfigLabel
+// Reasons of the problems that only this package finds.
+const (
+	// ReasonInvalidConfiguration is on a configuration that cannot be loaded.
+	ReasonInvalidConfiguration trust.Reason = "InvalidConfiguration"
+	// ReasonConflictingClaim is on a configuration that claims what an older one has, and on a leaf whose name is
+	// taken within its own configuration.
+	ReasonConflictingClaim trust.Reason = "ConflictingClaim"
+	// ReasonInvalidEvidence is on an evidence record that cannot be read; it proves nothing.
+	ReasonInvalidEvidence trust.Reason = "InvalidEvidence"
+)
+
+// Sources are the parsed facts of one namespace from which a Namespace is built. They hold no private key.
+// A Sources is immutable; With* return changed copies that share the rest.
+type Sources struct {
+	Namespace string
+	// Secrets of type kubernetes.io/tls by name.
+	Secrets map[string]*Secret
+	// Others are the Secrets of other types by name, aggregates among them. No name is in both.
+	Others map[string]*OtherSecret
+	// ConfigMaps by name: configurations, bundles, aggregates, evidence records, and the bare existence of the rest.
+	ConfigMaps map[string]*ConfigMap
+	// Nodes of the cluster by name.
+	Nodes map[string]*Node
+
+	certs *pki.Cache
+}
+
+// HasConfiguration says whether a ConfigMap claims to be a configuration.
+func (s *Sources) HasConfiguration() bool {
+	for _, cm := range s.ConfigMaps {
+		if cm.Configuration != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// WithSecret returns the sources as they would be with that Secret; nil means that it is deleted.
+func (s *Sources) WithSecret(name string, secret *corev1.Secret) *Sources {
+	out := *s
+	out.Secrets, out.Others = maps.Clone(s.Secrets), maps.Clone(s.Others)
+	delete(out.Secrets, name)
+	delete(out.Others, name)
+	switch {
+	case secret == nil:
+	case secret.Type == corev1.SecretTypeTLS:
+		out.Secrets = with(out.Secrets, name, ParseSecret(secret, s.cache()))
+	default:
+		out.Others = with(out.Others, name, ParseOtherSecret(secret, s.cache()))
+	}
+	return &out
+}
+
+// WithConfigMap returns the sources as they would be with that ConfigMap; nil means that it is deleted.
+func (s *Sources) WithConfigMap(name string, cm *corev1.ConfigMap) *Sources {
+	out := *s
+	out.ConfigMaps = maps.Clone(s.ConfigMaps)
+	delete(out.ConfigMaps, name)
+	if cm != nil {
+		out.ConfigMaps = with(out.ConfigMaps, name, ParseConfigMap(cm, s.cache()))
+	}
+	return &out
+}
+
+// cache is that of the Inventory the sources come from, or a new one for sources that were made by hand.
+func (s *Sources) cache() *pki.Cache {
+	if s.certs != nil {
+		return s.certs
+	}
+	return pki.NewCache(1)
+}
+
+func with[V any](in map[string]V, name string, value V) map[string]V {
+	if in == nil {
+		in = map[string]V{}
+	}
+	in[name] = value
+	return in
+}
+
+func sortedNames[V any](in map[string]V) []string {
+	return slices.Sorted(maps.Keys(in))
+}

@@ -1,0 +1,23 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory turns what a cluster holds into what the model wants to know: Secrets, ConfigMaps, Nodes and
+// evidence records become Sources, facts that were parsed once; a configuration and its Sources become trust.Domain
+// values.
+//
+// An Inventory watches the cluster. Each object is parsed in the transform of its informer, before it is stored, and
+// what the store keeps is a small struct of this package: certificates (shared by content through one pki.Cache), the
+// annotations and labels that the model looks at, and what was wrong as text. No PEM is kept and no private key: a
+// key is looked at once, to see whether it belongs to its certificate, and is forgotten in the same call.
+//
+// Invariants:
+//
+//   - Build is pure: the same Sources give the same Namespace, in the same order, and nothing is parsed in it.
+//   - Sources and everything below them are immutable and shared between goroutines. With* return changed copies.
+//   - A broken configuration, object or record is a Problem on that object; it takes nothing else with it.
+//   - A label never hides content: a bundle is parsed because of its key, whatever its labels say.
+//   - Namespace never answers from before a change whose OnChange call has begun.
+//
+// Goroutines: Start runs the informers, Wait waits for them after their context has ended. Nothing else is started.
+// OnChange functions run on the informers' goroutines.
+package inventory

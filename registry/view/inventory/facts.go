@@ -1,0 +1,116 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// Fault is what is wrong with a piece of content. Its text quotes no Secret data.
+type Fault struct {
+	// Reason is trust.ReasonUnparsable or trust.ReasonKeyMismatch.
+	Reason trust.Reason
+	Text   string
+}
+
+// Pair is what is known of a certificate and its key in a Secret. The key itself is not kept.
+type Pair struct {
+	// Certificates in the order of the PEM; empty if there are none or the PEM is broken. They are kept when only
+	// the key is at fault.
+	Certificates []*pki.Certificate
+	// Fault is nil if the pair is sound or empty.
+	Fault *Fault
+}
+
+// Empty says whether there is neither a certificate nor a key.
+func (p *Pair) Empty() bool { return len(p.Certificates) == 0 && p.Fault == nil }
+
+// Secret is what is known of a Secret of type kubernetes.io/tls. Whether it is a signer or a leaf is for the
+// configuration to say, so both are parsed.
+//
+// Of the metadata there are name, namespace, UID, resource version, creation time, and the annotations and labels that
+// the model knows.
+type Secret struct {
+	metav1.ObjectMeta
+	// Active is the pair under tls.crt and tls.key: an active CA, or a leaf with its chain.
+	Active Pair
+	// Next and Previous are the other slots of a signer. Previous has one certificate for each previous CA.
+	Next, Previous Pair
+	// Authorities are the certificates under ca.crt, whatever they are.
+	Authorities []*pki.Certificate
+	// AuthoritiesFault says what is wrong with ca.crt; an empty value is fine.
+	AuthoritiesFault *Fault
+	// DataBytes is the size of all values.
+	DataBytes int
+}
+
+// OtherSecret is what is known of a Secret of another type: that it exists.
+type OtherSecret struct {
+	metav1.ObjectMeta
+	// Aggregate is the content of a Secret with the label trust.LabelAggregate, nil for any other.
+	Aggregate *AggregateSecret
+}
+
+// AggregateSecret is the content of an aggregate Secret.
+type AggregateSecret struct {
+	// Keys of the Secret, ordered.
+	Keys []string
+	// Pairs by name of the leaf: the fingerprint of its certificate. A pair that is broken, or whose key does not
+	// belong to its certificate, is left out.
+	Pairs map[string]pki.Fingerprint
+}
+
+// ConfigMap is what is known of a ConfigMap. Apart from the metadata each part is nil unless the ConfigMap is of that
+// kind; a bare name is left of one that concerns nobody here.
+type ConfigMap struct {
+	metav1.ObjectMeta
+	// Configuration of a ConfigMap with the label configv1alpha1.ConfigLabel.
+	Configuration *Configuration
+	// Bundle of a ConfigMap with the key BundleKey.
+	Bundle *Bundle
+	// Aggregate of a ConfigMap with the label trust.LabelAggregate: the anchors by key, an empty list where the
+	// value is not readable.
+	Aggregate map[string][]pki.Fingerprint
+	// Evidence of a ConfigMap with the label trust.LabelEvidence.
+	Evidence *Evidence
+}
+
+// Configuration is a loaded configuration or the reason why it was refused.
+type Configuration struct {
+	// Loaded is complete: presets are expanded, defaults filled in. It is shared and must not be changed.
+	Loaded *configv1alpha1.RotationConfiguration
+	// Error is the text of the error if Loaded is nil.
+	Error string
+}
+
+// Bundle is the content of a bundle ConfigMap.
+type Bundle struct {
+	// Anchors in order, each once. Empty if there are none or the PEM is broken.
+	Anchors []*pki.Certificate
+	// Fault says why the bundle cannot be read. An empty bundle has none.
+	Fault *Fault
+}
+
+// Evidence is one evidence record or the reason why it was refused.
+type Evidence struct {
+	Domain, Party, Member string
+	Observation           *trust.Observation
+	// Error is the text of the error if Observation is nil.
+	Error string
+}
+
+// Node is what is known of a Node.
+type Node struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Labels          map[string]string
+	// Addresses are the InternalIPs in the order of the status, each once, as canonical text.
+	Addresses []string
+}
