@@ -21,6 +21,8 @@ type Certificate struct {
 	Subject, Issuer string
 	// CommonName is the subject's common name, "" if it has none.
 	CommonName string
+	// IssuerCommonName is the issuer's common name, "" if it has none.
+	IssuerCommonName string
 	// SubjectHash is the SubjectHash of the raw subject.
 	SubjectHash string
 	// SerialNumber is lower-case hexadecimal without leading zeros.

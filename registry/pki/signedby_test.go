@@ -1,0 +1,127 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestSignedBy(t *testing.T) {
+	named := func(cn string) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { c.Subject = pkix.Name{CommonName: cn} }
+	}
+	key := newECKey(t)
+	root := forgePair(t, key, named("root"))
+	bare := func(c *x509.Certificate) {
+		c.Subject, c.IsCA, c.SubjectKeyId = pkix.Name{CommonName: "leaf"}, false, nil
+	}
+	withAKI := func(aki string) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { bare(c); c.AuthorityKeyId = []byte(aki) }
+	}
+	leaf := forge(t, newECKey(t), root, withAKI("own"))
+	bareLeaf := forge(t, newECKey(t), root, bare)
+	wrongAKI := forge(t, newECKey(t), root, withAKI("other"))
+	otherKey := forge(t, newECKey(t), nil, named("root"))
+	otherKeyOtherID := forge(t, newECKey(t), nil, func(c *x509.Certificate) { named("root")(c); c.SubjectKeyId = []byte("second") })
+	expired := forge(t, key, nil, func(c *x509.Certificate) {
+		named("root")(c)
+		c.NotBefore, c.NotAfter = testNow.AddDate(-2, 0, 0), testNow.AddDate(-1, 0, 0)
+	})
+	renewed := forge(t, key, nil, func(c *x509.Certificate) { named("root")(c); c.SerialNumber = big.NewInt(2) })
+	sameKeyOtherName := forge(t, key, nil, named("Root"))
+	notCA := forge(t, key, nil, func(c *x509.Certificate) { named("root")(c); c.IsCA = false })
+	mayNotSign := forge(t, key, nil, func(c *x509.Certificate) { named("root")(c); c.KeyUsage = x509.KeyUsageCRLSign })
+	noID := forge(t, key, nil, func(c *x509.Certificate) { named("root")(c); c.SubjectKeyId = []byte{} })
+
+	tests := map[string]struct {
+		cert, ca *Certificate
+		want     bool
+	}{
+		"its signer":                             {leaf, root.Certificate, true},
+		"no AKI":                                 {bareLeaf, root.Certificate, true},
+		"wrong AKI":                              {wrongAKI, root.Certificate, false},
+		"wrong AKI, signer without SKI":          {wrongAKI, stripID(noID), true},
+		"root by itself":                         {root.Certificate, root.Certificate, true},
+		"same subject and SKI, other key":        {leaf, otherKey, false},
+		"same subject, other key and SKI":        {leaf, otherKeyOtherID, false},
+		"no AKI, same subject, other key":        {bareLeaf, otherKey, false},
+		"expired anchor, same key":               {leaf, expired, true},
+		"renewed anchor, same key":               {leaf, renewed, true},
+		"same key, name differs in case":         {leaf, sameKeyOtherName, false},
+		"non-CA anchor":                          {leaf, notCA, false},
+		"anchor whose key usage forbids signing": {leaf, mayNotSign, false},
+		"leaf as signer":                         {root.Certificate, leaf, false},
+		"nil":                                    {leaf, nil, false},
+		"certificate that was not parsed":        {&Certificate{IsCA: true}, &Certificate{IsCA: true}, false},
+		"signer that was not parsed":             {withoutIssuer(leaf), &Certificate{IsCA: true}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // the second answer may come from memory
+				if got := test.cert.SignedBy(test.ca); got != test.want {
+					t.Errorf("SignedBy = %t, want %t", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+// stripID pretends that a signer has no key identifier: CreateCertificate adds
+// one to every CA.
+func stripID(cert *Certificate) *Certificate {
+	bare := must(ParseCertificate(cert.DER()))
+	bare.SubjectKeyID = ""
+	return bare
+}
+
+// withoutIssuer is a certificate with valid DER that names no issuer.
+func withoutIssuer(cert *Certificate) *Certificate {
+	bare := must(ParseCertificate(cert.DER()))
+	bare.rawIssuer, bare.AuthorityKeyID = nil, ""
+	return bare
+}
+
+func TestSignedByMemo(t *testing.T) {
+	key := newECKey(t)
+	first := forgePair(t, key, nil)
+	second := forge(t, key, nil, func(c *x509.Certificate) { c.NotAfter = testNow.Add(2 * time.Hour) })
+	leaf := forge(t, newECKey(t), first, func(c *x509.Certificate) { c.Subject.CommonName = "leaf"; c.IsCA = false })
+
+	if leaf.signer.Load() != nil {
+		t.Fatal("a parsed certificate already has a signer")
+	}
+	if !leaf.SignedBy(first.Certificate) || leaf.signer.Load() != first.Certificate {
+		t.Error("the first signer is not remembered")
+	}
+	again := must(ParseCertificate(first.Certificate.DER()))
+	if !leaf.SignedBy(again) || leaf.signer.Load() != first.Certificate {
+		t.Error("an equal signer is not recognised")
+	}
+	if !leaf.SignedBy(second) || leaf.signer.Load() != second {
+		t.Error("another certificate of the same key is not remembered in turn")
+	}
+	if stranger := forge(t, newECKey(t), nil, nil); leaf.SignedBy(stranger) || leaf.signer.Load() != second {
+		t.Error("a negative answer changed the memory")
+	}
+}
+
+func TestSignedByConcurrently(t *testing.T) {
+	root := forgePair(t, newECKey(t), nil)
+	leaf := forge(t, newECKey(t), root, func(c *x509.Certificate) { c.Subject.CommonName = "leaf"; c.IsCA = false })
+	stranger := forge(t, newECKey(t), nil, nil)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if !leaf.SignedBy(root.Certificate) || leaf.SignedBy(stranger) {
+				t.Error("wrong answer under concurrency")
+			}
+		})
+	}
+	group.Wait()
+}
