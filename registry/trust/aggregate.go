@@ -4,6 +4,8 @@
 package trust
 
 import (
+	"slices"
+
 	"certrotation.dev/registry/pki"
 )
 
@@ -39,7 +41,92 @@ type AggregatedBundle struct {
 }
 
 // AssessAggregate says how to bring an aggregate up to date with its sources. Nothing is written before every source
-// exists and is readable: what runs keeps what it has.
+// exists and is readable: what runs keeps what it has (NeverEmpty). Trust comes before leaves: while the ConfigMap is
+// behind, the Secret is not written.
 func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*Bundle) ([]Action, []Blocker) {
+	if p := firstProblem(a.Secret.Problem, a.ConfigMap.Problem); p != nil {
+		return nil, []Blocker{{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message}}
+	}
+	if blockers := a.missingBundles(bundles); len(blockers) > 0 {
+		return nil, blockers
+	}
+	if a.bundlesDiffer(bundles) {
+		return []Action{{
+			Kind: WriteAggregateConfigMap, ObjectKind: ConfigMapKind, Object: a.ConfigMap.Name,
+			ResourceVersion: a.ConfigMap.ResourceVersion, Reason: "its bundles have changed",
+		}}, nil
+	}
+	if blockers := a.missingLeaves(leaves); len(blockers) > 0 {
+		return nil, blockers
+	}
+	if a.pairsDiffer(leaves) {
+		return []Action{{
+			Kind: WriteAggregateSecret, ObjectKind: SecretKind, Object: a.Secret.Name,
+			ResourceVersion: a.Secret.ResourceVersion, Reason: "its leaves have changed",
+		}}, nil
+	}
 	return nil, nil
+}
+
+func firstProblem(problems ...*Problem) *Problem {
+	for _, p := range problems {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (a *Aggregate) missingBundles(bundles map[string]*Bundle) []Blocker {
+	var out []Blocker
+	for _, ab := range a.Bundles {
+		if b := bundles[ab.Bundle]; b == nil || b.Problem != nil || len(b.Anchors) == 0 {
+			out = append(out, Blocker{
+				Object: configMap(ab.Bundle), Reason: ReasonObjectProblem,
+				Message: "the aggregate waits for this bundle to exist and be readable",
+			})
+		}
+	}
+	return out
+}
+
+func (a *Aggregate) missingLeaves(leaves map[string]*Leaf) []Blocker {
+	var out []Blocker
+	for _, name := range a.Leaves {
+		if l := leaves[name]; l == nil || l.Problem != nil || l.Certificate == nil {
+			out = append(out, Blocker{
+				Object: secret(name), Reason: ReasonObjectProblem,
+				Message: "the aggregate waits for this leaf to exist and be readable",
+			})
+		}
+	}
+	return out
+}
+
+func (a *Aggregate) bundlesDiffer(bundles map[string]*Bundle) bool {
+	if !a.ConfigMap.Present || len(a.Anchors) != len(a.Bundles) {
+		return true
+	}
+	for _, ab := range a.Bundles {
+		want := make([]pki.Fingerprint, 0, len(bundles[ab.Bundle].Anchors))
+		for _, ca := range bundles[ab.Bundle].Anchors {
+			want = append(want, ca.Fingerprint)
+		}
+		if !slices.Equal(a.Anchors[ab.Key], want) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Aggregate) pairsDiffer(leaves map[string]*Leaf) bool {
+	if !a.Secret.Present || len(a.Foreign) > 0 || len(a.Pairs) != len(a.Leaves) {
+		return true
+	}
+	for _, name := range a.Leaves {
+		if a.Pairs[name] != leaves[name].Certificate.Fingerprint {
+			return true
+		}
+	}
+	return false
 }

@@ -5,9 +5,231 @@ package trust
 
 import (
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
-// Assess derives stage, blockers and next actions of a domain.
+// Assess derives stage, blockers and next actions of a domain at one moment.
 func Assess(d *Domain, now time.Time) *Assessment {
+	a := newAssessor(d, now)
+	out := &Assessment{Newest: a.newest()}
+	out.Problems = a.problems()
+	out.Leaves = a.assessLeaves()
+	out.Anchors = a.assessAnchors()
+	out.Members = a.assessMembers()
+	out.Stage = a.stage()
+	if s := d.Signer; s.Active != nil {
+		out.SignerDue = due(s.Active, s.Policy)
+		a.recheckAt(out.SignerDue)
+		a.recheckAt(s.Active.NotAfter)
+	}
+	if out.Stage != Stable {
+		out.StageSince = a.stageSince(out.Stage)
+		if !out.StageSince.IsZero() && d.StageDeadline > 0 {
+			out.StageDeadline = out.StageSince.Add(d.StageDeadline)
+			a.recheckAt(out.StageDeadline)
+			out.Problems = append(out.Problems, a.overdue(out)...)
+		}
+	}
+	out.Actions = a.actions(out)
+	out.Blockers = a.blockers(out)
+	out.Recheck = a.recheck
+	return out
+}
+
+// assessor is a Domain with what is derived from it once for one Assess or Judge.
+type assessor struct {
+	d   *Domain
+	now time.Time
+	// leaves by name, parties by reference, verifiers of each leaf by its name.
+	leaves    map[string]*Leaf
+	parties   []*Party
+	verifiers map[string][]*Party
+	// authorities are the CAs of the slots and the bundle; claimed are those that only leaf Secrets carry.
+	authorities, claimed []*pki.Certificate
+	inBundle             map[pki.Fingerprint]bool
+	// published is when each anchor was published, as far as recorded.
+	published map[pki.Fingerprint]time.Time
+	// signers of the leaves by leaf name; nil where none of the known CAs signed it.
+	signers map[string]*pki.Certificate
+	// under are the names of the live leaves by the fingerprint of the CA that signed them; lives counts all live ones.
+	under map[pki.Fingerprint][]string
+	lives int
+	// unreadable are the leaves that exist and cannot be read: they may chain to anything.
+	unreadable []string
+	// trust remembers who does not show evidence of a CA.
+	trust map[trustKey][]Blocker
+	// issues are the leaves that are to be issued now.
+	issues  []Action
+	recheck time.Time
+}
+
+type trustKey struct {
+	party *Party
+	ca    pki.Fingerprint
+}
+
+func newAssessor(d *Domain, now time.Time) *assessor {
+	a := &assessor{
+		d: d, now: now,
+		leaves:    make(map[string]*Leaf, len(d.Leaves)),
+		verifiers: make(map[string][]*Party, len(d.Leaves)),
+		inBundle:  make(map[pki.Fingerprint]bool, len(d.Bundle.Anchors)),
+		published: parsePublished(d.Bundle.Annotations[AnnotationPublished]),
+		signers:   make(map[string]*pki.Certificate, len(d.Leaves)),
+		under:     map[pki.Fingerprint][]string{},
+		trust:     map[trustKey][]Blocker{},
+	}
+	for i := range d.Leaves {
+		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
+	}
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		a.parties = append(a.parties, p)
+		for _, name := range p.Verifies {
+			a.verifiers[name] = append(a.verifiers[name], p)
+		}
+	}
+	a.collectAuthorities()
+	for i := range d.Leaves {
+		a.countLeaf(&d.Leaves[i])
+	}
+	return a
+}
+
+func (a *assessor) countLeaf(l *Leaf) {
+	ca := a.signerOf(l)
+	a.signers[l.Name] = ca
+	switch {
+	case l.Present && l.Certificate == nil:
+		a.unreadable = append(a.unreadable, secret(l.Name))
+	case a.live(l):
+		a.lives++
+		if ca != nil {
+			a.under[ca.Fingerprint] = append(a.under[ca.Fingerprint], secret(l.Name))
+		}
+	}
+}
+
+func (a *assessor) collectAuthorities() {
+	seen := map[pki.Fingerprint]bool{}
+	add := func(to *[]*pki.Certificate, cs ...*pki.Certificate) {
+		for _, c := range cs {
+			if c != nil && !seen[c.Fingerprint] {
+				seen[c.Fingerprint] = true
+				*to = append(*to, c)
+			}
+		}
+	}
+	s := &a.d.Signer
+	add(&a.authorities, s.Next, s.Active)
+	add(&a.authorities, s.Previous...)
+	add(&a.authorities, a.d.Bundle.Anchors...)
+	for i := range a.d.Leaves {
+		add(&a.claimed, a.d.Leaves[i].Authorities...)
+	}
+	for _, c := range a.d.Bundle.Anchors {
+		a.inBundle[c.Fingerprint] = true
+	}
+}
+
+// signerOf finds the CA that signed a leaf: those of the slots and the bundle first, then what the leaf Secrets carry.
+func (a *assessor) signerOf(l *Leaf) *pki.Certificate {
+	if l.Certificate == nil {
+		return nil
+	}
+	if ca := signerAmong(l.Certificate, a.authorities); ca != nil {
+		return ca
+	}
+	return signerAmong(l.Certificate, l.Authorities)
+}
+
+func signerAmong(c *pki.Certificate, authorities []*pki.Certificate) *pki.Certificate {
+	for _, ca := range authorities {
+		if c.SignedBy(ca) {
+			return ca
+		}
+	}
 	return nil
+}
+
+// slot of a CA in the domain.
+func (a *assessor) slot(ca *pki.Certificate) Slot {
+	s := &a.d.Signer
+	switch {
+	case same(ca, s.Next):
+		return SlotNext
+	case same(ca, s.Active):
+		return SlotActive
+	}
+	for _, p := range s.Previous {
+		if same(ca, p) {
+			return SlotPrevious
+		}
+	}
+	if pki.IsGenerationOf(ca.CommonName, a.d.Namespace, s.Name) {
+		return SlotRetired
+	}
+	return SlotForeign
+}
+
+func same(a, b *pki.Certificate) bool {
+	return a != nil && b != nil && a.Fingerprint == b.Fingerprint
+}
+
+// newest is the CA that members are expected to trust.
+func (a *assessor) newest() *pki.Certificate {
+	if a.d.Signer.Next != nil {
+		return a.d.Signer.Next
+	}
+	return a.d.Signer.Active
+}
+
+// recheckAt notes a moment at which time alone changes the assessment.
+func (a *assessor) recheckAt(t time.Time) {
+	if t.After(a.now) && (a.recheck.IsZero() || t.Before(a.recheck)) {
+		a.recheck = t
+	}
+}
+
+// due is when a certificate is to be renewed.
+func due(c *pki.Certificate, p Policy) time.Time {
+	life := c.NotAfter.Sub(c.NotBefore)
+	return c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
+}
+
+func (a *assessor) assessMembers() []MemberAssessment {
+	var out []MemberAssessment
+	newest := a.newest()
+	for _, p := range a.parties {
+		for i := range p.Members {
+			m := &p.Members[i]
+			ma := MemberAssessment{Party: p.Name, Member: m.Name, Kind: p.Kind}
+			if m.Observation != nil {
+				ma.LastChange = m.Observation.ObservedAt
+			}
+			delivery := a.deliversAll(p, m)
+			ma.Delivered, ma.Message = delivery.proven, delivery.message
+			if newest != nil {
+				trust := a.trusts(p, m, newest)
+				ma.Trusted = trust.proven
+				if !trust.proven {
+					ma.Message = trust.message
+				}
+			}
+			out = append(out, ma)
+		}
+	}
+	return out
+}
+
+// members counts the members of parties, and those that trust ca (none if ca is nil).
+func (a *assessor) members(parties []*Party, ca *pki.Certificate) (trusted, total int) {
+	for _, p := range parties {
+		total += len(p.Members)
+		if ca != nil {
+			trusted += len(p.Members) - len(a.untrusting(p, ca))
+		}
+	}
+	return trusted, total
 }

@@ -5,6 +5,8 @@ package trust
 
 import (
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // Violation is an invariant that an edit would break.
@@ -21,7 +23,66 @@ type Violation struct {
 }
 
 // Judge says which invariants the edit from before to after breaks. Only what differs between the two is judged, so an
-// edit of a domain that is already broken is refused only for what it adds.
+// edit of a domain that is already broken is refused only for what it adds. Who makes the edit plays no part: the
+// controller's own writes are judged by the same rules.
 func Judge(before, after *Domain, now time.Time) []Violation {
-	return nil
+	j := &judge{before: newAssessor(before, now), after: after, now: now}
+	j.stage = j.before.stage()
+	j.judgeSigner()
+	j.judgeBundle()
+	for i := range after.Leaves {
+		l := &after.Leaves[i]
+		if old := j.before.leaves[l.Name]; old != nil {
+			j.judgeLeaf(old, l)
+		}
+	}
+	return j.found
+}
+
+type judge struct {
+	before *assessor
+	after  *Domain
+	now    time.Time
+	// stage before the edit.
+	stage Stage
+	found []Violation
+}
+
+func (j *judge) inFlight() bool { return j.stage != Stable }
+
+func (j *judge) refuse(i Invariant, object string, affected []string, message, safeWay string) {
+	j.found = append(j.found, Violation{Invariant: i, Object: object, Affected: affected, Message: message, SafeWay: safeWay})
+}
+
+// judgeContent refuses content that became unreadable, or a key that is not that of its certificate.
+func (j *judge) judgeContent(object string, before, after *Problem) bool {
+	if after == nil {
+		return true
+	}
+	if before != nil && *before == *after {
+		return false
+	}
+	invariant := PairMatches
+	if after.Reason == ReasonNotCA {
+		invariant = TrustBeforeUse
+	}
+	j.refuse(invariant, object, nil, after.Message,
+		"write certificate and key of one pair in one update, or delete the Secret to have it reissued")
+	return false
+}
+
+// untrusting lists as party/member those that verify a leaf and do not show evidence of ca.
+func untrustingNames(blockers []Blocker) []string {
+	var names []string
+	for _, b := range blockers {
+		if b.Party != "" {
+			names = append(names, b.Party+"/"+b.Member)
+		}
+	}
+	return names
+}
+
+// knownTo finds the CA of the domain before the edit that signed a certificate.
+func (j *judge) knownTo(c *pki.Certificate) *pki.Certificate {
+	return signerAmong(c, j.before.authorities)
 }

@@ -4,6 +4,11 @@
 package trust
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -40,18 +45,162 @@ func (r *Refusal) Error() string { return string(r.Invariant) + ": " + r.Message
 // PlanRotation lists the steps that rotating target (the signer or a leaf of the domain) takes from the present state.
 // It returns a *Refusal if a rotation of the domain is in flight (OneRotation) or the target cannot be rotated.
 func PlanRotation(d *Domain, target string, now time.Time) (*Plan, error) {
-	return nil, nil
+	a := newAssessor(d, now)
+	if l := a.leaves[target]; l != nil {
+		return a.planLeaf(l)
+	}
+	if target != d.Signer.Name {
+		return nil, &Refusal{Invariant: ContentDecides, Message: secret(target) + " is no signer and no leaf of trust domain " + d.Name}
+	}
+	if stage := a.stage(); stage != Stable {
+		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
+			"a rotation of trust domain %s is in flight (stage %s); wait until it is Stable, or abort it", d.Name, stage)}
+	}
+	if d.Signer.Active == nil || d.Signer.Problem != nil || d.Bundle.Problem != nil {
+		return nil, &Refusal{Invariant: ContentDecides, Message: secret(d.Signer.Name) + " or its bundle cannot be used; repair them first"}
+	}
+	return finish(a.planSigner()), nil
+}
+
+func (a *assessor) planLeaf(l *Leaf) (*Plan, error) {
+	best, against := a.bestSigner(l.Name)
+	if best == nil || l.Problem != nil {
+		return nil, &Refusal{Invariant: TrustBeforeUse, Message: secret(l.Name) + " cannot be reissued now: " + firstMessage(l, against)}
+	}
+	return finish(&Plan{Target: l.Name, Steps: []Step{{
+		Stage: a.stage(), Action: IssueLeaf, Object: secret(l.Name),
+		Message: "issue a new pair, signed by " + best.Subject,
+	}}}), nil
+}
+
+func firstMessage(l *Leaf, against []Blocker) string {
+	if l.Problem != nil {
+		return l.Problem.Message
+	}
+	for _, b := range against {
+		return b.Message
+	}
+	return "its signer cannot be used"
+}
+
+func (a *assessor) planSigner() *Plan {
+	d := a.d
+	signer, bundle := secret(d.Signer.Name), configMap(d.Bundle.Name)
+	p := &Plan{Target: d.Signer.Name}
+	add := func(stage Stage, kind ActionKind, object string, waits []string, message string) {
+		p.Steps = append(p.Steps, Step{Stage: stage, Action: kind, Object: object, WaitsFor: waits, Message: message})
+	}
+	add(Distributing, GenerateNext, signer, nil, "make a new CA that cannot sign yet")
+	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA")
+	add(Reissuing, Promote, signer, membersOf(a.parties), "sign with the new CA; keep the old key")
+	for i := range d.Leaves {
+		name := d.Leaves[i].Name
+		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), "issue a new pair, signed by the new CA")
+	}
+	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
+	add(Retiring, DestroyPrevious, signer, nil, "destroy the old key")
+	p.Blockers = a.planBlockers()
+	return p
+}
+
+// planBlockers are what would hold the rotation up if it began now.
+func (a *assessor) planBlockers() []Blocker {
+	var out []Blocker
+	for _, problem := range a.problems() {
+		if problem.holds() {
+			out = append(out, Blocker{Object: problem.Object, Reason: ReasonObjectProblem, Message: problem.Message})
+		}
+	}
+	for _, p := range a.parties {
+		for i := range p.Members {
+			if p.Kind != TLSProbe && p.Kind != Acknowledgement {
+				continue
+			}
+			if o, missing := currentObservation(p, &p.Members[i]); o == nil {
+				out = append(out, Blocker{Party: p.Name, Member: p.Members[i].Name, Reason: missing.reason, Message: missing.message})
+			}
+		}
+	}
+	return out
+}
+
+func membersOf(parties []*Party) []string {
+	var out []string
+	for _, p := range parties {
+		for i := range p.Members {
+			out = append(out, p.Name+"/"+p.Members[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// holders are the members that present leaves.
+func (a *assessor) holders() []string {
+	var out []string
+	for _, p := range a.parties {
+		for i := range p.Members {
+			if len(p.Members[i].Holds) > 0 {
+				out = append(out, p.Name+"/"+p.Members[i].Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func finish(p *Plan) *Plan {
+	h := sha256.New()
+	// A Step holds strings only: encoding cannot fail.
+	_ = json.NewEncoder(h).Encode(p.Steps)
+	p.Hash = hex.EncodeToString(h.Sum(nil))
+	return p
 }
 
 // PlanAbort lists the steps that undo a rotation in flight. It returns a *Refusal if there is none, or if a leaf was
 // signed by the new CA already.
 func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
-	return nil, nil
+	a := newAssessor(d, now)
+	s := &d.Signer
+	switch {
+	case s.Next == nil:
+		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
+			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage())}
+	case a.liveUnder(s.Next) > 0 || s.Active == nil:
+		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
+	}
+	return finish(&Plan{Target: s.Name, Steps: []Step{
+		{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "destroy the new CA's key"},
+		{Stage: Draining, Action: RetireAnchors, Object: configMap(d.Bundle.Name), WaitsFor: a.holders(), Message: "stop trusting the new CA"},
+	}}), nil
 }
 
 // CheckAcknowledgement says whether a member may report an observation: the party must exist in the domain with the
 // evidence kind acknowledgement, the member must be one of its members, and the reporting process must not be older
 // than the one that reported before. It returns a *Refusal or nil.
 func CheckAcknowledgement(d *Domain, party, member string, report *Observation) error {
-	return nil
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		if p.Name != party {
+			continue
+		}
+		if p.Kind != Acknowledgement {
+			return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s is proven by %s, not by acknowledgement", party, p.Kind)}
+		}
+		for k := range p.Members {
+			if p.Members[k].Name == member {
+				return checkReporter(p.Members[k].Observation, report)
+			}
+		}
+		return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}
+	}
+	return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
+}
+
+func checkReporter(before, report *Observation) error {
+	if before == nil || report.StartedAt.IsZero() || !report.StartedAt.Before(before.StartedAt) {
+		return nil
+	}
+	return &Refusal{Invariant: ContentDecides, Message: fmt.Sprintf("a process that started later (%s) has reported already",
+		before.StartedAt.UTC().Format(time.RFC3339))}
 }

@@ -41,6 +41,16 @@ type Problem struct {
 	Message string
 }
 
+// holds says whether a rotation must not begin, and waits, while the problem lasts. A node without an address concerns
+// only its own leaves, and what the protocol itself repairs holds nothing up.
+func (p Problem) holds() bool {
+	switch p.Reason {
+	case ReasonNodeWithoutAddress, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
+		return false
+	}
+	return true
+}
+
 // Blocker is something that a rotation waits for.
 type Blocker struct {
 	// Party and Member that hold the rotation up, "" if it is not a member.

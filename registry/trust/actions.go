@@ -1,0 +1,181 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
+// decided on its result; leaves are independent of each other.
+func (a *assessor) actions(out *Assessment) []Action {
+	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil {
+		return nil
+	}
+	for _, step := range []func(*Assessment) *Action{
+		a.generateFirst, a.publish, a.abort, a.promote, a.generateNext,
+	} {
+		if action := step(out); action != nil {
+			return []Action{*action}
+		}
+	}
+	if len(a.issues) > 0 {
+		return a.issues
+	}
+	for _, step := range []func(*Assessment) *Action{a.retire, a.destroyPrevious} {
+		if action := step(out); action != nil {
+			return []Action{*action}
+		}
+	}
+	return a.recordMetadata()
+}
+
+func (a *assessor) signerAction(kind ActionKind, reason string) *Action {
+	s := &a.d.Signer
+	return &Action{
+		Kind: kind, ObjectKind: SecretKind, Object: s.Name, ResourceVersion: s.ResourceVersion,
+		Profile: s.Policy.Profile, Reason: reason,
+	}
+}
+
+func (a *assessor) bundleAction(kind ActionKind, anchors []*pki.Certificate, reason string) *Action {
+	b := &a.d.Bundle
+	m := MetadataOfBundle(a.d.Name, a.own(anchors), a.published, a.now)
+	return &Action{
+		Kind: kind, ObjectKind: ConfigMapKind, Object: b.Name, ResourceVersion: b.ResourceVersion,
+		Anchors: anchors, Annotations: m.Annotations, Labels: m.Labels, Reason: reason,
+	}
+}
+
+// own are the anchors that this signer made.
+func (a *assessor) own(anchors []*pki.Certificate) []*pki.Certificate {
+	return slices.DeleteFunc(slices.Clone(anchors), func(ca *pki.Certificate) bool { return a.slot(ca) == SlotForeign })
+}
+
+// generateFirst makes the first CA of a domain, or replaces a CA that is lost or dead.
+func (a *assessor) generateFirst(*Assessment) *Action {
+	s := &a.d.Signer
+	switch {
+	case s.Next != nil || (s.Active != nil && !s.Active.Expired(a.now)):
+		return nil
+	case !a.anyLive():
+		reason := "it does not exist and no leaf is live"
+		if s.Active != nil {
+			reason = a.wanted() + " and no leaf is live"
+		}
+		first := a.signerAction(GenerateActive, reason)
+		first.RemoveAnnotations = []string{AnnotationRotateRequested, AnnotationAbortRequested}
+		return first
+	case s.Active == nil:
+		return a.signerAction(GenerateNext, "it does not exist, and live leaves depend on a CA whose key is lost")
+	}
+	return nil
+}
+
+// publish adds what is missing to the bundle.
+func (a *assessor) publish(*Assessment) *Action {
+	missing := a.unpublished()
+	if len(missing) == 0 {
+		return nil
+	}
+	subjects := make([]string, 0, len(missing))
+	for _, ca := range missing {
+		subjects = append(subjects, ca.Subject)
+	}
+	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...),
+		"it lacks "+strings.Join(subjects, " and "))
+}
+
+// abort drops next while nothing depends on it, and clears a request that came when nothing is in flight.
+func (a *assessor) abort(out *Assessment) *Action {
+	s := &a.d.Signer
+	if !abortRequested(&s.Object) {
+		return nil
+	}
+	if s.Next == nil {
+		action := a.signerAction(ClearRequest, "there is nothing to abort in the stage "+string(out.Stage))
+		action.RemoveAnnotations = []string{AnnotationAbortRequested}
+		return action
+	}
+	if a.liveUnder(s.Next) > 0 || s.Active == nil {
+		return nil
+	}
+	action := a.signerAction(DropNext, "an abort was requested and no leaf is signed by the new CA")
+	action.RemoveAnnotations = []string{AnnotationAbortRequested}
+	action.Irreversible = true
+	return action
+}
+
+// promote makes next active once every member trusts it, or where nobody can be cut off.
+func (a *assessor) promote(*Assessment) *Action {
+	s := &a.d.Signer
+	if s.Next == nil || !s.Next.ValidAt(a.now) {
+		return nil
+	}
+	reason := "every relying party has loaded " + s.Next.Subject
+	if len(a.waitsForTrust(a.parties, s.Next)) > 0 {
+		if a.anyLive() {
+			return nil
+		}
+		reason = "no leaf is live, so nobody can be cut off by " + s.Next.Subject
+	}
+	action := a.signerAction(Promote, reason)
+	action.Authority = s.Next.Fingerprint
+	m := MetadataOfSigner(a.d.Name, s.Next, s.Policy)
+	m.Annotations[AnnotationPromotedAt] = a.now.UTC().Format(time.RFC3339)
+	action.Annotations, action.Labels = m.Annotations, m.Labels
+	action.Irreversible = true
+	return action
+}
+
+// generateNext starts a rotation that is wanted, if none is in flight (OneRotation).
+func (a *assessor) generateNext(out *Assessment) *Action {
+	s := &a.d.Signer
+	reason := a.wanted()
+	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.holds) {
+		return nil
+	}
+	action := a.signerAction(GenerateNext, reason)
+	m := MetadataOfSigner(a.d.Name, s.Active, s.Policy)
+	action.Annotations, action.Labels = m.Annotations, m.Labels
+	action.RemoveAnnotations = []string{AnnotationRotateRequested}
+	return action
+}
+
+// retire takes the anchors out of the bundle that nothing needs any more.
+func (a *assessor) retire(out *Assessment) *Action {
+	if out.Stage != Draining && out.Stage != Retiring {
+		return nil
+	}
+	keep := make([]*pki.Certificate, 0, len(out.Anchors))
+	var gone []string
+	for _, aa := range out.Anchors {
+		if aa.SafeToRemove && (aa.Slot == SlotPrevious || aa.Slot == SlotRetired) {
+			gone = append(gone, aa.Certificate.Subject)
+			continue
+		}
+		keep = append(keep, aa.Certificate)
+	}
+	if len(gone) == 0 || len(keep) == 0 {
+		return nil
+	}
+	action := a.bundleAction(RetireAnchors, keep, fmt.Sprintf("no live leaf chains to %s", strings.Join(gone, " and ")))
+	action.Irreversible = true
+	return action
+}
+
+// destroyPrevious removes the keys of CAs whose anchors are gone.
+func (a *assessor) destroyPrevious(out *Assessment) *Action {
+	if out.Stage != Retiring || len(a.d.Signer.Previous) == 0 || len(a.former()) > 0 {
+		return nil
+	}
+	action := a.signerAction(DestroyPrevious, "its anchors have left the bundle")
+	action.Irreversible = true
+	return action
+}

@@ -1,0 +1,89 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"slices"
+
+	"certrotation.dev/registry/pki"
+)
+
+func (a *assessor) assessAnchors() []AnchorAssessment {
+	out := make([]AnchorAssessment, 0, len(a.d.Bundle.Anchors))
+	undelivered := a.undelivered()
+	for _, ca := range a.d.Bundle.Anchors {
+		aa := AnchorAssessment{Certificate: ca, Slot: a.slot(ca)}
+		aa.Leaves = a.liveUnder(ca)
+		aa.Trusted, aa.Members = a.members(a.parties, ca)
+		aa.NeededBy = a.neededBy(ca, undelivered)
+		aa.SafeToRemove = len(aa.NeededBy) == 0
+		out = append(out, aa)
+	}
+	return out
+}
+
+// neededBy lists what would break without an anchor (AnchorInUse): the CA that signs, live leaves in Secrets, and
+// holders that may still present an older leaf.
+func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string {
+	var needs []string
+	slot := a.slot(ca)
+	if slot == SlotActive || slot == SlotNext {
+		needs = append(needs, secret(a.d.Signer.Name))
+	}
+	needs = append(needs, a.under[ca.Fingerprint]...)
+	needs = append(needs, a.unreadable...)
+	if (slot == SlotPrevious || slot == SlotRetired) && !ca.Expired(a.now) {
+		needs = append(needs, undelivered...)
+	}
+	return needs
+}
+
+// undelivered are the members (party/member) that are not proven to present only their current leaves.
+func (a *assessor) undelivered() []string {
+	var out []string
+	for _, b := range a.waitsForDelivery() {
+		out = append(out, b.Party+"/"+b.Member)
+	}
+	return out
+}
+
+// former are the anchors that the domain is to lose, in the order of the bundle: those of earlier generations.
+func (a *assessor) former() []*pki.Certificate {
+	var out []*pki.Certificate
+	for _, ca := range a.d.Bundle.Anchors {
+		if slot := a.slot(ca); slot == SlotPrevious || slot == SlotRetired {
+			out = append(out, ca)
+		}
+	}
+	return out
+}
+
+// unpublished are the anchors that must be in the bundle and are not. A bundle that was lost is rebuilt from the slots
+// and from the CAs that live leaves carry with them.
+func (a *assessor) unpublished() []*pki.Certificate {
+	s := &a.d.Signer
+	lost := len(a.d.Bundle.Anchors) == 0
+	var want []*pki.Certificate
+	add := func(ca *pki.Certificate) {
+		known := func(c *pki.Certificate) bool { return same(c, ca) }
+		if ca != nil && !a.inBundle[ca.Fingerprint] && !slices.ContainsFunc(want, known) {
+			want = append(want, ca)
+		}
+	}
+	for _, ca := range s.Previous {
+		if lost || a.liveUnder(ca) > 0 {
+			add(ca)
+		}
+	}
+	if lost {
+		for _, ca := range a.claimed {
+			if a.liveUnder(ca) > 0 && a.slot(ca) == SlotRetired {
+				add(ca)
+			}
+		}
+	}
+	add(s.Active)
+	add(s.Next)
+	return want
+}

@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// protected are the annotations that may not be deleted while a rotation is in flight.
+var protected = []string{
+	AnnotationNotBefore, AnnotationNotAfter, AnnotationIssuer, AnnotationHostnames,
+	AnnotationPublished, AnnotationIssuedAt, AnnotationPromotedAt, AnnotationRolloutRevision,
+}
+
+// lowering says whether the new value of an annotation claims less than the content, or than it claimed before.
+type lowering func(key, before, after string) bool
+
+// judgeAnnotations refuses edits that delete or lower what the controller recorded, while a rotation is in flight
+// (ContentDecides). In the stage Stable people may use them as the request channel that they are.
+func (j *judge) judgeAnnotations(object string, before, after *Object, lower lowering) {
+	if !j.inFlight() || maps.Equal(before.Annotations, after.Annotations) {
+		return
+	}
+	wait := fmt.Sprintf("wait for the stage Stable (now %s), then ask again", j.stage)
+	for _, key := range protected {
+		old, had := before.Annotations[key]
+		value, has := after.Annotations[key]
+		switch {
+		case !had || (has && value == old):
+		case !has:
+			j.refuse(ContentDecides, object, nil,
+				fmt.Sprintf("the annotation %s would be deleted while a rotation is in flight", key), wait)
+		case lower(key, old, value):
+			j.refuse(ContentDecides, object, nil,
+				fmt.Sprintf("the annotation %s would be lowered from %q to %q while a rotation is in flight", key, shorten(old), shorten(value)), wait)
+		}
+	}
+}
+
+// certificateOf compares annotations with the certificate that they describe.
+func certificateOf(c *pki.Certificate) lowering {
+	return func(key, before, after string) bool {
+		if c != nil {
+			switch key {
+			case AnnotationNotBefore:
+				return after != c.NotBefore.UTC().Format(time.RFC3339)
+			case AnnotationNotAfter:
+				return after != c.NotAfter.UTC().Format(time.RFC3339)
+			case AnnotationIssuer:
+				return after != c.IssuerCommonName
+			}
+		}
+		return earlier(key, before, after)
+	}
+}
+
+// bundleTimes compares what a bundle says of the publication of its anchors.
+func bundleTimes(key, before, after string) bool {
+	if key != AnnotationPublished {
+		return earlier(key, before, after)
+	}
+	was, is := parsePublished(before), parsePublished(after)
+	return slices.ContainsFunc(slices.Collect(maps.Keys(is)), func(f pki.Fingerprint) bool {
+		t, ok := was[f]
+		return ok && is[f].Before(t)
+	})
+}
+
+// earlier compares times and numbers; text that is neither is never lower.
+func earlier(_, before, after string) bool {
+	if was, err := time.Parse(time.RFC3339, before); err == nil {
+		is, err := time.Parse(time.RFC3339, after)
+		return err != nil || is.Before(was)
+	}
+	if was, err := strconv.ParseInt(before, 10, 64); err == nil {
+		is, err := strconv.ParseInt(after, 10, 64)
+		return err != nil || is < was
+	}
+	return false
+}
+
+// shorten keeps messages readable.
+func shorten(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}

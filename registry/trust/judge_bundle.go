@@ -1,0 +1,103 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+
+	"certrotation.dev/registry/pki"
+)
+
+func (j *judge) judgeBundle() {
+	old, b := &j.before.d.Bundle, &j.after.Bundle
+	object := configMap(b.Name)
+	switch {
+	case !b.Present:
+		if old.Present {
+			j.judgeBundleDeletion()
+		}
+		return
+	case b.Problem != nil:
+		if old.Problem == nil || *old.Problem != *b.Problem {
+			j.refuse(NeverEmpty, object, nil, b.Problem.Message, "write PEM certificates of CAs only, under the key ca-bundle.crt")
+		}
+		return
+	case len(b.Anchors) == 0 && (len(old.Anchors) > 0 || !old.Present):
+		j.refuse(NeverEmpty, object, j.allUsers(), "the bundle would hold no trust anchor: every handshake would fail",
+			"remove single anchors that `kubectl get bundlestatuses` shows as safe to remove")
+		return
+	}
+	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
+	j.judgeRemovedAnchors(b.Anchors)
+}
+
+func (j *judge) judgeRemovedAnchors(kept []*pki.Certificate) {
+	object := configMap(j.after.Bundle.Name)
+	keeps := make(map[pki.Fingerprint]bool, len(kept))
+	for _, ca := range kept {
+		keeps[ca.Fingerprint] = true
+	}
+	undelivered := j.before.undelivered()
+	for _, ca := range j.before.d.Bundle.Anchors {
+		if keeps[ca.Fingerprint] {
+			continue
+		}
+		if users := j.before.neededBy(ca, undelivered); len(users) > 0 {
+			j.refuse(AnchorInUse, object, users,
+				fmt.Sprintf("the anchor %s (%s) is still needed", ca.Subject, j.before.slot(ca)),
+				j.wayToRetire(ca))
+		}
+	}
+}
+
+// wayToRetire says how an anchor leaves the bundle safely.
+func (j *judge) wayToRetire(ca *pki.Certificate) string {
+	signer := j.before.d.Signer.Name
+	switch j.before.slot(ca) {
+	case SlotActive:
+		return fmt.Sprintf("replace the CA with `kubectl certrotation rotate %s`: its anchor leaves the bundle when nothing needs it", signer)
+	case SlotNext:
+		return fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", signer)
+	case SlotPrevious, SlotRetired:
+		return "let the rotation end: the controller removes the anchor when no live leaf chains to it"
+	case SlotForeign:
+	}
+	return "reissue the leaves that chain to it first: delete their Secrets"
+}
+
+// judgeBundleDeletion lets a bundle go that is rebuilt as it was from the signer.
+func (j *judge) judgeBundleDeletion() {
+	object := configMap(j.before.d.Bundle.Name)
+	var lost []string
+	undelivered := j.before.undelivered()
+	for _, ca := range j.before.d.Bundle.Anchors {
+		if slot := j.before.slot(ca); slot == SlotActive || slot == SlotNext || slot == SlotPrevious {
+			continue
+		}
+		lost = append(lost, j.before.neededBy(ca, undelivered)...)
+	}
+	switch {
+	case j.inFlight():
+		j.refuse(AnchorInUse, object, j.allUsers(),
+			fmt.Sprintf("the rotation is in the stage %s and needs both anchors", j.stage),
+			"wait for the stage Stable; a stable bundle may be deleted and is rebuilt")
+	case j.before.d.Signer.Problem != nil || j.before.d.Signer.Active == nil:
+		j.refuse(NeverEmpty, object, j.allUsers(), "the bundle could not be rebuilt: its signer cannot be used",
+			"repair "+secret(j.before.d.Signer.Name)+" first")
+	case len(lost) > 0:
+		j.refuse(AnchorInUse, object, lost, "the bundle holds anchors that are needed and that its signer does not know",
+			"remove single anchors that `kubectl get bundlestatuses` shows as safe to remove")
+	}
+}
+
+// allUsers are the live leaves of the domain.
+func (j *judge) allUsers() []string {
+	var users []string
+	for i := range j.before.d.Leaves {
+		if l := &j.before.d.Leaves[i]; j.before.live(l) {
+			users = append(users, secret(l.Name))
+		}
+	}
+	return users
+}

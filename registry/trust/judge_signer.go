@@ -1,0 +1,102 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+
+	"certrotation.dev/registry/pki"
+)
+
+func (j *judge) judgeSigner() {
+	old, s := &j.before.d.Signer, &j.after.Signer
+	object := secret(s.Name)
+	if !s.Present {
+		if old.Present && j.inFlight() {
+			j.refuse(OneRotation, object, nil,
+				fmt.Sprintf("the rotation is in the stage %s, and the Secret holds the keys that it still needs", j.stage),
+				"wait for the stage Stable; deleting a stable signer asks for its rotation")
+		}
+		return
+	}
+	if !j.judgeContent(object, old.Problem, s.Problem) || old.Problem != nil {
+		return
+	}
+	j.judgeAnnotations(object, &old.Object, &s.Object, certificateOf(s.Active))
+	j.judgeActive(old, s)
+	j.judgeNext(old, s)
+	j.judgePrevious(old, s)
+}
+
+// judgeActive refuses an active CA that its verifiers have not loaded.
+func (j *judge) judgeActive(old, s *Signer) {
+	if same(old.Active, s.Active) || (old.Active == nil && s.Active == nil) {
+		return
+	}
+	object := secret(s.Name)
+	rotate := fmt.Sprintf("start a rotation with `kubectl certrotation rotate %s`: the new CA is published first", s.Name)
+	if s.Active == nil {
+		j.refuse(TrustBeforeUse, object, j.allUsers(), "the active CA would be gone", rotate)
+		return
+	}
+	if !j.before.anyLive() {
+		return
+	}
+	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
+	everybodyUsesIt := j.before.liveUnder(s.Active) == j.before.lives
+	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
+		return
+	}
+	j.refuse(TrustBeforeUse, object, untrustingNames(blockers),
+		fmt.Sprintf("%s would sign leaves before everybody who verifies them has loaded it", s.Active.Subject), rotate)
+}
+
+// judgeNext refuses a second rotation, and to drop a CA that has signed.
+func (j *judge) judgeNext(old, s *Signer) {
+	object := secret(s.Name)
+	switch {
+	case same(old.Next, s.Next) || (old.Next == nil && s.Next == nil):
+	case old.Next == nil && j.inFlight() && old.Active != nil:
+		j.refuse(OneRotation, object, nil, fmt.Sprintf("a rotation is in the stage %s already", j.stage),
+			"wait for the stage Stable")
+	case old.Next == nil:
+	case s.Next == nil && same(old.Next, s.Active):
+		// Promoted: judgeActive has asked for the evidence.
+	case len(j.before.under[old.Next.Fingerprint]) > 0:
+		j.refuse(AnchorInUse, object, j.before.under[old.Next.Fingerprint],
+			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
+			"let the rotation end, then rotate again")
+	case s.Next != nil:
+		j.refuse(OneRotation, object, nil, "the CA of the rotation in flight would be replaced by another one",
+			fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s` first", s.Name))
+	}
+}
+
+// judgePrevious refuses to lose a previous CA whose anchor is still needed.
+func (j *judge) judgePrevious(old, s *Signer) {
+	keeps := map[pki.Fingerprint]bool{}
+	for _, ca := range s.Previous {
+		keeps[ca.Fingerprint] = true
+	}
+	undelivered := j.before.undelivered()
+	for _, ca := range former(old, s) {
+		if keeps[ca.Fingerprint] || same(ca, s.Active) {
+			continue
+		}
+		if users := j.before.neededBy(ca, undelivered); len(users) > 0 {
+			j.refuse(AnchorInUse, secret(s.Name), users,
+				fmt.Sprintf("the key of %s would be lost while its leaves are live", ca.Subject),
+				"let the rotation end: the controller destroys the key when nothing needs it")
+		}
+	}
+}
+
+// former are the CAs that the signer is expected to keep as previous after an edit.
+func former(old, s *Signer) []*pki.Certificate {
+	keep := old.Previous
+	if old.Active != nil && s.Active != nil && !same(old.Active, s.Active) && same(old.Next, s.Active) {
+		keep = append([]*pki.Certificate{old.Active}, keep...)
+	}
+	return keep
+}

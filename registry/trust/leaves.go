@@ -1,0 +1,128 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+func (a *assessor) assessLeaves() []LeafAssessment {
+	out := make([]LeafAssessment, 0, len(a.d.Leaves))
+	for i := range a.d.Leaves {
+		l := &a.d.Leaves[i]
+		la := LeafAssessment{Name: l.Name, SignedBy: a.signers[l.Name]}
+		la.Trusted, la.Verifiers = a.members(a.verifiers[l.Name], la.SignedBy)
+		if la.SignedBy != nil {
+			la.SignedBySlot = a.slot(la.SignedBy)
+		}
+		if l.Certificate != nil {
+			la.Due = due(l.Certificate, l.Policy)
+			a.recheckAt(la.Due)
+			a.recheckAt(l.Certificate.NotAfter)
+			la.Usable = l.Problem == nil && l.Certificate.ValidAt(a.now) &&
+				la.SignedBy != nil && a.inBundle[la.SignedBy.Fingerprint]
+		}
+		issue, waiting := a.issue(l)
+		if issue != nil {
+			a.issues = append(a.issues, *issue)
+		}
+		la.Waiting = waiting
+		out = append(out, la)
+	}
+	return out
+}
+
+// issue says whether a leaf should be issued now and may be: an action, or what stands against it, or neither.
+func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
+	if l.Problem != nil {
+		return nil, nil
+	}
+	reason := a.wants(l)
+	best, against := a.bestSigner(l.Name)
+	current := a.signers[l.Name]
+	switch {
+	case best == nil && reason != "":
+		return nil, append(against, Blocker{
+			Object: secret(l.Name), Reason: ReasonNoUsableSigner,
+			Message: reason + ", and no CA may sign it now",
+		})
+	case best == nil:
+		return nil, a.waitsToLeave(current, against)
+	case reason == "" && a.olderThan(current, best):
+		reason = fmt.Sprintf("it is signed by %s, which is being replaced", subjectOr(current, "an unknown CA"))
+	case reason == "":
+		return nil, a.waitsToLeave(current, against)
+	}
+	issue := &Action{
+		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+		Profile: l.Policy.Profile, Authority: best.Fingerprint, Reason: reason,
+	}
+	if _, ok := l.Annotations[AnnotationRotateRequested]; ok {
+		issue.RemoveAnnotations = []string{AnnotationRotateRequested}
+	}
+	return issue, nil
+}
+
+// waitsToLeave are the blockers against the newest CA, if the leaf is not signed by it already.
+func (a *assessor) waitsToLeave(current *pki.Certificate, against []Blocker) []Blocker {
+	if newest := a.newest(); newest == nil || same(current, newest) {
+		return nil
+	}
+	return against
+}
+
+// wants says why a leaf needs a new certificate whoever signs it, "" if it does not.
+func (a *assessor) wants(l *Leaf) string {
+	c := l.Certificate
+	switch {
+	case !l.Present || c == nil:
+		return "it does not exist"
+	case c.Expired(a.now):
+		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case rotationRequested(&l.Object):
+		return "its rotation was requested" + requestText(&l.Object)
+	case !due(c, l.Policy).After(a.now):
+		return fmt.Sprintf("it is past %d%% of its validity", l.Policy.RenewAtPercent)
+	}
+	extra, missing := hostDifference(c, l.Policy.Profile)
+	if len(extra)+len(missing) > 0 {
+		return fmt.Sprintf("its names differ from the configuration (missing %q, not required %q)", missing, extra)
+	}
+	return ""
+}
+
+// hostDifference compares the subject alternative names of a certificate with those that it should have. An IP address
+// that a certificate repeats as a DNS name, as library-go writes it, is no difference.
+func hostDifference(c *pki.Certificate, want pki.Profile) (extra, missing []string) {
+	has := hosts(c.DNSNames, c.IPAddresses)
+	should := hosts(want.DNSNames, want.IPAddresses)
+	for _, h := range has {
+		if !slices.Contains(should, h) {
+			extra = append(extra, h)
+		}
+	}
+	for _, h := range should {
+		if !slices.Contains(has, h) {
+			missing = append(missing, h)
+		}
+	}
+	return extra, missing
+}
+
+func hosts(names, addresses []string) []string {
+	all := slices.Concat(names, addresses)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func subjectOr(c *pki.Certificate, unknown string) string {
+	if c == nil {
+		return unknown
+	}
+	return c.Subject
+}

@@ -1,0 +1,159 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"time"
+)
+
+// stage derives where the rotation stands from content alone.
+func (a *assessor) stage() Stage {
+	s := &a.d.Signer
+	switch {
+	case s.Next != nil:
+		if a.liveUnder(s.Next) > 0 {
+			return Reissuing
+		}
+		return Distributing
+	case s.Active == nil:
+		if a.anyLive() {
+			return Distributing
+		}
+		return Stable
+	case a.unproven():
+		return Distributing
+	case a.leavesBehind():
+		return Reissuing
+	case len(a.former())+len(s.Previous) == 0:
+		return Stable
+	}
+	undelivered := a.undelivered()
+	for _, ca := range a.former() {
+		if len(a.neededBy(ca, undelivered)) > 0 {
+			return Draining
+		}
+	}
+	return Retiring
+}
+
+// unproven says whether the active CA was put in its place before anybody trusts it, as a person or an issuer that
+// replaces a CA in one write does.
+func (a *assessor) unproven() bool {
+	s := &a.d.Signer
+	if a.lives == 0 || a.liveUnder(s.Active) > 0 {
+		return false
+	}
+	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForTrust(a.parties, s.Active)) > 0
+}
+
+// leavesBehind says whether a leaf is still signed by another CA than the active one.
+func (a *assessor) leavesBehind() bool {
+	for i := range a.d.Leaves {
+		l := &a.d.Leaves[i]
+		if l.Certificate != nil && !same(a.signers[l.Name], a.d.Signer.Active) {
+			return true
+		}
+	}
+	return false
+}
+
+// stageSince derives when a stage began from the certificates; zero where they do not tell.
+func (a *assessor) stageSince(stage Stage) time.Time {
+	s := &a.d.Signer
+	switch stage {
+	case Distributing, Reissuing:
+		newest := a.newest()
+		if newest == nil {
+			return time.Time{}
+		}
+		since := newest.NotBefore.Add(s.Policy.Profile.Backdate)
+		if promoted, err := time.Parse(time.RFC3339, s.Annotations[AnnotationPromotedAt]); err == nil &&
+			stage == Reissuing && s.Next == nil && promoted.After(since) {
+			return promoted
+		}
+		return since
+	case Draining, Retiring:
+		return a.latestIssue()
+	case Stable:
+	}
+	return time.Time{}
+}
+
+// latestIssue is when the last leaf was issued.
+func (a *assessor) latestIssue() time.Time {
+	var latest time.Time
+	for i := range a.d.Leaves {
+		if l := &a.d.Leaves[i]; l.Certificate != nil && l.issuedAt().After(latest) {
+			latest = l.issuedAt()
+		}
+	}
+	return latest
+}
+
+// blockers lists what the rotation waits for, each once.
+func (a *assessor) blockers(out *Assessment) []Blocker {
+	var all []Blocker
+	s := &a.d.Signer
+	switch out.Stage {
+	case Distributing, Reissuing:
+		if out.Newest != nil && (s.Next != nil || out.Stage == Distributing) {
+			all = append(all, a.waitsForTrust(a.parties, out.Newest)...)
+		}
+	case Draining:
+		all = append(all, a.waitsForDelivery()...)
+	case Retiring, Stable:
+	}
+	for i := range out.Leaves {
+		all = append(all, out.Leaves[i].Waiting...)
+	}
+	if out.InFlight() || a.wanted() != "" {
+		for _, p := range out.Problems {
+			if p.holds() {
+				all = append(all, Blocker{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message})
+			}
+		}
+	}
+	if s.Next != nil && abortRequested(&s.Object) {
+		all = append(all, Blocker{
+			Object: secret(s.Name), Reason: ReasonAbortTooLate,
+			Message: "an abort was requested, but a leaf is signed by the new CA already: let the rotation end, then rotate again",
+		})
+	}
+	if _, asked := s.Annotations[AnnotationRotateRequested]; asked && out.InFlight() {
+		all = append(all, Blocker{
+			Object: secret(s.Name), Reason: ReasonRotationQueued,
+			Message: "another rotation was requested; it starts when this one has ended",
+		})
+	}
+	return distinct(all)
+}
+
+// wanted says why the signer itself is to be replaced, "" if it is not.
+func (a *assessor) wanted() string {
+	s := &a.d.Signer
+	switch {
+	case s.Active == nil:
+		return ""
+	case rotationRequested(&s.Object):
+		return "its rotation was requested" + requestText(&s.Object)
+	case s.Active.Expired(a.now):
+		return fmt.Sprintf("it expired at %s", s.Active.NotAfter.UTC().Format(time.RFC3339))
+	case !due(s.Active, s.Policy).After(a.now):
+		return fmt.Sprintf("it is past %d%% of its validity", s.Policy.RenewAtPercent)
+	}
+	return ""
+}
+
+func distinct(in []Blocker) []Blocker {
+	seen := make(map[Blocker]bool, len(in))
+	var out []Blocker
+	for _, b := range in {
+		if !seen[b] {
+			seen[b] = true
+			out = append(out, b)
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"certrotation.dev/registry/pki"
+)
+
+// live says whether anybody could be presenting the leaf of this Secret successfully.
+func (a *assessor) live(l *Leaf) bool {
+	return l.Certificate != nil && !l.Certificate.Expired(a.now)
+}
+
+// anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live.
+func (a *assessor) anyLive() bool { return a.lives+len(a.unreadable) > 0 }
+
+// liveUnder counts the live leaves that ca signed.
+func (a *assessor) liveUnder(ca *pki.Certificate) int { return len(a.under[ca.Fingerprint]) }
+
+// established says whether a CA may sign without further evidence; see the package comment.
+func (a *assessor) established(ca *pki.Certificate) bool {
+	if !a.inBundle[ca.Fingerprint] {
+		return false
+	}
+	switch a.slot(ca) {
+	case SlotPrevious:
+		// It was active, and its anchor has not left the bundle since.
+		return true
+	case SlotActive:
+		under := a.liveUnder(ca)
+		return under == a.lives || (a.d.Signer.Next != nil && under > 0)
+	case SlotNext, SlotRetired, SlotForeign:
+	}
+	return false
+}
+
+// maySign says whether a leaf may be signed by a CA (TrustBeforeUse), and who stands against it.
+func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
+	if !a.inBundle[ca.Fingerprint] {
+		return false, []Blocker{{
+			Object: configMap(a.d.Bundle.Name), Reason: ReasonAnchorNotLoaded,
+			Message: "the bundle does not hold " + ca.Subject + " yet",
+		}}
+	}
+	if a.established(ca) {
+		return true, nil
+	}
+	blockers := a.waitsForTrust(a.verifiers[leaf], ca)
+	return len(blockers) == 0, blockers
+}
+
+// candidates are the CAs whose keys are there to sign with, newest first, and valid now.
+func (a *assessor) candidates() []*pki.Certificate {
+	var out []*pki.Certificate
+	s := &a.d.Signer
+	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
+		if ca != nil && ca.ValidAt(a.now) {
+			out = append(out, ca)
+		}
+	}
+	return out
+}
+
+// bestSigner is the newest CA that may sign a leaf, nil if none may. The blockers are those of the newest CA.
+func (a *assessor) bestSigner(leaf string) (*pki.Certificate, []Blocker) {
+	var first []Blocker
+	for i, ca := range a.candidates() {
+		ok, blockers := a.maySign(ca, leaf)
+		if ok {
+			return ca, first
+		}
+		if i == 0 {
+			first = blockers
+		}
+	}
+	return nil, first
+}
+
+// olderThan says whether ca is further from being the newest than other. An unknown CA is the oldest.
+func (a *assessor) olderThan(ca, other *pki.Certificate) bool {
+	return a.rank(ca) > a.rank(other)
+}
+
+func (a *assessor) rank(ca *pki.Certificate) int {
+	s := &a.d.Signer
+	switch {
+	case ca == nil:
+		return 3 + len(s.Previous)
+	case same(ca, s.Next):
+		return 0
+	case same(ca, s.Active):
+		return 1
+	}
+	for i, p := range s.Previous {
+		if same(ca, p) {
+			return 2 + i
+		}
+	}
+	return 2 + len(s.Previous)
+}
+
+func secret(name string) string    { return string(SecretKind) + "/" + name }
+func configMap(name string) string { return string(ConfigMapKind) + "/" + name }
