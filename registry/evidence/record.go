@@ -4,23 +4,87 @@
 package evidence
 
 import (
+	"errors"
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"certrotation.dev/registry/trust"
 )
 
-// RecordName is the name of the ConfigMap with the record of a member: a DNS subdomain of at most 253 characters, which
-// is readable as far as the names allow.
-func RecordName(domain, party, member string) string { return "" }
+// ErrMalformed reports a record that cannot be read.
+var ErrMalformed = errors.New("malformed evidence record")
 
-// Encode returns the data and the labels of the record of an observation.
+// Keys of a record. Lists have one entry for each line; absent and empty mean the same, except for the names.
+const (
+	keyDomain          = "trustDomain"
+	keyParty           = "party"
+	keyMember          = "member"
+	keyTrusts          = "trusts"
+	keyTrustedSubjects = "trustedSubjects"
+	keyPresents        = "presents"
+	keyObservedAt      = "observedAt"
+	keyStartedAt       = "startedAt"
+	keyFailure         = "failure"
+)
+
+// Encode returns the data and the labels of the record of an observation. The lists are ordered and without duplicates
+// in it, and of each only the first MaxFingerprints are recorded, far more than any member has; who accepts reports
+// refuses longer ones. A failure that is too long is cut.
 func Encode(domain, party, member string, o *trust.Observation) (data, labels map[string]string) {
-	return nil, nil
+	data = map[string]string{
+		keyDomain:          domain,
+		keyParty:           party,
+		keyMember:          member,
+		keyTrusts:          lines(o.Trusts),
+		keyTrustedSubjects: lines(o.TrustedSubjects),
+		keyPresents:        lines(o.Presents),
+		keyObservedAt:      timeText(o.ObservedAt),
+		keyStartedAt:       timeText(o.StartedAt),
+		keyFailure:         failureText(o.Failure),
+	}
+	maps.DeleteFunc(data, func(_, value string) bool { return value == "" })
+	return data, labelsOf(domain)
 }
 
-// Decode reads the data of a record. Its errors wrap ErrMalformed.
-func Decode(data map[string]string) (domain, party, member string, o *trust.Observation, err error) {
-	return "", "", "", nil, nil
+// labelsOf leaves the domain out where its name is no label value: the record is found by the other label, and says
+// itself what it belongs to.
+func labelsOf(domain string) map[string]string {
+	labels := map[string]string{trust.LabelEvidence: "true"}
+	if len(validation.IsValidLabelValue(domain)) == 0 {
+		labels[trust.LabelTrustDomain] = domain
+	}
+	return labels
 }
 
-// Same says whether b says nothing new compared with a: everything is equal but ObservedAt, in any order. The start of
-// the reporting process counts as news, because older processes are refused by it.
-func Same(a, b *trust.Observation) bool { return false }
+func lines[S ~string](list []S) string {
+	var text strings.Builder
+	for _, entry := range canonical(list) {
+		text.WriteString(string(entry))
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// failureText cuts between characters, and drops bytes that are no UTF-8: a ConfigMap could not hold them.
+func failureText(failure string) string {
+	failure = strings.ToValidUTF8(failure, "")
+	if len(failure) <= MaxFailureBytes {
+		return failure
+	}
+	end := MaxFailureBytes
+	for !utf8.RuneStart(failure[end]) {
+		end--
+	}
+	return failure[:end]
+}
