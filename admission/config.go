@@ -1,0 +1,99 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/set"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// defaultLiveTimeout leaves room within the 3 seconds after which kube-apiserver gives up on the webhook.
+const defaultLiveTimeout = 2 * time.Second
+
+// Inventory is what the guard asks the shared view.
+type Inventory interface {
+	// HasSynced says whether the other methods are complete.
+	HasSynced() bool
+	// Namespace returns what is known of a namespace, nil if it has no configuration.
+	Namespace(namespace string) *inventory.Namespace
+	// Sources returns the facts behind it, nil if there are none.
+	Sources(namespace string) *inventory.Sources
+	// Live returns the same facts from live reads.
+	Live(ctx context.Context, namespace string) (*inventory.Sources, error)
+}
+
+// Config of a Handler.
+type Config struct {
+	// Inventory is the shared view. Required.
+	Inventory Inventory
+	// Client reads Namespaces, to see whether one is being deleted. Required.
+	Client kubernetes.Interface
+	// Clock tells at what time an edit is judged. Defaults to the system's clock.
+	Clock clock.PassiveClock
+	// EvidenceWriters are the names of the users that may write evidence records. Empty means that RBAC alone decides.
+	EvidenceWriters []string
+	// LiveTimeout bounds the live reads of one review. Defaults to 2s.
+	LiveTimeout time.Duration
+	// Registerer that gets the metrics. Nil means that they are not exposed.
+	Registerer prometheus.Registerer
+}
+
+// model is what the guard asks package trust. Tests replace it to look at the guard alone.
+type model struct {
+	judge  func(before, after *trust.Domain, now time.Time) []trust.Violation
+	assess func(d *trust.Domain, now time.Time) *trust.Assessment
+}
+
+// Handler answers admission reviews over HTTP.
+type Handler struct {
+	inventory       Inventory
+	client          kubernetes.Interface
+	clock           clock.PassiveClock
+	evidenceWriters set.Set[string]
+	liveTimeout     time.Duration
+	metrics         *metrics
+	model           model
+}
+
+// New returns a Handler. It fails if something required is missing or the metrics are registered already.
+func New(cfg Config) (*Handler, error) {
+	if cfg.Inventory == nil {
+		return nil, errors.New("admission: Inventory is required")
+	}
+	if cfg.Client == nil {
+		return nil, errors.New("admission: Client is required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.LiveTimeout <= 0 {
+		cfg.LiveTimeout = defaultLiveTimeout
+	}
+	m := newMetrics()
+	if cfg.Registerer != nil {
+		if err := m.register(cfg.Registerer); err != nil {
+			return nil, fmt.Errorf("register metrics of admission: %w", err)
+		}
+	}
+	return &Handler{
+		inventory:       cfg.Inventory,
+		client:          cfg.Client,
+		clock:           cfg.Clock,
+		evidenceWriters: set.New(cfg.EvidenceWriters...),
+		liveTimeout:     cfg.LiveTimeout,
+		metrics:         m,
+		model:           model{judge: trust.Judge, assess: trust.Assess},
+	}, nil
+}

@@ -1,0 +1,42 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+
+	"certrotation.dev/registry/trust"
+)
+
+// consequences are what the controller will do about an edit that is allowed, for whoever did not expect it.
+func consequences(before, after *trust.Domain) []string {
+	var warnings []string
+	if gone(&before.Bundle.Object, &after.Bundle.Object) {
+		warnings = append(warnings, fmt.Sprintf("ConfigMap/%s is rebuilt from what live leaves need", before.Bundle.Name))
+	}
+	if gone(&before.Signer.Object, &after.Signer.Object) {
+		warnings = append(warnings, fmt.Sprintf("Secret/%s is a lost signer now: a rotation to a new CA begins", before.Signer.Name))
+	}
+	if asksForRotation(&before.Signer.Object, &after.Signer.Object) {
+		warnings = append(warnings, fmt.Sprintf("Secret/%s: this asks for a rotation of the CA", before.Signer.Name))
+	}
+	for i := range before.Leaves {
+		was := &before.Leaves[i]
+		is := leafOf(after, was.Name)
+		switch {
+		case is == nil:
+		case gone(&was.Object, &is.Object):
+			warnings = append(warnings, fmt.Sprintf("Secret/%s will be reissued by %s", was.Name, before.Signer.Name))
+		case asksForRotation(&was.Object, &is.Object):
+			warnings = append(warnings, fmt.Sprintf("Secret/%s: this asks for a new certificate from %s", was.Name, before.Signer.Name))
+		}
+	}
+	return warnings
+}
+
+// asksForRotation says whether the annotation whose absence is a request was removed.
+func asksForRotation(before, after *trust.Object) bool {
+	return before.Present && after.Present &&
+		before.Annotations[trust.AnnotationNotAfter] != "" && after.Annotations[trust.AnnotationNotAfter] == ""
+}

@@ -1,0 +1,103 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// finding is what an edit means in one state of the namespace.
+type finding struct {
+	// violations of invariants, as the model sees them.
+	violations []trust.Violation
+	// problems that the edit would bring into a configuration.
+	problems []trust.Problem
+	// risky says that the edit takes away something that may be needed by what the view does not show yet.
+	risky bool
+	// warnings for whoever makes the edit, if it is allowed.
+	warnings []string
+}
+
+func (f *finding) refused() bool { return len(f.violations)+len(f.problems) > 0 }
+
+func (f *finding) add(other finding) {
+	f.violations = append(f.violations, other.violations...)
+	f.problems = append(f.problems, other.problems...)
+	f.risky = f.risky || other.risky
+	f.warnings = append(f.warnings, other.warnings...)
+}
+
+// question says what an edit means, given the facts of the namespace without the edit. It is asked again if the facts
+// were in doubt, so it must not keep anything.
+type question func(s *inventory.Sources) finding
+
+// decide asks the shared view, and live reads where the view alone is not enough to say no, or to say yes to a loss.
+func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest, fields []string, ask question) (*verdict, error) {
+	sources := h.inventory.Sources(req.Namespace)
+	if sources == nil {
+		sources = &inventory.Sources{Namespace: req.Namespace}
+	}
+	f := ask(sources)
+	if !f.refused() && !f.risky {
+		return &verdict{warnings: f.warnings}, nil
+	}
+	if f.refused() && req.Operation == admissionv1.Delete && h.terminating(ctx, req.Namespace) {
+		return allowed(), nil
+	}
+
+	live, err := h.live(ctx, req.Namespace)
+	switch {
+	case err == nil:
+		f = ask(live)
+	case f.refused():
+		klog.FromContext(ctx).Error(err, "Denied an edit without a live read", "namespace", req.Namespace)
+	default:
+		return nil, fmt.Errorf("%w: %w", errUnconfirmed, err)
+	}
+	if !f.refused() {
+		return &verdict{warnings: f.warnings, confirmed: true}, nil
+	}
+	return deny(f, fields, err == nil), nil
+}
+
+// live reads the facts of the namespace from the API server.
+func (h *Handler) live(ctx context.Context, namespace string) (*inventory.Sources, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
+	defer cancel()
+	s, err := h.inventory.Live(ctx, namespace)
+	h.metrics.observeLive(err)
+	return s, err
+}
+
+// terminating says whether the namespace is being deleted, in which case nothing in it is worth protecting. It is a
+// live read, and only made before a deletion is denied: the namespace controller is let through by its name, but in some
+// clusters kube-controller-manager uses one identity for everything.
+func (h *Handler) terminating(ctx context.Context, namespace string) bool {
+	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
+	defer cancel()
+	ns, err := h.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	if err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	return ns.DeletionTimestamp != nil
+}
+
+// judge asks the model about one domain of the namespace before and after an edit.
+func (h *Handler) judge(name string, before, after *inventory.Namespace) finding {
+	old, changed := before.Domain(name), after.Domain(name)
+	if old == nil || changed == nil {
+		return finding{}
+	}
+	now := h.clock.Now()
+	return finding{violations: h.model.judge(old, changed, now), risky: loses(old, changed), warnings: consequences(old, changed)}
+}

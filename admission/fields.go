@@ -1,0 +1,63 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/trust"
+)
+
+// changedMetadata names the annotations and labels that differ and that the model reads.
+func changedMetadata(old, changed *metav1.ObjectMeta) []string {
+	annotations := changedValues("metadata.annotations", old.Annotations, changed.Annotations, trust.KnownAnnotation)
+	return append(annotations, changedValues("metadata.labels", old.Labels, changed.Labels, trust.KnownLabel)...)
+}
+
+func changedBytes(path string, old, changed map[string][]byte) []string {
+	return changedKeys(path, old, changed, bytes.Equal, func(string) bool { return true })
+}
+
+func changedValues(path string, old, changed map[string]string, known func(string) bool) []string {
+	return changedKeys(path, old, changed, func(a, b string) bool { return a == b }, known)
+}
+
+// changedKeys names the known keys that were added, removed or changed, as path[key], ordered.
+func changedKeys[V any](path string, old, changed map[string]V, equal func(a, b V) bool, known func(string) bool) []string {
+	var fields []string
+	for key, was := range old {
+		if is, ok := changed[key]; known(key) && (!ok || !equal(was, is)) {
+			fields = append(fields, fmt.Sprintf("%s[%s]", path, key))
+		}
+	}
+	for key := range changed {
+		if _, ok := old[key]; !ok && known(key) {
+			fields = append(fields, fmt.Sprintf("%s[%s]", path, key))
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// fieldOf is the field that a cause points at: the only one that was changed, or the map that all of them are in, or ""
+// for the object as a whole.
+func fieldOf(fields []string) string {
+	if len(fields) == 1 {
+		return fields[0]
+	}
+	common := ""
+	for i, field := range fields {
+		parent, _, _ := strings.Cut(field, "[")
+		if i > 0 && parent != common {
+			return ""
+		}
+		common = parent
+	}
+	return common
+}

@@ -1,0 +1,91 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// Values of the label decision.
+const (
+	decisionAllow = "allow"
+	decisionDeny  = "deny"
+	decisionError = "error"
+)
+
+// metrics of the guard. Labels take a fixed set of values, whatever a request says.
+type metrics struct {
+	reviews  *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	live     *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	const namespace, subsystem = "certrotation", "admission"
+	return &metrics{
+		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "reviews_total",
+			Help: "Number of admission reviews by resource, operation, decision (allow, deny, error) and whether it was a dry run.",
+		}, []string{"resource", "operation", "decision", "dry_run"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "review_duration_seconds",
+			Help:    "Time from the request to the answer of an admission review, by resource and decision.",
+			Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5},
+		}, []string{"resource", "decision"}),
+		live: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "live_checks_total",
+			Help: "Number of reviews that were checked against live reads, by result (ok, error).",
+		}, []string{"result"}),
+	}
+}
+
+func (m *metrics) register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{m.reviews, m.duration, m.live} {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observe counts one review; req is nil if it could not be read.
+func (m *metrics) observe(req *admissionv1.AdmissionRequest, decision string, took time.Duration) {
+	resource, operation, dryRun := "unknown", "unknown", false
+	if req != nil {
+		resource, operation = resourceLabel(req), operationLabel(req)
+		dryRun = req.DryRun != nil && *req.DryRun
+	}
+	m.reviews.WithLabelValues(resource, operation, decision, strconv.FormatBool(dryRun)).Inc()
+	m.duration.WithLabelValues(resource, decision).Observe(took.Seconds())
+}
+
+func (m *metrics) observeLive(err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.live.WithLabelValues(result).Inc()
+}
+
+func resourceLabel(req *admissionv1.AdmissionRequest) string {
+	switch resource := req.Resource.Resource; resource {
+	case "secrets", "configmaps":
+		return resource
+	}
+	return "other"
+}
+
+func operationLabel(req *admissionv1.AdmissionRequest) string {
+	switch req.Operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete:
+		return strings.ToLower(string(req.Operation))
+	}
+	return "other"
+}

@@ -1,0 +1,121 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	kjson "sigs.k8s.io/json"
+)
+
+// maxBodyBytes holds an UPDATE of the largest Secret: old and new object, each base64 in JSON, with managed fields.
+const maxBodyBytes = 8 << 20
+
+// The errors of transport. Their texts go to the caller and never quote the request.
+var (
+	errMethod      = &httpError{http.StatusMethodNotAllowed, "only POST is served here"}
+	errContentType = &httpError{http.StatusUnsupportedMediaType, "the content type must be application/json"}
+	errTooLarge    = &httpError{http.StatusRequestEntityTooLarge, "the review is larger than 8 MiB"}
+	errBody        = &httpError{http.StatusBadRequest, "the body could not be read"}
+	errReview      = &httpError{http.StatusBadRequest, "the body is not a request of an AdmissionReview of admission.k8s.io/v1"}
+	errObject      = &httpError{http.StatusBadRequest, "object or oldObject of the review is missing or is not what resource says"}
+	// The answer to a question about the state of the namespace is neither yes nor no. An HTTP error lets the
+	// failurePolicy of the webhook decide, which is where the cluster's administrator has chosen between safety and
+	// availability.
+	errNotSynced   = &httpError{http.StatusServiceUnavailable, "the view of the cluster is not complete yet"}
+	errUnconfirmed = &httpError{http.StatusServiceUnavailable, "the edit takes something away and could not be checked against live reads; try again"}
+)
+
+// httpError is a failure to review, as opposed to the answer no.
+type httpError struct {
+	code int
+	text string
+}
+
+func (e *httpError) Error() string { return e.text }
+
+var _ http.Handler = (*Handler)(nil)
+
+// ServeHTTP answers the POST of an AdmissionReview. Every review that was understood is answered with status 200,
+// denied or not.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := h.clock.Now()
+	review, err := h.decodeReview(w, r)
+	if err != nil {
+		h.metrics.observe(nil, decisionError, h.clock.Since(started))
+		writeError(w, err)
+		return
+	}
+	v, err := h.review(r.Context(), review.Request)
+	if err != nil {
+		h.metrics.observe(review.Request, decisionError, h.clock.Since(started))
+		klog.FromContext(r.Context()).Error(err, "Could not review an edit", "resource", review.Request.Resource.Resource,
+			"object", klog.KRef(review.Request.Namespace, review.Request.Name), "operation", review.Request.Operation)
+		writeError(w, err)
+		return
+	}
+	h.metrics.observe(review.Request, v.decision(), h.clock.Since(started))
+	writeReview(w, &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: v.response(review.Request.UID)})
+}
+
+// decodeReview reads the body within its bound. Field names are case-sensitive, as for kube-apiserver itself, so that
+// no field can be given twice under two spellings.
+func (h *Handler) decodeReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, error) {
+	if r.Method != http.MethodPost {
+		return nil, errMethod
+	}
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != runtime.ContentTypeJSON {
+		return nil, errContentType
+	}
+	if !h.inventory.HasSynced() {
+		return nil, errNotSynced
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	if err != nil {
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			return nil, errTooLarge
+		}
+		return nil, errBody
+	}
+	review := &admissionv1.AdmissionReview{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, review); err != nil {
+		return nil, errReview
+	}
+	if review.GroupVersionKind() != admissionv1.SchemeGroupVersion.WithKind("AdmissionReview") {
+		return nil, errReview
+	}
+	if review.Request == nil || review.Request.UID == "" {
+		return nil, errReview
+	}
+	return review, nil
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	code, text := http.StatusInternalServerError, "the edit could not be reviewed"
+	if known := (*httpError)(nil); errors.As(err, &known) {
+		code, text = known.code, known.text
+	} else if apierrors.IsServiceUnavailable(err) {
+		code = http.StatusServiceUnavailable
+	}
+	http.Error(w, text, code)
+}
+
+func writeReview(w http.ResponseWriter, review *admissionv1.AdmissionReview) {
+	body, err := json.Marshal(review)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	// A caller that has gone away is not an event.
+	_, _ = w.Write(body)
+}
