@@ -1,0 +1,228 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBootstrapIssuesEverythingInOnePass(t *testing.T) {
+	w := newWorld(t)
+	a := w.settle()
+	want := []string{"GenerateActive signer", "PublishAnchors bundle", "IssueLeaf client-a", "IssueLeaf client-b", "IssueLeaf server"}
+	if diff := cmp.Diff(want, w.done); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if a.Stage != Stable || len(a.Blockers) > 0 || len(a.Problems) > 0 {
+		t.Errorf("stage %s, blockers %v, problems %v", a.Stage, a.Blockers, a.Problems)
+	}
+	for _, l := range a.Leaves {
+		if !l.Usable {
+			t.Errorf("leaf %s is not usable", l.Name)
+		}
+	}
+}
+
+func TestRotationGoesThroughItsStages(t *testing.T) {
+	w := bootstrapped(t)
+	old := w.d.Signer.Active
+	w.request("test")
+	var stages []Stage
+	for range 40 {
+		a := w.assess()
+		if len(stages) == 0 || stages[len(stages)-1] != a.Stage {
+			stages = append(stages, a.Stage)
+		}
+		if a.Stage == Stable && len(stages) > 1 {
+			break
+		}
+		if !w.step() {
+			w.reloadAll()
+		}
+	}
+	if diff := cmp.Diff([]Stage{Stable, Distributing, Reissuing, Draining, Retiring, Stable}, stages); diff != "" {
+		t.Errorf("stages (-want +got):\n%s", diff)
+	}
+	want := []string{
+		"GenerateNext signer", "PublishAnchors bundle", "Promote signer",
+		"IssueLeaf client-a", "IssueLeaf client-b", "IssueLeaf server", "RetireAnchors bundle", "DestroyPrevious signer",
+	}
+	if diff := cmp.Diff(want, w.done); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if same(old, w.d.Signer.Active) || len(w.d.Bundle.Anchors) != 1 || len(w.d.Signer.Previous) != 0 {
+		t.Errorf("the old CA is still there: %d anchors, %d previous", len(w.d.Bundle.Anchors), len(w.d.Signer.Previous))
+	}
+}
+
+func TestClientLeavesMoveOnceTheServerTrusts(t *testing.T) {
+	w := bootstrapped(t)
+	w.request("test")
+	w.settle()
+	w.reload("server")
+	w.settle()
+	want := []string{"GenerateNext signer", "PublishAnchors bundle", "IssueLeaf client-a", "IssueLeaf client-b"}
+	if diff := cmp.Diff(want, w.done); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	a := w.assess()
+	if a.Stage != Reissuing || !a.Blocked() {
+		t.Errorf("stage %s, blocked %t", a.Stage, a.Blocked())
+	}
+	var names []string
+	for _, b := range a.Blockers {
+		names = append(names, b.Party)
+	}
+	if !slices.Contains(names, "client-a") || !slices.Contains(names, "client-b") || slices.Contains(names, "server") {
+		t.Errorf("blockers %v", names)
+	}
+}
+
+func TestRotationHoldsForOneSlowClient(t *testing.T) {
+	w := bootstrapped(t)
+	w.request("test")
+	for range 20 {
+		w.settle()
+		w.reload("server", "client-a")
+	}
+	w.now = w.now.Add(24 * time.Hour)
+	a := w.settle()
+	if a.Stage != Reissuing || same(w.d.Signer.Active, a.Newest) {
+		t.Errorf("stage %s; next promoted: %t", a.Stage, same(w.d.Signer.Active, a.Newest))
+	}
+	for _, b := range a.Blockers {
+		if b.Party != "client-b" {
+			t.Errorf("unexpected blocker %+v", b)
+		}
+	}
+	if p := a.ProblemOf("Secret/signer"); p == nil || p.Reason != ReasonOverdue {
+		t.Errorf("problem %+v, want %s", p, ReasonOverdue)
+	}
+	if len(w.d.Bundle.Anchors) != 2 {
+		t.Errorf("%d anchors, want 2", len(w.d.Bundle.Anchors))
+	}
+}
+
+func TestLostAndDamagedObjects(t *testing.T) {
+	tests := []struct {
+		name   string
+		damage func(w *world)
+		want   []string
+		stage  Stage
+	}{
+		{"leaf deleted", func(w *world) { w.leaf("server").Present, w.leaf("server").Certificate = false, nil },
+			[]string{"IssueLeaf server"}, Stable},
+		{"signer deleted: the new key starts as next", func(w *world) {
+			w.d.Signer = Signer{Object: Object{Name: "signer"}, Policy: w.d.Signer.Policy}
+		}, []string{"GenerateNext signer", "PublishAnchors bundle"}, Distributing},
+		{"bundle deleted", func(w *world) { w.d.Bundle = Bundle{Object: Object{Name: "bundle"}} },
+			[]string{"PublishAnchors bundle"}, Stable},
+		{"bundle emptied", func(w *world) { w.d.Bundle.Anchors = nil }, []string{"PublishAnchors bundle"}, Stable},
+		{"signer and bundle deleted: rebuilt from what the leaves carry", func(w *world) {
+			w.d.Signer = Signer{Object: Object{Name: "signer"}, Policy: w.d.Signer.Policy}
+			w.d.Bundle = Bundle{Object: Object{Name: "bundle"}}
+		}, []string{"GenerateNext signer", "PublishAnchors bundle"}, Distributing},
+		{"certificate-not-after of the signer deleted", func(w *world) { delete(w.d.Signer.Annotations, AnnotationNotAfter) },
+			[]string{"GenerateNext signer", "PublishAnchors bundle"}, Distributing},
+		{"certificate-not-after of a leaf deleted", func(w *world) { delete(w.leaf("server").Annotations, AnnotationNotAfter) },
+			[]string{"IssueLeaf server"}, Stable},
+		{"all annotations of a leaf deleted", func(w *world) { w.leaf("server").Annotations = nil }, []string{"RecordMetadata server"}, Stable},
+		{"names of a leaf changed", func(w *world) { w.leaf("server").Policy.Profile.DNSNames = []string{"other.example"} },
+			[]string{"IssueLeaf server"}, Stable},
+		{"unreadable leaf holds nothing else up and is not overwritten", func(w *world) {
+			l := w.leaf("server")
+			l.Certificate, l.Problem = nil, &Problem{Object: "Secret/server", Reason: ReasonUnparsable}
+		}, nil, Stable},
+		{"unreadable signer", func(w *world) {
+			w.d.Signer.Problem = &Problem{Object: "Secret/signer", Reason: ReasonUnparsable}
+			w.leaf("server").Certificate = nil
+		}, nil, Stable},
+		{"everything expired: nobody can be cut off", func(w *world) { w.now = w.now.Add(6 * 365 * 24 * time.Hour) },
+			[]string{"GenerateActive signer", "PublishAnchors bundle", "IssueLeaf client-a", "IssueLeaf client-b", "IssueLeaf server", "RetireAnchors bundle"}, Stable},
+		{"clock set back before the CA: nothing is minted", func(w *world) {
+			w.now = w.now.Add(-24 * time.Hour)
+			w.leaf("server").Present, w.leaf("server").Certificate = false, nil
+		}, nil, Stable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			tt.damage(w)
+			a := w.settle()
+			if diff := cmp.Diff(tt.want, w.done); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+			if a.Stage != tt.stage {
+				t.Errorf("stage %s, want %s", a.Stage, tt.stage)
+			}
+		})
+	}
+}
+
+func TestHandReplacedSignerWaitsForTrust(t *testing.T) {
+	w := bootstrapped(t)
+	old := w.d.Signer.Active
+	w.d.Signer.Active = w.authority(w.d.Signer.Policy.Profile)
+	record(&w.d.Signer.Object, MetadataOfSigner(w.d.Name, w.d.Signer.Active, w.d.Signer.Policy))
+	a := w.settle()
+	if diff := cmp.Diff([]string{"PublishAnchors bundle"}, w.done); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if a.Stage != Distributing || len(a.Blockers) == 0 {
+		t.Errorf("stage %s, blockers %v", a.Stage, a.Blockers)
+	}
+	if len(w.d.Bundle.Anchors) != 2 || !same(w.d.Bundle.Anchors[0], old) {
+		t.Errorf("the old anchor must stay first of two, got %d", len(w.d.Bundle.Anchors))
+	}
+	for range 5 {
+		w.reloadAll()
+		a = w.settle()
+	}
+	if a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 {
+		t.Errorf("stage %s with %d anchors after everybody reloaded", a.Stage, len(w.d.Bundle.Anchors))
+	}
+}
+
+func TestAbort(t *testing.T) {
+	w := bootstrapped(t)
+	w.request("test")
+	w.settle()
+	w.d.Signer.Annotations[AnnotationAbortRequested] = "changed my mind"
+	for range 3 {
+		w.settle()
+		w.reloadAll()
+	}
+	a := w.settle()
+	if a.Stage != Stable || w.d.Signer.Next != nil || len(w.d.Bundle.Anchors) != 1 {
+		t.Errorf("stage %s, next %v, %d anchors", a.Stage, w.d.Signer.Next, len(w.d.Bundle.Anchors))
+	}
+	for _, done := range w.done {
+		if strings.HasPrefix(done, "IssueLeaf") {
+			t.Errorf("a leaf was issued: %v", w.done)
+		}
+	}
+}
+
+func TestDeletedLeafIsReissuedInEveryStage(t *testing.T) {
+	for steps := range 12 {
+		w := bootstrapped(t)
+		w.request("test")
+		for range steps {
+			if !w.step() {
+				w.reloadAll()
+			}
+		}
+		stage := w.assess().Stage
+		w.leaf("server").Present, w.leaf("server").Certificate = false, nil
+		w.settle()
+		if w.leaf("server").Certificate == nil {
+			t.Errorf("after %d steps (%s): the leaf was not reissued", steps, stage)
+		}
+	}
+}

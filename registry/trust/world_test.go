@@ -1,0 +1,228 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// world is a trust domain whose actions are really performed, with real keys, and whose members load and present what
+// a test lets them.
+type world struct {
+	t   testing.TB
+	d   Domain
+	now time.Time
+	// keys of the CAs by fingerprint.
+	keys map[pki.Fingerprint]*pki.Pair
+	// done are the kinds and objects of the performed actions, in order.
+	done []string
+}
+
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// newWorld is a mutual TLS service: a server that verifies two clients, which verify the server.
+func newWorld(t testing.TB) *world {
+	policy := Policy{RenewAtPercent: 80, Profile: pki.Profile{
+		Key: pki.ECDSAP256, Validity: 5 * 365 * 24 * time.Hour, Backdate: 5 * time.Minute,
+	}}
+	leaf := func(name string, usage pki.Usage) Leaf {
+		p := policy
+		p.Profile.CommonName = name
+		p.Profile.DNSNames = []string{name + ".example"}
+		p.Profile.Usages = []pki.Usage{usage}
+		p.Profile.Validity = 365 * 24 * time.Hour
+		return Leaf{Object: Object{Name: name}, Policy: p}
+	}
+	return &world{t: t, now: start, keys: map[pki.Fingerprint]*pki.Pair{}, d: Domain{
+		Namespace: "demo", Name: "service", StageDeadline: time.Hour,
+		Signer: Signer{Object: Object{Name: "signer"}, Policy: policy},
+		Bundle: Bundle{Object: Object{Name: "bundle"}},
+		Leaves: []Leaf{leaf("client-a", pki.ClientAuth), leaf("client-b", pki.ClientAuth), leaf("server", pki.ServerAuth)},
+		Parties: []Party{
+			{Name: "server", Kind: TLSProbe, Verifies: []string{"client-a", "client-b"}, Members: []Member{{Name: "server", Holds: []string{"server"}}}},
+			{Name: "client-a", Kind: Acknowledgement, Verifies: []string{"server"}, Members: []Member{{Name: "client-a", Holds: []string{"client-a"}}}},
+			{Name: "client-b", Kind: Acknowledgement, Verifies: []string{"server"}, Members: []Member{{Name: "client-b", Holds: []string{"client-b"}}}},
+		},
+	}}
+}
+
+func (w *world) leaf(name string) *Leaf {
+	for i := range w.d.Leaves {
+		if w.d.Leaves[i].Name == name {
+			return &w.d.Leaves[i]
+		}
+	}
+	w.t.Fatalf("no leaf %q", name)
+	return nil
+}
+
+func (w *world) member(party string) *Member {
+	for i := range w.d.Parties {
+		if w.d.Parties[i].Name == party {
+			return &w.d.Parties[i].Members[0]
+		}
+	}
+	w.t.Fatalf("no party %q", party)
+	return nil
+}
+
+func (w *world) assess() *Assessment { return Assess(&w.d, w.now) }
+
+// reload lets a member load the bundle and its leaves as they are now, and be observed.
+func (w *world) reload(parties ...string) {
+	for _, name := range parties {
+		m := w.member(name)
+		o := &Observation{ObservedAt: w.now}
+		for _, ca := range w.d.Bundle.Anchors {
+			o.Trusts = append(o.Trusts, ca.Fingerprint)
+		}
+		for _, l := range m.Holds {
+			if c := w.leaf(l).Certificate; c != nil {
+				o.Presents = append(o.Presents, c.Fingerprint)
+			}
+		}
+		m.Observation = o
+	}
+}
+
+func (w *world) reloadAll() { w.reload("server", "client-a", "client-b") }
+
+// step performs all actions of one assessment and says whether there were any.
+func (w *world) step() bool {
+	actions := w.assess().Actions
+	for i := range actions {
+		w.perform(&actions[i])
+	}
+	return len(actions) > 0
+}
+
+// settle performs actions until there are none.
+func (w *world) settle() *Assessment {
+	for range 50 {
+		if !w.step() {
+			return w.assess()
+		}
+	}
+	w.t.Fatalf("no end of actions: %v", w.done)
+	return nil
+}
+
+func (w *world) perform(action *Action) {
+	w.done = append(w.done, string(action.Kind)+" "+action.Object)
+	s, b := &w.d.Signer, &w.d.Bundle
+	switch action.Kind {
+	case GenerateActive:
+		s.Present, s.Active, s.Previous = true, w.authority(action.Profile), nil
+		record(&s.Object, MetadataOfSigner(w.d.Name, s.Active, s.Policy))
+	case GenerateNext:
+		s.Present, s.Next = true, w.authority(action.Profile)
+	case PublishAnchors, RetireAnchors:
+		b.Present, b.Anchors = true, action.Anchors
+	case Promote:
+		if s.Active != nil {
+			s.Previous = append([]*pki.Certificate{s.Active}, s.Previous...)
+		}
+		s.Active, s.Next = s.Next, nil
+	case DropNext:
+		s.Next = nil
+	case DestroyPrevious:
+		s.Previous = nil
+	case IssueLeaf:
+		w.issue(action)
+	case ClearRequest, RecordMetadata:
+	default:
+		w.t.Fatalf("unknown action %q", action.Kind)
+	}
+	w.annotate(action)
+}
+
+func (w *world) annotate(action *Action) {
+	o := w.object(action.Object)
+	record(o, Metadata{Annotations: action.Annotations, Labels: action.Labels})
+	for _, key := range action.RemoveAnnotations {
+		delete(o.Annotations, key)
+	}
+}
+
+func (w *world) object(name string) *Object {
+	switch name {
+	case w.d.Signer.Name:
+		return &w.d.Signer.Object
+	case w.d.Bundle.Name:
+		return &w.d.Bundle.Object
+	}
+	return &w.leaf(name).Object
+}
+
+func record(o *Object, m Metadata) {
+	if o.Annotations == nil {
+		o.Annotations, o.Labels = map[string]string{}, map[string]string{}
+	}
+	for k, v := range m.Annotations {
+		o.Annotations[k] = v
+	}
+	for k, v := range m.Labels {
+		o.Labels[k] = v
+	}
+}
+
+// authority makes a CA; the clock moves on, as each generation has a subject of its own second.
+func (w *world) authority(p pki.Profile) *pki.Certificate {
+	w.now = w.now.Add(time.Second)
+	p.CommonName = pki.GenerationName(w.d.Namespace, w.d.Signer.Name, w.now)
+	pair, err := pki.NewAuthority(p, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.keys[pair.Certificate.Fingerprint] = pair
+	return pair.Certificate
+}
+
+func (w *world) issue(action *Action) {
+	pair, err := w.keys[action.Authority].Issue(action.Profile, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l := w.leaf(action.Object)
+	l.Present, l.Certificate, l.Authorities = true, pair.Certificate, pair.Chain
+	record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.now))
+}
+
+// bootstrapped is a world in the stage Stable in which everybody has loaded everything.
+func bootstrapped(t testing.TB) *world {
+	w := newWorld(t)
+	w.settle()
+	w.reloadAll()
+	w.done = nil
+	return w
+}
+
+func (w *world) request(reason string) {
+	w.d.Signer.Annotations[AnnotationRotateRequested] = reason
+}
+
+// clone copies what edits change.
+func (w *world) clone() *Domain {
+	d := w.d
+	d.Leaves = slices.Clone(w.d.Leaves)
+	d.Bundle.Anchors = slices.Clone(w.d.Bundle.Anchors)
+	d.Signer.Previous = slices.Clone(w.d.Signer.Previous)
+	clone := func(o *Object) {
+		annotations := map[string]string{}
+		for k, v := range o.Annotations {
+			annotations[k] = v
+		}
+		o.Annotations = annotations
+	}
+	clone(&d.Signer.Object)
+	clone(&d.Bundle.Object)
+	for i := range d.Leaves {
+		clone(&d.Leaves[i].Object)
+	}
+	return &d
+}
