@@ -122,6 +122,20 @@ func TestParsePair(t *testing.T) {
 	}
 }
 
+// TestKeyAfterManyBlocks walks the longest input there is to its end: blocks
+// that are no key are passed over, each looked at once.
+func TestKeyAfterManyBlocks(t *testing.T) {
+	leaf := leaves[ECDSAP256]()
+	key, block := keyPEM(t, leaf), []byte("-----BEGIN A-----\n-----END A-----\n")
+	many := bytes.Repeat(block, (MaxPEMBytes-len(key))/len(block))
+	if _, err := parseKey(many); !errors.Is(err, ErrNoKey) {
+		t.Errorf("without a key: %v, want ErrNoKey", err)
+	}
+	if _, err := CheckPair(leaf.CertPEM(), join(many, key)); err != nil {
+		t.Errorf("with the key at the end: %v", err)
+	}
+}
+
 func TestPairWithoutKey(t *testing.T) {
 	pair := &Pair{Certificate: leaves[Ed25519]().Certificate}
 	if _, err := pair.KeyPEM(); !errors.Is(err, ErrNoKey) {
