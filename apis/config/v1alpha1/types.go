@@ -114,10 +114,20 @@ type TrustDomain struct {
 	// +listType=map
 	// +listMapKey=name
 	RelyingParties []RelyingParty `json:"relyingParties,omitempty"`
+	// unlistedLeaves says that holders also make leaves from the active CA in their own memory.
+	// +optional
+	UnlistedLeaves *UnlistedLeaves `json:"unlistedLeaves,omitempty"`
 	// stageDeadline is how long a stage of a rotation may last before it counts as overdue. Nothing but the
 	// condition Degraded depends on it. Defaults to 1h.
 	// +optional
 	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
+}
+
+// UnlistedLeaves are leaves that no Secret holds, such as those of certrotation's own servers.
+type UnlistedLeaves struct {
+	// drain is how long after a new CA became active holders may still present a leaf of the former one. It is an
+	// operator's assumption, not an observation.
+	Drain metav1.Duration `json:"drain"`
 }
 
 // KeyAlgorithm names a key type and size.
@@ -139,7 +149,8 @@ type IssuancePolicy struct {
 	// key is the key algorithm. Defaults to ECDSA-P256.
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
-	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves; a leaf is
+	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
+	// validity of a signer that is shorter. At least 1s. A leaf does not outlive its signer: when it is made, it is
 	// clamped to the remaining life of its signer.
 	// +optional
 	Validity *metav1.Duration `json:"validity,omitempty"`

@@ -1,0 +1,95 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// MaxSize bounds a document, in bytes. A ConfigMap may hold 1 MiB; a configuration of thousands of leaves is well below
+// half of it.
+const MaxSize = 512 << 10
+
+// Decode reads one RotationConfiguration in YAML or JSON. Unknown and duplicate fields are errors that name their path,
+// as are a second document, a wrong kind or version, and durations that do not parse. Nothing is defaulted.
+func Decode(data []byte) (*RotationConfiguration, error) {
+	if len(data) > MaxSize {
+		return nil, decodeError(fmt.Errorf("%d bytes are more than the limit of %d", len(data), MaxSize))
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, decodeError(errors.New("the document is empty"))
+	}
+	if !json.Valid(data) {
+		converted, err := yamlToJSON(data)
+		if err != nil {
+			return nil, err
+		}
+		data = converted
+	}
+	if err := checkTypeMeta(data); err != nil {
+		return nil, err
+	}
+
+	cfg := &RotationConfiguration{}
+	strict, err := kjson.UnmarshalStrict(data, cfg)
+	if err != nil {
+		if errs := checkDurations(data); len(errs) > 0 {
+			return nil, errs.ToAggregate()
+		}
+		return nil, decodeError(err)
+	}
+	if errs := strictErrors(strict); len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	return cfg, nil
+}
+
+// checkTypeMeta looks at kind and version before anything else, so that a document of another kind is told apart from
+// one with many unknown fields.
+func checkTypeMeta(data []byte) error {
+	var meta metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
+		return decodeError(err)
+	}
+	var errs field.ErrorList
+	errs = append(errs, checkConstant(field.NewPath("apiVersion"), meta.APIVersion, SchemeGroupVersion.String())...)
+	errs = append(errs, checkConstant(field.NewPath("kind"), meta.Kind, Kind)...)
+	return errs.ToAggregate()
+}
+
+func checkConstant(path *field.Path, got, want string) field.ErrorList {
+	switch got {
+	case want:
+		return nil
+	case "":
+		return field.ErrorList{field.Required(path, fmt.Sprintf("must be %q", want))}
+	default:
+		return field.ErrorList{field.NotSupported(path, got, []string{want})}
+	}
+}
+
+func strictErrors(strict []error) field.ErrorList {
+	var errs field.ErrorList
+	for _, err := range strict {
+		path := field.NewPath("document")
+		var fieldErr kjson.FieldError
+		if errors.As(err, &fieldErr) {
+			path = field.NewPath(fieldErr.FieldPath())
+		}
+		errs = append(errs, field.Forbidden(path, err.Error()))
+	}
+	return errs
+}
+
+func decodeError(err error) error {
+	return utilerrors.NewAggregate([]error{fmt.Errorf("decode %s: %w", Kind, err)})
+}

@@ -1,0 +1,67 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Defaults of optional fields.
+const (
+	DefaultKeyAlgorithm         = ECDSAP256
+	DefaultSignerValidity       = 43800 * time.Hour
+	DefaultLeafValidity         = 8760 * time.Hour
+	DefaultRenewAtPercent int32 = 80
+	DefaultBackdate             = 5 * time.Minute
+	DefaultStageDeadline        = time.Hour
+	DefaultProbeInterval        = 5 * time.Second
+	DefaultProbeTimeout         = 5 * time.Second
+)
+
+// SetDefaults fills in the optional fields of the explicit trust domains, in place. A value that is there stays, even an
+// invalid one. The parameters of a preset get their defaults when it is expanded, some of them depend on the namespace.
+func SetDefaults(cfg *RotationConfiguration) {
+	for i := range cfg.TrustDomains {
+		domain := &cfg.TrustDomains[i]
+		setDefault(&domain.StageDeadline, DefaultStageDeadline)
+		setPolicyDefaults(&domain.Signer.Policy, DefaultSignerValidity)
+		for j := range domain.Leaves {
+			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy))
+		}
+		for j := range domain.RelyingParties {
+			if probe := domain.RelyingParties[j].Evidence.TLSProbe; probe != nil {
+				setDefault(&probe.Interval, DefaultProbeInterval)
+				setDefault(&probe.Timeout, DefaultProbeTimeout)
+			}
+		}
+	}
+}
+
+func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration) {
+	if policy.Key == "" {
+		policy.Key = DefaultKeyAlgorithm
+	}
+	if policy.RenewAtPercent == 0 {
+		policy.RenewAtPercent = DefaultRenewAtPercent
+	}
+	setDefault(&policy.Validity, validity)
+	setDefault(&policy.Backdate, DefaultBackdate)
+}
+
+// leafValidity is the default for the leaves of a signer. A signer with a short life has leaves that live as long:
+// an operator who shortens the one should not be told to shorten the other.
+func leafValidity(signer IssuancePolicy) time.Duration {
+	if signer.Validity.Duration < minValidity {
+		return DefaultLeafValidity
+	}
+	return min(DefaultLeafValidity, signer.Validity.Duration)
+}
+
+func setDefault(field **metav1.Duration, value time.Duration) {
+	if *field == nil {
+		*field = &metav1.Duration{Duration: value}
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"sigs.k8s.io/yaml"
+)
+
+// FuzzLoad: whatever the bytes are, Load returns, and what it accepts is a fixed point: written out and loaded again it
+// is the same.
+func FuzzLoad(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range seeds {
+		data, err := os.ReadFile(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := Load(data, "ns")
+		if err != nil {
+			return
+		}
+		out, err := yaml.Marshal(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(out, "ns")
+		if err != nil {
+			if len(out) > MaxSize {
+				return
+			}
+			t.Fatalf("load again: %v\n%s", err, out)
+		}
+		if diff := cmp.Diff(cfg, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("the second Load differs (-first +second):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Objects of OpenShift's cluster-etcd-operator.
+const (
+	etcdSigner         = "etcd-signer"
+	etcdBundle         = "etcd-ca-bundle"
+	etcdPeer           = "etcd-peer-" + NodePlaceholder
+	etcdServing        = "etcd-serving-" + NodePlaceholder
+	etcdClient         = "etcd-client"
+	metricsSigner      = "etcd-metric-signer"
+	metricsBundle      = "etcd-metrics-ca-bundle"
+	metricsServing     = "etcd-serving-metrics-" + NodePlaceholder
+	metricsClient      = "etcd-metric-client"
+	metricsClientName  = "etcd-metric"
+	etcdAllCerts       = "etcd-all-certs"
+	etcdAllBundles     = "etcd-all-bundles"
+	etcdGroup          = "system:etcd"
+	controlPlaneLabel  = "node-role.kubernetes.io/master"
+	etcdSignerValidity = 5 * 365 * 24 * time.Hour
+	etcdLeafValidity   = 3 * 365 * 24 * time.Hour
+	// OpenShift means to refresh leaves after 2.2 of their 3 years.
+	etcdLeafRenewAtPercent = 73
+)
+
+// openShiftEtcd makes the parts of the preset openshift-etcd from its parameters.
+type openShiftEtcd struct {
+	nodes *metav1.LabelSelector
+	key   KeyAlgorithm
+}
+
+// expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Node leaves
+// have no common name of their own: as in OpenShift it becomes the smallest of the names and addresses.
+func expandOpenShiftEtcd(params OpenShiftEtcdPreset) ([]TrustDomain, *Aggregate) {
+	e := openShiftEtcd{nodes: params.NodeSelector, key: cmp.Or(params.Key, RSA2048)}
+	if e.nodes == nil {
+		e.nodes = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: controlPlaneLabel, Operator: metav1.LabelSelectorOpExists},
+		}}
+	}
+	aggregate := &Aggregate{
+		SecretName:    etcdAllCerts,
+		Leaves:        []string{etcdPeer, etcdServing, metricsServing},
+		ConfigMapName: etcdAllBundles,
+		Bundles: []AggregatedBundle{
+			{Key: "server-ca-bundle.crt", ConfigMapName: etcdBundle},
+			{Key: "metrics-ca-bundle.crt", ConfigMapName: metricsBundle},
+		},
+	}
+	return []TrustDomain{e.etcd(), e.metrics()}, aggregate
+}
+
+// etcd: the members verify each other's peer leaves, in both directions, and the clients'; the clients, of which
+// kube-apiserver is one, verify the serving leaves.
+func (e openShiftEtcd) etcd() TrustDomain {
+	return TrustDomain{
+		Name:   "etcd",
+		Signer: e.signer(etcdSigner),
+		Bundle: Bundle{ConfigMapName: etcdBundle},
+		Leaves: []Leaf{
+			e.nodeLeaf(etcdPeer),
+			e.nodeLeaf(etcdServing),
+			e.clientLeaf(etcdClient, etcdClient),
+		},
+		RelyingParties: []RelyingParty{
+			e.members("etcd", etcdPeer, etcdServing),
+			e.clients("clients", etcdServing, etcdClient),
+		},
+	}
+}
+
+// metrics: Prometheus verifies the metrics proxies and they verify Prometheus.
+func (e openShiftEtcd) metrics() TrustDomain {
+	return TrustDomain{
+		Name:   "etcd-metrics",
+		Signer: e.signer(metricsSigner),
+		Bundle: Bundle{ConfigMapName: metricsBundle},
+		Leaves: []Leaf{
+			e.nodeLeaf(metricsServing),
+			e.clientLeaf(metricsClient, metricsClientName),
+		},
+		RelyingParties: []RelyingParty{
+			e.members("etcd-metrics", metricsServing),
+			e.clients("prometheus", metricsServing, metricsClient),
+		},
+	}
+}
+
+func (e openShiftEtcd) signer(secretName string) Signer {
+	return Signer{SecretName: secretName, Policy: IssuancePolicy{
+		Key:            e.key,
+		Validity:       &metav1.Duration{Duration: etcdSignerValidity},
+		RenewAtPercent: DefaultRenewAtPercent,
+	}}
+}
+
+func (e openShiftEtcd) leafPolicy() IssuancePolicy {
+	return IssuancePolicy{
+		Key:            e.key,
+		Validity:       &metav1.Duration{Duration: etcdLeafValidity},
+		RenewAtPercent: etcdLeafRenewAtPercent,
+	}
+}
+
+func (e openShiftEtcd) nodeLeaf(secretName string) Leaf {
+	return Leaf{
+		SecretName:  secretName,
+		ForEachNode: e.nodes.DeepCopy(),
+		DNSNames: []string{
+			"localhost",
+			"etcd.kube-system.svc",
+			"etcd.kube-system.svc.cluster.local",
+			"etcd.openshift-etcd.svc",
+			"etcd.openshift-etcd.svc.cluster.local",
+		},
+		IPAddresses:   []string{"127.0.0.1", "::1"},
+		NodeAddresses: true,
+		Usages:        []Usage{ClientAuth, ServerAuth},
+		Policy:        e.leafPolicy(),
+	}
+}
+
+// clientLeaf is for a user of etcd, who is also a group of its own.
+func (e openShiftEtcd) clientLeaf(secretName, user string) Leaf {
+	return Leaf{
+		SecretName:    secretName,
+		CommonName:    user,
+		Organizations: []string{user, etcdGroup},
+		Usages:        []Usage{ClientAuth},
+		Policy:        e.leafPolicy(),
+	}
+}
+
+func (e openShiftEtcd) members(name string, presents ...string) RelyingParty {
+	return RelyingParty{
+		Name:        name,
+		Verifies:    LeafSelection{Usages: []Usage{ClientAuth}},
+		Presents:    presents,
+		ForEachNode: e.nodes.DeepCopy(),
+		Evidence:    Evidence{Kind: EvidenceAcknowledgement},
+	}
+}
+
+func (e openShiftEtcd) clients(name, serving, client string) RelyingParty {
+	return RelyingParty{
+		Name:     name,
+		Verifies: LeafSelection{Usages: []Usage{ServerAuth}, Leaves: []string{serving}},
+		Presents: []string{client},
+		Evidence: Evidence{Kind: EvidenceAcknowledgement},
+	}
+}
+
+func validateOpenShiftEtcd(params *OpenShiftEtcdPreset, path *field.Path) field.ErrorList {
+	errs := validateSelector(params.NodeSelector, path.Child("nodeSelector"))
+	return append(errs, validateKey(params.Key, path.Child("key"))...)
+}

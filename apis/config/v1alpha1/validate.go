@@ -1,0 +1,115 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate says everything that is wrong with the configuration of a namespace, with paths in the configuration as it
+// is given: of a preset that has not been expanded the parameters are checked, and that nothing else claims its objects.
+// Missing defaults are no errors. The configuration is not changed.
+func Validate(cfg *RotationConfiguration, namespace string) field.ErrorList {
+	cfg = cfg.DeepCopy()
+	SetDefaults(cfg)
+	v := &validator{claims: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string]()}
+
+	if cfg.Preset != nil {
+		v.preset(cfg.Preset, namespace, cfg.Aggregate != nil)
+	} else if len(cfg.TrustDomains) == 0 {
+		v.add(field.Required(field.NewPath("trustDomains"), "give a trust domain or a preset"))
+	}
+	for i := range cfg.TrustDomains {
+		v.domain(&cfg.TrustDomains[i], field.NewPath("trustDomains").Index(i))
+	}
+	if cfg.Aggregate != nil {
+		v.aggregate(cfg.Aggregate, field.NewPath("aggregate"))
+	}
+	return v.errs
+}
+
+// validator collects errors and the names that are unique in a namespace.
+type validator struct {
+	errs    field.ErrorList
+	claims  claims
+	domains sets.Set[string]
+	leaves  sets.Set[string]
+	bundles sets.Set[string]
+}
+
+func (v *validator) add(errs ...*field.Error) {
+	v.errs = append(v.errs, errs...)
+}
+
+// preset validates the parameters, and then what they expand to as if it had been written by hand. Its trust domains
+// have paths by name, since they have no index in the document.
+func (v *validator) preset(preset *Preset, namespace string, explicitAggregate bool) {
+	path := field.NewPath("preset")
+	if errs := validatePreset(preset, path); len(errs) > 0 {
+		v.add(errs...)
+		return
+	}
+	expanded := &RotationConfiguration{}
+	expanded.TrustDomains, expanded.Aggregate = expandPreset(preset, namespace)
+	SetDefaults(expanded)
+	for i := range expanded.TrustDomains {
+		v.domain(&expanded.TrustDomains[i], path.Key(expanded.TrustDomains[i].Name))
+	}
+	if expanded.Aggregate == nil {
+		return
+	}
+	v.aggregate(expanded.Aggregate, path.Key("aggregate"))
+	if explicitAggregate {
+		v.add(aggregateTwice(preset.Name))
+	}
+}
+
+func (v *validator) domain(domain *TrustDomain, path *field.Path) {
+	v.add(validateName(domain.Name, path.Child("name"))...)
+	if domain.Name != "" && v.domains.Has(domain.Name) {
+		v.add(field.Duplicate(path.Child("name"), domain.Name))
+	}
+	v.domains.Insert(domain.Name)
+
+	v.object(kindSecret, domain.Signer.SecretName, path.Child("signer", "secretName"))
+	v.add(validatePolicy(domain.Signer.Policy, path.Child("signer", "policy"))...)
+	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
+	v.bundles.Insert(domain.Bundle.ConfigMapName)
+	v.add(validatePositive(domain.StageDeadline, path.Child("stageDeadline"))...)
+
+	leaves := make(map[string]*Leaf, len(domain.Leaves))
+	for i := range domain.Leaves {
+		leaf, leafPath := &domain.Leaves[i], path.Child("leaves").Index(i)
+		v.leaf(leaf, domain.Signer.Policy, leafPath)
+		leaves[leaf.SecretName] = leaf
+		v.leaves.Insert(leaf.SecretName)
+	}
+
+	names := sets.New[string]()
+	for i := range domain.RelyingParties {
+		party, partyPath := &domain.RelyingParties[i], path.Child("relyingParties").Index(i)
+		if party.Name != "" && names.Has(party.Name) {
+			v.add(field.Duplicate(partyPath.Child("name"), party.Name))
+		}
+		names.Insert(party.Name)
+		v.add(validateParty(party, leaves, partyPath)...)
+	}
+	v.add(validateRenewalOrder(domain, path.Child("relyingParties"))...)
+}
+
+// object validates the name of an object that exists once, and claims it.
+func (v *validator) object(kind objectKind, name string, path *field.Path) {
+	errs := validateName(name, path)
+	if len(errs) == 0 {
+		errs = v.claims.claim(kind, name, path)
+	}
+	v.add(errs...)
+}
+
+func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+}

@@ -1,0 +1,100 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// maxCommonName and maxOrganization are the upper bounds of X.520, in characters.
+	maxCommonName   = 64
+	maxOrganization = 64
+	// maxBackdate keeps a typing error from making certificates that were valid long before they existed.
+	maxBackdate = 24 * time.Hour
+	// minValidity is the resolution of the times in a certificate.
+	minValidity = time.Second
+)
+
+func (v *validator) leaf(leaf *Leaf, signer IssuancePolicy, path *field.Path) {
+	forEachNode := leaf.ForEachNode != nil
+	secretName := path.Child("secretName")
+	errs := validateNodeName(leaf.SecretName, forEachNode, secretName, validateName)
+	if len(errs) == 0 {
+		errs = v.claims.claim(kindSecret, leaf.SecretName, secretName)
+	}
+	v.add(errs...)
+	v.add(validateSelector(leaf.ForEachNode, path.Child("forEachNode"))...)
+
+	if leaf.NodeAddresses && !forEachNode {
+		v.add(field.Forbidden(path.Child("nodeAddresses"), "only with forEachNode"))
+	}
+	v.add(validateIdentity(leaf, path)...)
+	if len(leaf.Usages) == 0 {
+		v.add(field.Required(path.Child("usages"), "at least one"))
+	}
+	v.add(validateSet(leaf.Usages, path.Child("usages"), validateUsage)...)
+
+	policy := path.Child("policy")
+	v.add(validatePolicy(leaf.Policy, policy)...)
+	if leaf.Policy.Validity.Duration > signer.Validity.Duration && signer.Validity.Duration >= minValidity {
+		v.add(field.Invalid(policy.Child("validity"), leaf.Policy.Validity.Duration.String(),
+			fmt.Sprintf("must not exceed the validity of the signer, %s", signer.Validity.Duration)))
+	}
+}
+
+// validateIdentity validates whom a leaf is for: a name of any kind.
+func validateIdentity(leaf *Leaf, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if leaf.CommonName == "" && len(leaf.DNSNames) == 0 && len(leaf.IPAddresses) == 0 && !leaf.NodeAddresses {
+		errs = append(errs, field.Required(path.Child("commonName"), "a leaf without names and addresses needs one"))
+	}
+	errs = append(errs, validateSubject(leaf.CommonName, maxCommonName, path.Child("commonName"))...)
+	for i, organization := range leaf.Organizations {
+		if organization == "" {
+			errs = append(errs, field.Required(path.Child("organizations").Index(i), ""))
+		}
+		errs = append(errs, validateSubject(organization, maxOrganization, path.Child("organizations").Index(i))...)
+	}
+	errs = append(errs, validateSet(leaf.DNSNames, path.Child("dnsNames"), validateDNSName)...)
+	return append(errs, validateSet(leaf.IPAddresses, path.Child("ipAddresses"), validateIP)...)
+}
+
+// validateSubject validates a text of the subject. The placeholder would not be replaced there.
+func validateSubject(text string, limit int, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if utf8.RuneCountInString(text) > limit {
+		errs = append(errs, field.TooLongCharacters(path, text, limit))
+	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		errs = append(errs, field.Invalid(path, text, "must not contain control characters"))
+	}
+	if strings.Contains(text, NodePlaceholder) {
+		errs = append(errs, field.Invalid(path, text, fmt.Sprintf("%s is replaced in names of objects only", NodePlaceholder)))
+	}
+	return errs
+}
+
+// validatePolicy expects a policy with defaults.
+func validatePolicy(policy IssuancePolicy, path *field.Path) field.ErrorList {
+	errs := validateKey(policy.Key, path.Child("key"))
+	if policy.Validity.Duration < minValidity {
+		errs = append(errs, field.Invalid(path.Child("validity"), policy.Validity.Duration.String(),
+			fmt.Sprintf("must be positive, and at least %s", minValidity)))
+	}
+	if policy.RenewAtPercent < 1 || policy.RenewAtPercent > 99 {
+		errs = append(errs, field.Invalid(path.Child("renewAtPercent"), policy.RenewAtPercent, "must be between 1 and 99"))
+	}
+	if backdate := policy.Backdate.Duration; backdate < 0 || backdate > maxBackdate {
+		errs = append(errs, field.Invalid(path.Child("backdate"), backdate.String(),
+			fmt.Sprintf("must be between 0s and %s", maxBackdate)))
+	}
+	return errs
+}

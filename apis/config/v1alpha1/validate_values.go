@@ -1,0 +1,128 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateSet validates each value and refuses a second one that is equal.
+func validateSet[T ~string](values []T, path *field.Path, each func(T, *field.Path) field.ErrorList) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.New[T]()
+	for i, value := range values {
+		if seen.Has(value) {
+			errs = append(errs, field.Duplicate(path.Index(i), value))
+			continue
+		}
+		seen.Insert(value)
+		errs = append(errs, each(value, path.Index(i))...)
+	}
+	return errs
+}
+
+// validateName accepts the names of objects: DNS subdomains.
+func validateName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return invalid(path, name, validation.IsDNS1123Subdomain(name))
+}
+
+func validateDNSName(name string, path *field.Path) field.ErrorList {
+	if strings.HasPrefix(name, "*.") {
+		return invalid(path, name, validation.IsWildcardDNS1123Subdomain(name))
+	}
+	if net.ParseIP(name) != nil {
+		return field.ErrorList{field.Invalid(path, name, "is an address, not a name")}
+	}
+	return invalid(path, name, validation.IsDNS1123Subdomain(name))
+}
+
+func validateIP(address string, path *field.Path) field.ErrorList {
+	return validation.IsValidIP(path, address)
+}
+
+// validateServerName accepts what a certificate can be verified with: a name or an address. Empty is for none.
+func validateServerName(name string, path *field.Path) field.ErrorList {
+	if name == "" || net.ParseIP(name) != nil {
+		return nil
+	}
+	return invalid(path, name, validation.IsDNS1123Subdomain(name))
+}
+
+func validateHostPort(address string, path *field.Path) field.ErrorList {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, address, "must be host:port, an IPv6 address in brackets")}
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, address, "the port must be a number")}
+	}
+	errs := invalid(path, address, validation.IsValidPortNum(port))
+	if net.ParseIP(host) != nil {
+		return errs
+	}
+	return append(errs, invalid(path, address, validation.IsDNS1123Subdomain(host))...)
+}
+
+func validateUsage(usage Usage, path *field.Path) field.ErrorList {
+	switch usage {
+	case ServerAuth, ClientAuth:
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(path, usage, []Usage{ServerAuth, ClientAuth})}
+	}
+}
+
+// validateKey accepts the empty algorithm, which stands for the default.
+func validateKey(key KeyAlgorithm, path *field.Path) field.ErrorList {
+	known := []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
+	if key == "" || sets.New(known...).Has(key) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, key, known)}
+}
+
+// validatePositive accepts a missing duration.
+func validatePositive(duration *metav1.Duration, path *field.Path) field.ErrorList {
+	if duration == nil || duration.Duration > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, duration.Duration.String(), "must be positive")}
+}
+
+func invalid(path *field.Path, value string, msgs []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, msg := range msgs {
+		errs = append(errs, field.Invalid(path, value, msg))
+	}
+	return errs
+}
+
+// validateNodeName validates a name in which the placeholder stands for the name of a node, once and only if there is
+// one for each node. An ordinary node name is put in its place to judge the rest.
+func validateNodeName(name string, forEachNode bool, path *field.Path, each func(string, *field.Path) field.ErrorList) field.ErrorList {
+	switch count := strings.Count(name, NodePlaceholder); {
+	case forEachNode && count != 1:
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must contain %s exactly once, since there is one for each node", NodePlaceholder))}
+	case !forEachNode && count != 0:
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("may contain %s only with forEachNode", NodePlaceholder))}
+	}
+	var errs field.ErrorList
+	for _, err := range each(strings.Replace(name, NodePlaceholder, "node", 1), path) {
+		err.BadValue = name
+		errs = append(errs, err)
+	}
+	return errs
+}
