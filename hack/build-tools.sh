@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Copyright The certrotation Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Builds the pinned tools from Go modules into bin/tools/:
+#
+#   hack/build-tools.sh                  the control plane: etcd, kube-apiserver, kube-controller-manager, kubectl
+#   hack/build-tools.sh golangci-lint    the linter (hack/tools/lint)
+#
+# A tool whose inputs (module files, flags, Go version) are those of its stamp is skipped. Invocations may run at the
+# same time: one builds, the others wait for it and then find everything up to date.
+
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly out="$PWD/bin/tools"
+# The one place of the Kubernetes version is hack/tools/go.mod.
+kubernetes="$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\1|p' hack/tools/go.mod)"
+lint="$(sed -n 's|^[[:space:]]*github.com/golangci/golangci-lint/v2 v\([0-9.]*\).*|\1|p' hack/tools/lint/go.mod)"
+minor="${kubernetes#v*.}"
+minor="${minor%%.*}"
+
+# Without these a module build of Kubernetes reports v0.0.0-master, and its compatibility checks misbehave.
+# The text is exactly this so that the build cache of an earlier build is found again.
+version_flags() {
+  local package
+  for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    printf -- '-X %s.gitVersion=%s ' "$package" "$kubernetes"
+    printf -- '-X %s.gitMajor=1 -X %s.gitMinor=%s ' "$package" "$package" "$minor"
+    printf -- '-X %s.gitTreeState=clean -X %s.gitCommit=unknown ' "$package" "$package"
+    printf -- '-X %s.buildDate=1970-01-01T00:00:00Z ' "$package"
+  done
+}
+
+# describe TOOL sets module, package and ldflags.
+describe() {
+  module=hack/tools
+  ldflags=""
+  case "$1" in
+    etcd) package=./etcd ;;
+    kube-apiserver | kube-controller-manager | kubectl)
+      package="k8s.io/kubernetes/cmd/$1"
+      ldflags="$(version_flags)"
+      ldflags="${ldflags% }"
+      ;;
+    golangci-lint)
+      module=hack/tools/lint
+      package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+      ldflags="-X main.version=$lint"
+      ;;
+    *)
+      echo "hack/build-tools.sh: unknown tool \"$1\" (known: etcd kube-apiserver kube-controller-manager kubectl golangci-lint)" >&2
+      exit 2
+      ;;
+  esac
+}
+
+fingerprint() {
+  {
+    cat "$module/go.mod" "$module/go.sum"
+    case "$package" in ./*) cat "$module/$package"/*.go ;; esac
+    echo "$package $ldflags trimpath cgo=0"
+    go env GOVERSION GOOS GOARCH
+  } | sha256sum | cut -d' ' -f1
+}
+
+mkdir -p "$out"
+exec 9>"$out/.lock"
+if ! flock --nonblock 9; then
+  echo "another build of the tools is running; waiting for it"
+  flock 9
+fi
+
+tools=("$@")
+[ $# -gt 0 ] || tools=(etcd kube-apiserver kube-controller-manager kubectl)
+log="$out/.build.log"
+number=0
+for tool in "${tools[@]}"; do
+  number=$((number + 1))
+  describe "$tool"
+  stamp="$out/.$tool.stamp"
+  want="$(fingerprint)"
+  if [ -x "$out/$tool" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+    echo "[$number/${#tools[@]}] $tool is up to date"
+    continue
+  fi
+  printf '[%d/%d] %s ... (minutes when the build cache is cold) ' "$number" "${#tools[@]}" "$tool"
+  SECONDS=0
+  # Built beside its place and renamed into it: a program that runs or starts meanwhile sees a whole file. The lock's
+  # descriptor is not inherited, or a build left over from a killed invocation would hold it.
+  if ! CGO_ENABLED=0 go build -C "$module" -trimpath -ldflags "$ldflags" -o "$out/.$tool.new" "$package" >"$log" 2>&1 9>&-; then
+    echo "failed after $SECONDS s"
+    cat "$log" >&2
+    echo "hack/build-tools.sh: go build of $tool failed (the output is above and in $log); fix it and run \`make tools\` again" >&2
+    exit 1
+  fi
+  mv -f "$out/.$tool.new" "$out/$tool"
+  echo "$want" >"$stamp"
+  echo "$SECONDS s"
+done
+rm -f "$log"

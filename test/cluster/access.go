@@ -1,0 +1,87 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Dir is the cluster's directory, absolute.
+func (c *Cluster) Dir() string { return c.cfg.Dir }
+
+// LogDir holds the processes' logs.
+func (c *Cluster) LogDir() string { return filepath.Join(c.cfg.Dir, "logs") }
+
+// URL is kube-apiserver's address.
+func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.APIServer) }
+
+// EtcdURL is etcd's client address; EtcdTLS is how to connect to it.
+func (c *Cluster) EtcdURL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.Etcd) }
+
+// EtcdTLS returns a client configuration for EtcdURL.
+func (c *Cluster) EtcdTLS() (*tls.Config, error) { return c.certs.etcdClientTLS() }
+
+// Kubeconfig is the path of a kubeconfig file with every right (group system:masters).
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.cfg.Dir, "kubeconfig") }
+
+// AdminConfig is the client configuration with every right, and without client-go's rate limit.
+func (c *Cluster) AdminConfig() *rest.Config {
+	return c.clientConfig(rest.TLSClientConfig{CertFile: c.certs.path("admin.crt"), KeyFile: c.certs.path("admin.key")})
+}
+
+// UserConfig is a client configuration for a user that kube-apiserver knows by a client certificate made now. What the user
+// may do is for RBAC objects to say.
+func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
+	cert, key, err := c.certs.issue("ca", clientTemplate(user, groups...))
+	if err != nil {
+		return nil, fmt.Errorf("make a client certificate for user %q: %w", user, err)
+	}
+	return c.clientConfig(rest.TLSClientConfig{CertData: cert, KeyData: key}), nil
+}
+
+// UserKubeconfig is UserConfig as a file; it returns the path, which is the same for each call with that user.
+func (c *Cluster) UserKubeconfig(user string, groups ...string) (string, error) {
+	config, err := c.UserConfig(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	// Escaped, because names like system:serviceaccount:a:b or team/bob are fine user names.
+	path := filepath.Join(c.cfg.Dir, "kubeconfigs", url.QueryEscape(user))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	return path, c.writeKubeconfig(path, config)
+}
+
+func (c *Cluster) clientConfig(identity rest.TLSClientConfig) *rest.Config {
+	identity.CAFile = c.certs.path("ca.crt")
+	return &rest.Config{Host: c.URL(), TLSClientConfig: identity, QPS: -1}
+}
+
+// writeKubeconfig embeds all certificates and keys, so that the file works wherever it is copied to on this machine.
+func (c *Cluster) writeKubeconfig(path string, config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return fmt.Errorf("write kubeconfig %s: %w", path, err)
+	}
+	const name = "certrotation"
+	file := clientcmdapi.NewConfig()
+	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	file.CurrentContext = name
+	text, err := clientcmd.Write(*file)
+	if err != nil {
+		return fmt.Errorf("write kubeconfig %s: %w", path, err)
+	}
+	return writeFile(path, text, 0o600)
+}

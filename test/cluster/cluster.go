@@ -1,0 +1,186 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Names of the control plane's processes, and so of their pid files and logs.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+)
+
+// Config says what to start and where. Only Dir is required.
+type Config struct {
+	// Dir holds everything about this cluster (see the package's comment). A new or empty directory makes a new cluster.
+	Dir string
+	// BinDir holds the programs that `make tools` builds. Defaults to bin/tools of the repository around the working
+	// directory.
+	BinDir string
+	// Detach leaves the processes running when this one ends, and takes over those that run already.
+	Detach bool
+	// ControllerManager runs kube-controller-manager with the controllers that are useful without nodes. Without it
+	// namespaces are never finalized and have no ServiceAccounts, tokens or root CA ConfigMap.
+	ControllerManager bool
+	// Durable lets etcd wait for the disk, as in production. Set it where a write rate is measured.
+	Durable bool
+	// EtcdFlags, APIServerFlags and ControllerManagerFlags are put behind our own; of a flag given twice the last one wins.
+	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
+	// StartTimeout bounds Start as a whole. Defaults to 3 minutes; a start takes about 5 s on an idle machine.
+	StartTimeout time.Duration
+	// Progress receives one line for each process that is ready. Defaults to nothing.
+	Progress io.Writer
+}
+
+// Cluster is a running control plane.
+type Cluster struct {
+	cfg         Config
+	certs       *certificates
+	ports       ports
+	etcd        *Process
+	apiServer   *Process
+	controllers *Process // nil without Config.ControllerManager
+
+	mu     sync.Mutex
+	others []*Process // Programs added by AddProcess, in order.
+}
+
+// Start starts a control plane and returns when it serves: every post start hook of kube-apiserver is done, the default
+// namespace exists and, with the controller manager, its ServiceAccount too. When it fails, nothing that it started is
+// left running; its error names the step, the log and its last lines.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	c, err := newCluster(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("prepare a control plane in %s: %w", cfg.Dir, err)
+	}
+	unlock, err := lock(ctx, c.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
+	if c.certs, err = loadOrMakeCertificates(filepath.Join(c.cfg.Dir, "pki")); err != nil {
+		return nil, fmt.Errorf("make the control plane's certificates: %w", err)
+	}
+	if c.ports, err = loadPorts(c.cfg.Dir); err != nil {
+		return nil, err
+	}
+	if err := c.startAll(ctx); err != nil {
+		// In a detached cluster, what ran before and what became ready stays: the next Start goes on from there.
+		if !c.cfg.Detach {
+			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+		}
+		return nil, fmt.Errorf("start a control plane in %s: %w", c.cfg.Dir, err)
+	}
+	return c, nil
+}
+
+func newCluster(cfg Config) (*Cluster, error) {
+	if cfg.Dir == "" {
+		return nil, errors.New("Config.Dir is empty")
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Dir = dir
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return nil, err
+	}
+	if cfg.BinDir == "" {
+		root, err := RepositoryRoot()
+		if err != nil {
+			return nil, err
+		}
+		cfg.BinDir = filepath.Join(root, "bin", "tools")
+	}
+	if err := checkTools(cfg.BinDir); err != nil {
+		return nil, err
+	}
+	if cfg.StartTimeout == 0 {
+		cfg.StartTimeout = 3 * time.Minute
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = io.Discard
+	}
+	return &Cluster{cfg: cfg}, nil
+}
+
+func (c *Cluster) startAll(ctx context.Context) error {
+	var err error
+	if c.etcd, err = c.startOne(ctx, Etcd, c.etcdArgs, c.etcdReady); err != nil {
+		return err
+	}
+	if c.apiServer, err = c.startOne(ctx, APIServer, c.apiServerArgs, c.apiServerReady); err != nil {
+		return err
+	}
+	// Only now: a start that lost its port moved to another one.
+	if err := c.writeKubeconfig(c.Kubeconfig(), c.AdminConfig()); err != nil {
+		return err
+	}
+	if !c.cfg.ControllerManager {
+		return nil
+	}
+	c.controllers, err = c.startOne(ctx, ControllerManager, c.controllerManagerArgs, c.controllerManagerReady)
+	return err
+}
+
+// Stop ends the programs of AddProcess, newest first, and then the control plane, each by SIGTERM and, where that does not
+// help, SIGKILL. The directory stays. It may be called again.
+func (c *Cluster) Stop(ctx context.Context) error {
+	var errs []error
+	for _, p := range slices.Backward(c.processes()) {
+		errs = append(errs, p.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Err tells of the processes that ended without having been asked to, each with the end of its log; nil when there is none.
+func (c *Cluster) Err() error {
+	var errs []error
+	for _, p := range c.processes() {
+		errs = append(errs, p.Err())
+	}
+	return errors.Join(errs...)
+}
+
+// AddProcess makes a Process for another program in this cluster's directory. It ends with the cluster, like the control
+// plane's own, before them; starting it is the caller's.
+func (c *Cluster) AddProcess(name, path string, args ...string) *Process {
+	p := NewProcess(ProcessConfig{Name: name, Path: path, Args: args, Dir: c.cfg.Dir, Detach: c.cfg.Detach})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.others = append(c.others, p)
+	return p
+}
+
+// Process returns the process of that name (Etcd, APIServer, ControllerManager, or one of AddProcess), or nil.
+func (c *Cluster) Process(name string) *Process {
+	for _, p := range c.processes() {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// processes is every process in the order of their start.
+func (c *Cluster) processes() []*Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := slices.DeleteFunc([]*Process{c.etcd, c.apiServer, c.controllers}, func(p *Process) bool { return p == nil })
+	return append(own, c.others...)
+}

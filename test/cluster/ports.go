@@ -1,0 +1,101 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// ports are where a cluster listens, all on 127.0.0.1. They are kept in cluster.json, so that kubeconfigs stay right over
+// a restart.
+type ports struct {
+	Etcd              int `json:"etcd"`
+	EtcdPeer          int `json:"etcdPeer"`
+	APIServer         int `json:"apiServer"`
+	ControllerManager int `json:"controllerManager"`
+}
+
+// loadPorts reads the ports of an earlier start, or chooses and saves new ones.
+func loadPorts(dir string) (ports, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		chosen, err := choosePorts()
+		if err != nil {
+			return ports{}, err
+		}
+		return chosen, chosen.save(dir)
+	}
+	if err != nil {
+		return ports{}, err
+	}
+	var p ports
+	if err := json.Unmarshal(text, &p); err != nil {
+		return ports{}, fmt.Errorf("parse %s: %w", filepath.Join(dir, "cluster.json"), err)
+	}
+	return p, nil
+}
+
+func (p ports) save(dir string) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, "cluster.json"), append(text, '\n'), 0o644)
+}
+
+// choosePorts lets the kernel choose. Nothing reserves a port until the process listens on it; a start that loses its port
+// in between is repeated on another one.
+func choosePorts() (ports, error) {
+	free, err := freePorts(4)
+	if err != nil {
+		return ports{}, err
+	}
+	return ports{Etcd: free[0], EtcdPeer: free[1], APIServer: free[2], ControllerManager: free[3]}, nil
+}
+
+// replace returns p with new ports for the process of that name.
+func (p ports) replace(name string) (ports, error) {
+	fresh, err := choosePorts()
+	if err != nil {
+		return ports{}, err
+	}
+	switch name {
+	case Etcd:
+		p.Etcd, p.EtcdPeer = fresh.Etcd, fresh.EtcdPeer
+	case APIServer:
+		p.APIServer = fresh.APIServer
+	case ControllerManager:
+		p.ControllerManager = fresh.ControllerManager
+	}
+	return p, nil
+}
+
+// FreePort returns a port of 127.0.0.1 that nobody listens on now. It is not reserved.
+func FreePort() (int, error) {
+	free, err := freePorts(1)
+	if err != nil {
+		return 0, err
+	}
+	return free[0], nil
+}
+
+// freePorts holds all listeners until the last port is known, so that the ports differ.
+func freePorts(n int) ([]int, error) {
+	free := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Binding to the loopback does not block.
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close() //nolint:revive // All stay open until every port is chosen.
+		free = append(free, l.Addr().(*net.TCPAddr).Port)
+	}
+	return free, nil
+}

@@ -1,0 +1,33 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// processAttributes: there is no death signal here; a process of a killed test has to be ended by StopDir.
+func processAttributes(detach bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: detach, Setpgid: !detach}
+}
+
+// processIdentity is the process's start time as ps prints it, to the second.
+func processIdentity(pid int) (string, error) {
+	out, err := exec.Command("ps", "-o", "state=,lstart=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // Answers at once.
+	if err != nil {
+		return "", fmt.Errorf("ps of process %d: %w", pid, err)
+	}
+	state, started, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if strings.HasPrefix(state, "Z") {
+		return "", os.ErrProcessDone
+	}
+	return strings.TrimSpace(started), nil
+}

@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// startAttempts is how often a process is started on new ports when another program took its port in the meantime.
+const startAttempts = 5
+
+const hint = "What to do: read the log; if the data directory is the cause, stop the cluster and remove it (`make down`)."
+
+// startOne starts the process of that name, or takes over the running one, and waits until it is ready. The arguments are
+// asked for on each attempt, because they depend on the ports.
+func (c *Cluster) startOne(ctx context.Context, name string, args func() []string, ready func(context.Context) error) (*Process, error) {
+	begun := time.Now()
+	for attempt := 1; ; attempt++ {
+		p := NewProcess(ProcessConfig{
+			Name: name, Path: c.Tool(name), Args: args(), Dir: c.cfg.Dir, Detach: c.cfg.Detach, Hint: hint,
+		})
+		adopted, err := c.launch(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		err = p.WaitReady(ctx, ready)
+		if err == nil {
+			state := fmt.Sprintf("ready after %.1f s", time.Since(begun).Seconds())
+			if adopted {
+				state = "already running"
+			}
+			fmt.Fprintf(c.cfg.Progress, "%-24s %s (pid %d)\n", name, state, p.Pid())
+			return p, nil
+		}
+		lost := p.lostPort()
+		if stopErr := p.Kill(); stopErr != nil {
+			return nil, stopErr
+		}
+		if !lost || attempt == startAttempts {
+			return nil, err
+		}
+		if c.ports, err = c.ports.replace(name); err != nil {
+			return nil, err
+		}
+		if err := c.ports.save(c.cfg.Dir); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *Cluster) launch(ctx context.Context, p *Process) (adopted bool, err error) {
+	if c.cfg.Detach {
+		return p.StartOrAdopt(ctx)
+	}
+	return false, p.Start()
+}
+
+// Tool is the path of a program that `make tools` builds, for example kubectl.
+func (c *Cluster) Tool(name string) string { return filepath.Join(c.cfg.BinDir, name) }
+
+// checkTools finds a missing program before anything is started.
+func checkTools(binDir string) error {
+	for _, name := range []string{Etcd, APIServer, ControllerManager} {
+		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
+			return fmt.Errorf("%s is not built: run `make tools` (%w)", name, err)
+		}
+	}
+	return nil
+}
+
+// RepositoryRoot is the directory of this module's go.mod, looked for from the working directory upwards.
+func RepositoryRoot() (string, error) {
+	from, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := from; ; dir = filepath.Dir(dir) {
+		if isRepositoryRoot(dir) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not inside a checkout of certrotation.dev; set Config.BinDir", from)
+		}
+	}
+}
+
+// isRepositoryRoot looks for a file that only the root has: hack/tools has a go.mod too.
+func isRepositoryRoot(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "hack", "tools", "go.mod"))
+	return err == nil
+}
