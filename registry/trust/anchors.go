@@ -5,6 +5,7 @@ package trust
 
 import (
 	"slices"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -35,8 +36,26 @@ func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string 
 	needs = append(needs, a.unreadable...)
 	if (slot == SlotPrevious || slot == SlotRetired) && !ca.Expired(a.now) {
 		needs = append(needs, undelivered...)
+		if a.drainsUntil().After(a.now) {
+			needs = append(needs, "leaves that no Secret holds")
+		}
 	}
 	return needs
+}
+
+// drainsUntil is until when leaves that no Secret holds may still be those of the former CA, zero if there are none.
+// Without a recorded promotion the age of the active CA is the lower bound.
+func (a *assessor) drainsUntil() time.Time {
+	if a.d.Unlisted == nil || a.d.Signer.Active == nil {
+		return time.Time{}
+	}
+	since := a.d.Signer.Active.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate)
+	if promoted, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil && promoted.After(since) {
+		since = promoted
+	}
+	until := since.Add(a.d.Unlisted.Drain)
+	a.recheckAt(until)
+	return until
 }
 
 // undelivered are the members (party/member) that are not proven to present only their current leaves.

@@ -19,11 +19,20 @@ type Domain struct {
 	Leaves []Leaf
 	// Parties ordered as configured.
 	Parties []Party
+	// Unlisted says that the signer also signs leaves that no Secret holds; nil if it does not.
+	Unlisted *Unlisted
 	// StageDeadline after which a stage counts as overdue.
 	StageDeadline time.Duration
 	// Problems that are not those of a single object, such as a node without an address. They stop nothing but what
 	// they name.
 	Problems []Problem
+}
+
+// Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
+// own servers. They count as live from the first CA on.
+type Unlisted struct {
+	// Drain is how long after a promotion holders may still present a leaf of the former CA.
+	Drain time.Duration
 }
 
 // Object is what the model knows of a Secret or ConfigMap apart from its certificates.

@@ -103,6 +103,12 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 		}
 	case Draining:
 		all = append(all, a.waitsForDelivery()...)
+		if until := a.drainsUntil(); until.After(a.now) {
+			all = append(all, Blocker{
+				Object: secret(s.Name), Reason: ReasonGracePeriod,
+				Message: "leaves that no Secret holds may still be those of the former CA until " + until.UTC().Format(time.RFC3339),
+			})
+		}
 	case Retiring, Stable:
 	}
 	for i := range out.Leaves {

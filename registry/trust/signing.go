@@ -12,8 +12,13 @@ func (a *assessor) live(l *Leaf) bool {
 	return l.Certificate != nil && !l.Certificate.Expired(a.now)
 }
 
-// anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live.
-func (a *assessor) anyLive() bool { return a.lives+len(a.unreadable) > 0 }
+// anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live, and so do leaves
+// that no Secret holds.
+func (a *assessor) anyLive() bool {
+	active := a.d.Signer.Active
+	unlisted := a.d.Unlisted != nil && active != nil && !active.Expired(a.now)
+	return a.lives+len(a.unreadable) > 0 || unlisted
+}
 
 // liveUnder counts the live leaves that ca signed.
 func (a *assessor) liveUnder(ca *pki.Certificate) int { return len(a.under[ca.Fingerprint]) }
