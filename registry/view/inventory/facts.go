@@ -5,7 +5,6 @@ package inventory
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -107,10 +106,8 @@ type Evidence struct {
 
 // Node is what is known of a Node.
 type Node struct {
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-	Labels          map[string]string
+	// ObjectMeta has name, UID, resource version and all labels: any of them may be selected.
+	metav1.ObjectMeta
 	// Addresses are the InternalIPs in the order of the status, each once, as canonical text.
 	Addresses []string
 }

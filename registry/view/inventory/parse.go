@@ -4,20 +4,35 @@
 package inventory
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 )
 
-// ParseSecret keeps of a Secret of type kubernetes.io/tls what the model needs. The private keys are looked at and
-// forgotten.
-func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret { return nil }
+// keptMeta keeps what the model needs of an object's metadata. The maps are new, so that the object can be collected.
+func keptMeta(object metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:              object.GetName(),
+		Namespace:         object.GetNamespace(),
+		UID:               object.GetUID(),
+		ResourceVersion:   object.GetResourceVersion(),
+		CreationTimestamp: object.GetCreationTimestamp(),
+		Annotations:       keptEntries(object.GetAnnotations(), trust.KnownAnnotation),
+		Labels:            keptEntries(object.GetLabels(), trust.KnownLabel),
+	}
+}
 
-// ParseOtherSecret keeps of a Secret of another type that it exists, and of an aggregate what is in it.
-func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret { return nil }
-
-// ParseConfigMap keeps of a ConfigMap what the model needs.
-func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap { return nil }
-
-// ParseNode keeps of a Node what the model needs.
-func ParseNode(node *corev1.Node) *Node { return nil }
+// keptEntries returns the entries whose keys are known, nil if there are none.
+func keptEntries(in map[string]string, known func(string) bool) map[string]string {
+	var out map[string]string
+	for key, value := range in {
+		if !known(key) {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[key] = value
+	}
+	return out
+}

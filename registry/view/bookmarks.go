@@ -1,0 +1,90 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+)
+
+const (
+	bookmarkInterval = time.Minute
+	bookmarkJitter   = 0.25
+	// bookmarkHeadStart is how long before its deadline a stream gets a last bookmark, to be
+	// resumed as far on as possible.
+	bookmarkHeadStart = 2 * time.Second
+	// progressInterval serves callers inside the process that ask for progress notification.
+	progressInterval = 5 * time.Second
+)
+
+// bookmarks schedules the bookmarks of one stream. Nil schedules none.
+type bookmarks struct {
+	clock    clock.WithTicker
+	interval time.Duration
+	deadline time.Time
+	timer    clock.Timer
+	marked   bool
+}
+
+// newBookmarks returns a schedule for a stream that ends with the context, or nil if the
+// consumer wants no bookmarks.
+func newBookmarks(ctx context.Context, clk clock.WithTicker, allowed, progress bool) *bookmarks {
+	b := &bookmarks{clock: clk, interval: bookmarkInterval}
+	switch {
+	case progress:
+		b.interval = progressInterval
+	case !allowed:
+		return nil
+	}
+	b.deadline, _ = ctx.Deadline()
+	b.timer = clk.NewTimer(b.next())
+	return b
+}
+
+// next returns the time to the next bookmark. The last one goes out ahead of the deadline;
+// after it, the next lies behind the deadline, which is as good as none.
+func (b *bookmarks) next() time.Duration {
+	interval := wait.Jitter(b.interval, bookmarkJitter)
+	if b.deadline.IsZero() {
+		return interval
+	}
+	last := b.deadline.Sub(b.clock.Now()) - bookmarkHeadStart
+	if last <= 0 {
+		return interval + bookmarkHeadStart
+	}
+	return min(interval, last)
+}
+
+// due fires when a bookmark should be sent.
+func (b *bookmarks) due() <-chan time.Time {
+	if b == nil {
+		return nil
+	}
+	return b.timer.C()
+}
+
+// mark notes that the timer fired.
+func (b *bookmarks) mark() {
+	b.marked = true
+}
+
+// take reports whether a bookmark is to be sent now, and schedules the next one if so.
+func (b *bookmarks) take() bool {
+	if b == nil || !b.marked {
+		return false
+	}
+	b.marked = false
+	b.timer.Reset(b.next())
+	return true
+}
+
+// stop releases the timer.
+func (b *bookmarks) stop() {
+	if b != nil {
+		b.timer.Stop()
+	}
+}

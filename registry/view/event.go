@@ -1,0 +1,68 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	btree "k8s.io/apiserver/pkg/storage/cacher/store"
+)
+
+// event is one change of one key. Only its shared objects are ever written after it was
+// published, and they are safe for concurrent use.
+type event struct {
+	revision uint64
+	at       time.Time
+	key      string
+	// previous is nil for a creation, current for a deletion.
+	previous, current *btree.Element
+
+	// after serves ADDED and MODIFIED, departed serves DELETED. Both are made on first use.
+	after, departed atomic.Pointer[sharedObject]
+	// retired events hand out unshared objects, so that the encodings kept alive by the
+	// history are those of the newest events only.
+	retired atomic.Bool
+}
+
+// afterObject returns the state that the event led to.
+func (e *event) afterObject() runtime.Object {
+	return e.share(&e.after, func() runtime.Object { return e.current.Object })
+}
+
+// departedObject returns the last state before the event, at the revision of the event, for
+// watchers for which the object is gone: deleted, or out of their selection.
+func (e *event) departedObject(stamp func(runtime.Object, uint64) error) (runtime.Object, error) {
+	var failure error
+	object := e.share(&e.departed, func() runtime.Object {
+		last := e.previous.Object.DeepCopyObject()
+		failure = stamp(last, e.revision)
+		return last
+	})
+	return object, failure
+}
+
+func (e *event) share(slot *atomic.Pointer[sharedObject], build func() runtime.Object) runtime.Object {
+	if shared := slot.Load(); shared != nil {
+		return shared
+	}
+	shared := newSharedObject(build())
+	if e.retired.Load() || slot.CompareAndSwap(nil, shared) {
+		return shared
+	}
+	// A competing watcher was first. Unless the event retired since, its object is the one.
+	if winner := slot.Load(); winner != nil {
+		return winner
+	}
+	return shared
+}
+
+// retire releases the shared objects. A watcher that is just handing one out may put it back;
+// this costs memory until the event leaves the history, and nothing else.
+func (e *event) retire() {
+	e.retired.Store(true)
+	e.after.Store(nil)
+	e.departed.Store(nil)
+}

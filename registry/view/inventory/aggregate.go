@@ -1,0 +1,89 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"slices"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// aggregate reads the aggregate Secret and ConfigMap. leaves are the names of the configuration's leaves by template.
+//
+// What is in them is known only if they have the label trust.LabelAggregate. Without it they count as empty, and the
+// first write labels them.
+func (b *builder) aggregate(cfg *configv1alpha1.Aggregate, leaves map[string][]string) *trust.Aggregate {
+	out := &trust.Aggregate{
+		Secret:    trust.Object{Name: cfg.SecretName},
+		ConfigMap: trust.Object{Name: cfg.ConfigMapName},
+		Pairs:     map[string]pki.Fingerprint{},
+		Anchors:   map[string][]pki.Fingerprint{},
+	}
+	for _, template := range cfg.Leaves {
+		out.Leaves = append(out.Leaves, leaves[template]...)
+	}
+	slices.Sort(out.Leaves)
+	for _, bundle := range cfg.Bundles {
+		out.Bundles = append(out.Bundles, trust.AggregatedBundle{Key: bundle.Key, Bundle: bundle.ConfigMapName})
+	}
+	slices.SortFunc(out.Bundles, func(x, y trust.AggregatedBundle) int { return cmp.Compare(x.Key, y.Key) })
+	b.readAggregateSecret(out)
+	b.readAggregateConfigMap(out)
+	return out
+}
+
+func (b *builder) readAggregateSecret(out *trust.Aggregate) {
+	name := out.Secret.Name
+	if secret := b.sources.Secrets[name]; secret != nil {
+		out.Secret = present(&secret.ObjectMeta)
+		out.Secret.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
+			"it is of type kubernetes.io/tls, want Opaque; delete it or rename it in the configuration")
+		return
+	}
+	other := b.sources.Others[name]
+	if other == nil {
+		return
+	}
+	out.Secret = present(&other.ObjectMeta)
+	if other.Aggregate == nil {
+		return
+	}
+	out.Pairs = other.Aggregate.Pairs
+	belongs := map[string]bool{}
+	for _, leaf := range out.Leaves {
+		cert, key := AggregateKeys(leaf)
+		belongs[cert], belongs[key] = true, true
+	}
+	out.Foreign = append(out.Foreign, foreign(other.Aggregate.Keys, belongs)...)
+}
+
+func (b *builder) readAggregateConfigMap(out *trust.Aggregate) {
+	cm := b.sources.ConfigMaps[out.ConfigMap.Name]
+	if cm == nil {
+		return
+	}
+	out.ConfigMap = present(&cm.ObjectMeta)
+	if cm.Aggregate == nil {
+		return
+	}
+	out.Anchors = cm.Aggregate
+	belongs := map[string]bool{}
+	for _, bundle := range out.Bundles {
+		belongs[bundle.Key] = true
+	}
+	out.Foreign = append(out.Foreign, foreign(sortedNames(cm.Aggregate), belongs)...)
+}
+
+func foreign(keys []string, belongs map[string]bool) []string {
+	var out []string
+	for _, key := range keys {
+		if !belongs[key] {
+			out = append(out, key)
+		}
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// domain makes one trust domain of its configuration and of what exists.
+func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domain, error) {
+	out := &trust.Domain{
+		Namespace:     b.sources.Namespace,
+		Name:          cfg.Name,
+		Signer:        b.signer(&cfg.Signer),
+		Bundle:        b.bundle(&cfg.Bundle),
+		StageDeadline: durationOf(cfg.StageDeadline),
+	}
+	leaves, problems, err := b.leaves(p, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range leaves {
+		out.Leaves = append(out.Leaves, l.leaf)
+	}
+	for i := range cfg.RelyingParties {
+		party, partyProblems, err := b.party(cfg.Name, &cfg.RelyingParties[i], leaves)
+		if err != nil {
+			return nil, fmt.Errorf("relying party %s: %w", cfg.RelyingParties[i].Name, err)
+		}
+		out.Parties = append(out.Parties, party)
+		problems = append(problems, partyProblems...)
+	}
+	slices.SortStableFunc(problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })
+	out.Problems = problems
+	return out, nil
+}
+
+// policyOf returns the policy without the names of the certificate.
+func policyOf(cfg *configv1alpha1.IssuancePolicy) trust.Policy {
+	return trust.Policy{
+		Profile: pki.Profile{
+			Key:      pki.KeyAlgorithm(cfg.Key),
+			Validity: durationOf(cfg.Validity),
+			Backdate: durationOf(cfg.Backdate),
+		},
+		RenewAtPercent: cfg.RenewAtPercent,
+	}
+}
+
+func durationOf(d *metav1.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return d.Duration
+}

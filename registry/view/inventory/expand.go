@@ -1,0 +1,112 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+)
+
+// part is what one configuration contributes.
+type part struct {
+	domains   []*trust.Domain
+	aggregate *trust.Aggregate
+	claims    map[objectKey]Claim
+}
+
+// expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
+// a leaf of a node with an unlucky name cannot take the place of a signer.
+func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, error) {
+	p := &part{claims: map[objectKey]Claim{}}
+	for i := range cfg.TrustDomains {
+		if err := p.claimDomain(&cfg.TrustDomains[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.claimAggregate(cfg.Aggregate); err != nil {
+		return nil, err
+	}
+	leaves := map[string][]string{}
+	for i := range cfg.TrustDomains {
+		domain, err := b.domain(p, &cfg.TrustDomains[i])
+		if err != nil {
+			return nil, fmt.Errorf("trust domain %s: %w", cfg.TrustDomains[i].Name, err)
+		}
+		for _, leaf := range domain.Leaves {
+			leaves[leaf.Template] = append(leaves[leaf.Template], leaf.Name)
+		}
+		p.domains = append(p.domains, domain)
+	}
+	if cfg.Aggregate != nil {
+		p.aggregate = b.aggregate(cfg.Aggregate, leaves)
+	}
+	return p, nil
+}
+
+// claimDomain claims the objects that exist once in a domain, and the leaves that exist once.
+func (p *part) claimDomain(domain *configv1alpha1.TrustDomain) error {
+	claims := []struct {
+		kind  trust.ObjectKind
+		name  string
+		claim ClaimKind
+	}{
+		{trust.SecretKind, domain.Signer.SecretName, ClaimSigner},
+		{trust.ConfigMapKind, domain.Bundle.ConfigMapName, ClaimBundle},
+	}
+	for _, c := range claims {
+		if !p.claim(c.kind, c.name, Claim{Domain: domain.Name, Kind: c.claim}) {
+			return fmt.Errorf("%s is claimed twice", objectName(c.kind, c.name))
+		}
+	}
+	for i := range domain.Leaves {
+		leaf := &domain.Leaves[i]
+		if leaf.ForEachNode == nil && !p.claim(trust.SecretKind, leaf.SecretName, Claim{Domain: domain.Name, Kind: ClaimLeaf}) {
+			return fmt.Errorf("%s is claimed twice", objectName(trust.SecretKind, leaf.SecretName))
+		}
+	}
+	return nil
+}
+
+func (p *part) claimAggregate(aggregate *configv1alpha1.Aggregate) error {
+	if aggregate == nil {
+		return nil
+	}
+	if !p.claim(trust.SecretKind, aggregate.SecretName, Claim{Kind: ClaimAggregate}) {
+		return fmt.Errorf("%s is claimed twice", objectName(trust.SecretKind, aggregate.SecretName))
+	}
+	if !p.claim(trust.ConfigMapKind, aggregate.ConfigMapName, Claim{Kind: ClaimAggregate}) {
+		return fmt.Errorf("%s is claimed twice", objectName(trust.ConfigMapKind, aggregate.ConfigMapName))
+	}
+	return nil
+}
+
+// claim says whether the name was free.
+func (p *part) claim(kind trust.ObjectKind, name string, claim Claim) bool {
+	key := objectKey{kind: kind, name: name}
+	if _, taken := p.claims[key]; taken {
+		return false
+	}
+	p.claims[key] = claim
+	return true
+}
+
+// selected are the nodes that a selector chooses, ordered by name.
+func (b *builder) selected(selector *metav1.LabelSelector) ([]*Node, error) {
+	chosen, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, fmt.Errorf("forEachNode: %w", err)
+	}
+	var nodes []*Node
+	for _, node := range b.nodes {
+		if chosen.Matches(labels.Set(node.Labels)) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, nil
+}

@@ -1,0 +1,135 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// present is the object that has this metadata.
+func present(meta *metav1.ObjectMeta) trust.Object {
+	return trust.Object{
+		Name:            meta.Name,
+		Present:         true,
+		UID:             string(meta.UID),
+		ResourceVersion: meta.ResourceVersion,
+		Created:         meta.CreationTimestamp.Time,
+		Annotations:     meta.Annotations,
+		Labels:          meta.Labels,
+	}
+}
+
+// tlsSecret returns a Secret and what is known of it as an object. The facts are nil if it does not exist or has
+// another type, which is a problem: the type cannot be changed.
+func (b *builder) tlsSecret(name string) (trust.Object, *Secret) {
+	if secret := b.sources.Secrets[name]; secret != nil {
+		return present(&secret.ObjectMeta), secret
+	}
+	other := b.sources.Others[name]
+	if other == nil {
+		return trust.Object{Name: name}, nil
+	}
+	object := present(&other.ObjectMeta)
+	object.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
+		"it is not of type kubernetes.io/tls; delete it or rename it in the configuration")
+	return object, nil
+}
+
+func problemOf(kind trust.ObjectKind, name string, reason trust.Reason, message string) *trust.Problem {
+	return &trust.Problem{Object: objectName(kind, name), Reason: reason, Message: message}
+}
+
+// signer reads the slots. Each keeps the certificates that could be read, whatever else is wrong; the first thing that
+// is wrong, in the order of the slots, is the problem. Dates are for the model to judge.
+func (b *builder) signer(cfg *configv1alpha1.Signer) trust.Signer {
+	object, secret := b.tlsSecret(cfg.SecretName)
+	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy)}
+	if secret == nil {
+		return out
+	}
+	out.Active = first(secret.Active.Certificates)
+	out.Next = first(secret.Next.Certificates)
+	out.Previous = secret.Previous.Certificates
+	slots := []struct {
+		slot trust.Slot
+		pair *Pair
+		cas  []*pki.Certificate
+		step string
+	}{
+		{trust.SlotActive, &secret.Active, one(out.Active),
+			"restore the Secret, or delete it to have a new CA rotated in"},
+		{trust.SlotNext, &secret.Next, one(out.Next),
+			"restore it, or remove " + NextCertKey + " and " + NextKeyKey + " to have it made anew"},
+		{trust.SlotPrevious, &secret.Previous, out.Previous,
+			"restore it, or remove " + PreviousCertKey + " and " + PreviousKeyKey + " once nothing is signed by it"},
+	}
+	for _, s := range slots {
+		if out.Problem = slotProblem(cfg.SecretName, s.slot, s.pair, s.cas, s.step); out.Problem != nil {
+			break
+		}
+	}
+	return out
+}
+
+func slotProblem(name string, slot trust.Slot, pair *Pair, cas []*pki.Certificate, step string) *trust.Problem {
+	if fault := pair.Fault; fault != nil {
+		return problemOf(trust.SecretKind, name, fault.Reason, fmt.Sprintf("slot %s: %s; %s", slot, fault.Text, step))
+	}
+	for _, ca := range cas {
+		if !ca.IsCA {
+			return problemOf(trust.SecretKind, name, trust.ReasonNotCA,
+				fmt.Sprintf("slot %s: the certificate with the subject %q is no CA; %s", slot, ca.Subject, step))
+		}
+	}
+	return nil
+}
+
+// bundle reads the anchors. A bundle that is empty or has no key has no problem: it is filled.
+//
+// An anchor that is no CA is a problem, but it stays among the anchors. It may be what a verifier pins, and
+// crypto/x509 accepts it as such; whoever writes the anchors back must not lose it.
+func (b *builder) bundle(cfg *configv1alpha1.Bundle) trust.Bundle {
+	cm := b.sources.ConfigMaps[cfg.ConfigMapName]
+	if cm == nil {
+		return trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}}
+	}
+	out := trust.Bundle{Object: present(&cm.ObjectMeta)}
+	if cm.Bundle == nil {
+		return out
+	}
+	out.Anchors = cm.Bundle.Anchors
+	if fault := cm.Bundle.Fault; fault != nil {
+		out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, fault.Reason,
+			fault.Text+"; restore it, or delete the ConfigMap to have it rebuilt from what the leaves need")
+		return out
+	}
+	for _, anchor := range out.Anchors {
+		if !anchor.IsCA {
+			out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, trust.ReasonNotCA, fmt.Sprintf(
+				"the anchor with the subject %q is no CA, so nothing can be signed by it; remove it from %s", anchor.Subject, BundleKey))
+			break
+		}
+	}
+	return out
+}
+
+func first(list []*pki.Certificate) *pki.Certificate {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+func one(cert *pki.Certificate) []*pki.Certificate {
+	if cert == nil {
+		return nil
+	}
+	return []*pki.Certificate{cert}
+}

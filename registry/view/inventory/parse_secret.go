@@ -1,0 +1,81 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// ParseSecret keeps of a Secret of type kubernetes.io/tls what the model needs. The private keys are looked at and
+// forgotten. The Secret is not changed.
+func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
+	data := secret.Data
+	out := &Secret{
+		ObjectMeta: keptMeta(secret),
+		Active:     parsePair(ActiveCertKey, data[ActiveCertKey], ActiveKeyKey, data[ActiveKeyKey], certs),
+		Next:       parsePair(NextCertKey, data[NextCertKey], NextKeyKey, data[NextKeyKey], certs),
+		Previous:   parsePairs(PreviousCertKey, data[PreviousCertKey], PreviousKeyKey, data[PreviousKeyKey], certs),
+	}
+	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
+	for _, value := range data {
+		out.DataBytes += len(value)
+	}
+	return out
+}
+
+// ParseOtherSecret keeps of a Secret of another type that it exists, and of an aggregate what is in it.
+func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret {
+	out := &OtherSecret{ObjectMeta: keptMeta(secret)}
+	if _, ok := secret.Labels[trust.LabelAggregate]; ok {
+		out.Aggregate = parseAggregate(secret.Data, certs)
+	}
+	return out
+}
+
+func parseAggregate(data map[string][]byte, certs *pki.Cache) *AggregateSecret {
+	out := &AggregateSecret{Keys: sortedNames(data), Pairs: map[string]pki.Fingerprint{}}
+	for _, certKey := range out.Keys {
+		leaf, ok := aggregatedLeaf(certKey)
+		if !ok {
+			continue
+		}
+		_, keyKey := AggregateKeys(leaf)
+		pair := parsePair(certKey, data[certKey], keyKey, data[keyKey], certs)
+		if pair.Fault == nil && !pair.Empty() {
+			out.Pairs[leaf] = pair.Certificates[0].Fingerprint
+		}
+	}
+	return out
+}
+
+// parseAnchors reads the certificates of a bundle, each once. A bundle without any is no fault.
+func parseAnchors(key string, data []byte, certs *pki.Cache) ([]*pki.Certificate, *Fault) {
+	list, err := certs.Chain(data)
+	switch {
+	case errors.Is(err, pki.ErrNoCertificate):
+		return nil, nil
+	case err != nil:
+		return nil, unparsable(key, err)
+	default:
+		return distinct(list), nil
+	}
+}
+
+// distinct keeps the first of equal certificates.
+func distinct(list []*pki.Certificate) []*pki.Certificate {
+	seen := make(map[pki.Fingerprint]bool, len(list))
+	var kept []*pki.Certificate
+	for _, cert := range list {
+		if !seen[cert.Fingerprint] {
+			seen[cert.Fingerprint] = true
+			kept = append(kept, cert)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,92 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package projection
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"certrotation.dev/registry/trust"
+)
+
+// maxMessage bounds the message of a condition, in bytes.
+const maxMessage = 1024
+
+// moreReserve is kept free for the note on what was left out.
+const moreReserve = 32
+
+func secretRef(name string) string    { return string(trust.SecretKind) + "/" + name }
+func configMapRef(name string) string { return string(trust.ConfigMapKind) + "/" + name }
+
+// blockersText joins the blockers, each with who it is about.
+func blockersText(blockers []trust.Blocker) string {
+	texts := make([]string, 0, len(blockers))
+	for i := range blockers {
+		texts = append(texts, about(blockerSubject(&blockers[i]), blockers[i].Message))
+	}
+	return joined(texts)
+}
+
+// problemsText joins the problems, each with the object that it is about.
+func problemsText(problems []trust.Problem) string {
+	texts := make([]string, 0, len(problems))
+	for i := range problems {
+		texts = append(texts, about(problems[i].Object, problems[i].Message))
+	}
+	return joined(texts)
+}
+
+func blockerSubject(b *trust.Blocker) string {
+	switch {
+	case b.Party == "":
+		return b.Object
+	case b.Member == "" || b.Member == b.Party:
+		return b.Party
+	}
+	return b.Party + "/" + b.Member
+}
+
+// about puts the subject in front of a message that does not start with it.
+func about(subject, message string) string {
+	if subject == "" || strings.HasPrefix(message, subject) {
+		return message
+	}
+	return subject + ": " + message
+}
+
+// joined puts as many texts together as fit and says how many are left out. The first is always there.
+func joined(texts []string) string {
+	var out strings.Builder
+	for i, text := range texts {
+		if i > 0 && out.Len()+len(text)+moreReserve > maxMessage {
+			return out.String() + andMore(len(texts)-i)
+		}
+		if i > 0 {
+			out.WriteString("; ")
+		}
+		out.WriteString(text)
+	}
+	return out.String()
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return " and " + strconv.Itoa(n) + " more"
+}
+
+// bounded cuts a message between two characters.
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	const ellipsis = "..."
+	cut := maxMessage - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + ellipsis
+}

@@ -1,0 +1,79 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package projection
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"certrotation.dev/registry/trust"
+)
+
+// LabelRole is on every virtual object: signer, leaf or bundle.
+const LabelRole = "certrotation.dev/role"
+
+// Values of LabelRole.
+const (
+	LabelRoleSigner = "signer"
+	LabelRoleLeaf   = "leaf"
+	LabelRoleBundle = "bundle"
+)
+
+// Resources, in the form that UIDs are derived from and that errors name.
+const (
+	ResourceCertificates = "certificaterotations"
+	ResourceBundles      = "bundlestatuses"
+)
+
+// metadata of the virtual object of a source. There are no owner references: a virtual object is never collected.
+func (r *renderer) metadata(source *trust.Object, resource, role string) metav1.ObjectMeta {
+	created := source.Created
+	if created.IsZero() {
+		created = r.Configured
+	}
+	meta := metav1.ObjectMeta{
+		Namespace:         r.domain.Namespace,
+		Name:              source.Name,
+		UID:               virtualUID(r.domain.Namespace, source, resource),
+		CreationTimestamp: toTime(created),
+		Labels:            map[string]string{LabelRole: role},
+	}
+	// A domain's name is free text of up to 253 characters; what is no label value can still be selected by field.
+	if len(validation.IsValidLabelValue(r.domain.Name)) == 0 {
+		meta.Labels[trust.LabelTrustDomain] = r.domain.Name
+	}
+	return meta
+}
+
+// virtualUID is stable over replicas and restarts. It is never the source's own UID, under which the garbage collector
+// would know two objects; a source that is deleted and made again gives a new one.
+func virtualUID(namespace string, source *trust.Object, resource string) types.UID {
+	identity := source.UID
+	if identity == "" {
+		identity = namespace + "/" + source.Name
+	}
+	space := uuid.NewSHA1(uuid.NameSpaceDNS, []byte("certrotation.dev"))
+	return types.UID(uuid.NewSHA1(space, []byte(identity+"/"+resource)).String())
+}
+
+// toTime drops what JSON would drop, so that an object that was served equals the one that is rendered again.
+func toTime(t time.Time) metav1.Time {
+	if t.IsZero() {
+		return metav1.Time{}
+	}
+	return metav1.NewTime(t.Truncate(time.Second).UTC())
+}
+
+// toTimePointer is nil for the zero time.
+func toTimePointer(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	out := toTime(t)
+	return &out
+}

@@ -1,0 +1,89 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package projection
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Input is everything that the objects of one namespace are made of.
+type Input struct {
+	Namespace *inventory.Namespace
+	// Assessments of Namespace.Domains, in the same order.
+	Assessments []*trust.Assessment
+	// Configured is the creation time of objects whose source does not exist.
+	Configured time.Time
+	// Previous are the objects that are served now, nil if there are none. Transition times are carried over from them.
+	Previous *Objects
+	// Now is the time of a transition that is seen in this rendering.
+	Now time.Time
+}
+
+// Objects are the virtual objects of one namespace by name.
+type Objects struct {
+	Certificates map[string]*certrotation.CertificateRotation
+	Bundles      map[string]*certrotation.BundleStatus
+}
+
+func newObjects() *Objects {
+	return &Objects{
+		Certificates: map[string]*certrotation.CertificateRotation{},
+		Bundles:      map[string]*certrotation.BundleStatus{},
+	}
+}
+
+// Render makes one CertificateRotation for each signer and leaf, and one BundleStatus for each bundle, whether the
+// source exists, is broken, or is yet to be made.
+func Render(in Input) *Objects {
+	out := newObjects()
+	for i, domain := range in.Namespace.Domains {
+		r := &renderer{Input: in, domain: domain, assessment: in.Assessments[i]}
+		signer := r.signer()
+		out.Certificates[signer.Name] = signer
+		for j := range domain.Leaves {
+			leaf := r.leaf(&domain.Leaves[j], r.leafAssessment(j))
+			out.Certificates[leaf.Name] = leaf
+		}
+		bundle := r.bundle()
+		out.Bundles[bundle.Name] = bundle
+	}
+	return out
+}
+
+// renderer renders one trust domain.
+type renderer struct {
+	Input
+
+	domain     *trust.Domain
+	assessment *trust.Assessment
+}
+
+// leafAssessment of the leaf at an index of the domain. A leaf that was not assessed is shown as unusable.
+func (r *renderer) leafAssessment(index int) *trust.LeafAssessment {
+	if index < len(r.assessment.Leaves) {
+		return &r.assessment.Leaves[index]
+	}
+	return &trust.LeafAssessment{Name: r.domain.Leaves[index].Name}
+}
+
+// previousCertificate returns the conditions of the object as it is served now.
+func (r *renderer) previousCertificate(name string) []metav1.Condition {
+	if r.Previous == nil || r.Previous.Certificates[name] == nil {
+		return nil
+	}
+	return r.Previous.Certificates[name].Status.Conditions
+}
+
+func (r *renderer) previousBundle(name string) []metav1.Condition {
+	if r.Previous == nil || r.Previous.Bundles[name] == nil {
+		return nil
+	}
+	return r.Previous.Bundles[name].Status.Conditions
+}

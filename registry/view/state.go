@@ -1,0 +1,160 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	btree "k8s.io/apiserver/pkg/storage/cacher/store"
+)
+
+// state is everything a read needs, as of one revision. It is never modified after it was
+// published, so a read that loaded it needs no lock, however long it takes.
+type state struct {
+	// revision is the latest issued revision, epochFirst the first one of its epoch, and past
+	// the earlier epochs of this store, as far back as floor.
+	revision   uint64
+	epochFirst uint64
+	past       []span
+	// epochs is false for a store of one endless epoch.
+	epochs bool
+	synced bool
+
+	objects btree.Snapshot
+	count   int64
+
+	// history holds every event after floor, in order. States share its backing array: the
+	// writer appends behind the end that earlier states see.
+	history []*event
+	floor   uint64
+	// compacted is the floor once it was moved by dropping events, and 0 before.
+	compacted uint64
+
+	// superseded is closed as soon as a newer state can be loaded.
+	superseded chan struct{}
+}
+
+// standingOf judges a revision brought along by a request.
+func (s *state) standingOf(revision uint64) standing {
+	switch {
+	case revision > s.revision && (!s.epochs || epochOf(revision) == epochOf(s.revision)):
+		return standingFuture
+	case revision > s.revision:
+		return standingAhead
+	case !s.issued(revision):
+		return standingForeign
+	case revision < s.floor:
+		return standingCompacted
+	default:
+		return standingRetained
+	}
+}
+
+func (s *state) issued(revision uint64) bool {
+	current := span{first: s.epochFirst, last: s.revision}
+	return current.contains(revision) || slices.ContainsFunc(s.past, func(p span) bool { return p.contains(revision) })
+}
+
+// indexAfter returns the position of the first event after revision in the history.
+func (s *state) indexAfter(revision uint64) int {
+	return sort.Search(len(s.history), func(i int) bool { return s.history[i].revision > revision })
+}
+
+// eventsAfter fills buf up to its capacity with the events that follow cursor, and returns
+// the revision up to which nothing is missing then. It reports false if some are gone.
+func (s *state) eventsAfter(cursor uint64, buf []*event) (events []*event, next uint64, complete bool) {
+	if cursor < s.floor {
+		return nil, cursor, false
+	}
+	pending := s.history[s.indexAfter(cursor):]
+	if len(pending) > cap(buf) {
+		pending = pending[:cap(buf)]
+		return append(buf[:0], pending...), pending[len(pending)-1].revision, true
+	}
+	return append(buf[:0], pending...), s.revision, true
+}
+
+// changedSince returns, for each key that changed after revision, what it held at revision:
+// nil if it did not exist.
+func (s *state) changedSince(revision uint64) map[string]*btree.Element {
+	before := map[string]*btree.Element{}
+	for _, e := range s.history[s.indexAfter(revision):] {
+		if _, seen := before[e.key]; !seen {
+			before[e.key] = e.previous
+		}
+	}
+	return before
+}
+
+// get returns the element at a key as of a retained revision, or nil.
+func (s *state) get(key string, revision uint64) (*btree.Element, error) {
+	for _, e := range s.history[s.indexAfter(revision):] {
+		if e.key == key {
+			return e.previous, nil
+		}
+	}
+	item, exists, err := s.objects.GetByKey(key)
+	if err != nil || !exists {
+		return nil, err
+	}
+	return item.(*btree.Element), nil
+}
+
+// list returns the elements below prefix from the key start on (if not empty), ordered by
+// key, as of a retained revision. The current tree is rewound by the events that came later,
+// so that old revisions cost no memory while nobody asks for them.
+func (s *state) list(prefix, start string, revision uint64) ([]*btree.Element, error) {
+	items, err := s.objects.OrderedListPrefix(prefix, start)
+	if err != nil {
+		return nil, err
+	}
+	before := s.changedSince(revision)
+	elements := make([]*btree.Element, 0, len(items))
+	for _, item := range items {
+		element := item.(*btree.Element)
+		if _, changed := before[element.Key]; !changed {
+			elements = append(elements, element)
+		}
+	}
+	if len(before) == 0 {
+		return elements, nil
+	}
+	for key, element := range before {
+		if element != nil && strings.HasPrefix(key, prefix) && key >= start {
+			elements = append(elements, element)
+		}
+	}
+	slices.SortFunc(elements, func(a, b *btree.Element) int { return strings.Compare(a.Key, b.Key) })
+	return elements, nil
+}
+
+// record appends events and drops those beyond the bounds: more than limit, or not after
+// oldest. It returns the number of dropped events.
+func (s *state) record(events []*event, limit int, oldest time.Time) int {
+	history := append(s.history, events...)
+	drop := max(0, len(history)-limit)
+	for drop < len(history) && !history[drop].at.After(oldest) {
+		drop++
+	}
+	if drop == 0 {
+		s.history = history
+		return 0
+	}
+	s.compactTo(history[drop-1].revision)
+	s.history = history[drop:]
+	if drop > len(s.history) {
+		// The rest of a large array would keep the dropped events alive.
+		s.history = slices.Clone(s.history)
+	}
+	return drop
+}
+
+// compactTo moves the floor and forgets the epochs below it.
+func (s *state) compactTo(floor uint64) {
+	s.floor, s.compacted = floor, floor
+	s.past = slices.DeleteFunc(slices.Clone(s.past), func(p span) bool { return p.last < floor })
+}

@@ -1,0 +1,226 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// resultBuffer is how many events wait for a consumer outside of the history.
+	resultBuffer = 16
+	// chunkSize is how many events a watcher takes out of the history at a time.
+	chunkSize = 64
+)
+
+// watcher is one stream. Its goroutine reads the history at its own pace: the writer knows
+// nothing of watchers, so that a slow one costs nobody else anything. All fields but results
+// belong to that goroutine.
+type watcher struct {
+	store     *Store
+	selection selection
+	results   chan watch.Event
+	ctx       context.Context
+	cancel    context.CancelFunc
+
+	// cursor is the revision up to which all events were delivered or not selected.
+	cursor    uint64
+	chunk     []*event
+	bookmarks *bookmarks
+	// markInitialEnd asks for a bookmark behind the initial events.
+	markInitialEnd bool
+}
+
+var _ watch.Interface = (*watcher)(nil)
+
+func newWatcher(ctx context.Context, s *Store, selected selection, opts storage.ListOptions) *watcher {
+	ctx, cancel := context.WithCancel(ctx)
+	allowed := selected.predicate.AllowWatchBookmarks
+	return &watcher{
+		store:          s,
+		selection:      selected,
+		results:        make(chan watch.Event, resultBuffer),
+		ctx:            ctx,
+		cancel:         cancel,
+		chunk:          make([]*event, 0, chunkSize),
+		bookmarks:      newBookmarks(ctx, s.cfg.Clock, allowed, opts.ProgressNotify),
+		markInitialEnd: allowed && opts.SendInitialEvents != nil && *opts.SendInitialEvents,
+	}
+}
+
+// Stop ends the stream. Events that are already buffered can still be received.
+func (w *watcher) Stop() {
+	w.cancel()
+}
+
+// ResultChan returns the channel of events, which is closed at the end of the stream.
+func (w *watcher) ResultChan() <-chan watch.Event {
+	return w.results
+}
+
+// run streams until the consumer stops, the store stops, or the history has moved on. A
+// non-nil state is sent as initial events first.
+func (w *watcher) run(initial *state) {
+	defer close(w.results)
+	defer w.cancel()
+	defer w.bookmarks.stop()
+	if initial != nil && !w.sendInitial(initial) {
+		return
+	}
+	initial = nil // not to be kept for the lifetime of the stream
+	if !w.catchUp() {
+		return
+	}
+	utilflowcontrol.WatchInitialized(w.ctx)
+	for w.wait() {
+		if !w.catchUp() {
+			return
+		}
+		if w.bookmarks.take() && !w.sendBookmark(false) {
+			return
+		}
+	}
+}
+
+// sendInitial sends the objects of a state as ADDED events.
+func (w *watcher) sendInitial(initial *state) bool {
+	read := listRead{selection: w.selection, state: initial, revision: initial.revision}
+	elements, err := read.candidates()
+	if err != nil {
+		return w.fail(err)
+	}
+	for _, element := range elements {
+		if w.selection.matches(element) && !w.send(watch.Event{Type: watch.Added, Object: element.Object.DeepCopyObject()}) {
+			return false
+		}
+	}
+	return !w.markInitialEnd || w.sendBookmark(true)
+}
+
+// catchUp sends what the history holds behind the cursor.
+func (w *watcher) catchUp() bool {
+	for {
+		events, next, complete := w.store.current.Load().eventsAfter(w.cursor, w.chunk)
+		if !complete {
+			return w.cut()
+		}
+		for _, e := range events {
+			if !w.deliver(e) {
+				return false
+			}
+			w.cursor = e.revision
+		}
+		clear(events)
+		w.cursor = next
+		if len(events) < cap(w.chunk) {
+			return true
+		}
+	}
+}
+
+// wait returns true when there is something to do, and false at the end of the stream.
+func (w *watcher) wait() bool {
+	current := w.store.current.Load()
+	if current.revision > w.cursor {
+		return w.alive()
+	}
+	select {
+	case <-current.superseded:
+	case <-w.bookmarks.due():
+		w.bookmarks.mark()
+	case <-w.ctx.Done():
+	case <-w.store.lifetime.Done():
+	}
+	return w.alive()
+}
+
+func (w *watcher) alive() bool {
+	return w.ctx.Err() == nil && w.store.lifetime.Err() == nil
+}
+
+// deliver sends what an event means to this selection: an object can enter and leave it
+// without being created or deleted.
+func (w *watcher) deliver(e *event) bool {
+	if !w.selection.covers(e.key) {
+		return true
+	}
+	was, is := w.selection.matches(e.previous), w.selection.matches(e.current)
+	switch {
+	case is && was:
+		return w.send(watch.Event{Type: watch.Modified, Object: e.afterObject()})
+	case is:
+		return w.send(watch.Event{Type: watch.Added, Object: e.afterObject()})
+	case was:
+		object, err := e.departedObject(w.store.cfg.Versioner.UpdateObject)
+		if err != nil {
+			return w.fail(err)
+		}
+		return w.send(watch.Event{Type: watch.Deleted, Object: object})
+	default:
+		return true
+	}
+}
+
+// sendBookmark tells the consumer how far the stream is.
+func (w *watcher) sendBookmark(initialEnd bool) bool {
+	object, err := w.bookmark(initialEnd)
+	if err != nil {
+		return w.fail(err)
+	}
+	return w.send(watch.Event{Type: watch.Bookmark, Object: object})
+}
+
+func (w *watcher) bookmark(initialEnd bool) (runtime.Object, error) {
+	object := w.store.cfg.NewFunc()
+	if err := w.store.cfg.Versioner.UpdateObject(object, w.cursor); err != nil {
+		return nil, fmt.Errorf("version of a bookmark: %w", err)
+	}
+	if !initialEnd {
+		return object, nil
+	}
+	if err := storage.AnnotateInitialEventsEndBookmark(object); err != nil {
+		return nil, fmt.Errorf("annotate a bookmark: %w", err)
+	}
+	return object, nil
+}
+
+// send waits for room in the results. It gives up, and returns false, at the end of the
+// stream, or once the history has dropped what would have to follow.
+func (w *watcher) send(e watch.Event) bool {
+	for w.alive() {
+		current := w.store.current.Load()
+		if w.cursor < current.floor {
+			return w.cut()
+		}
+		select {
+		case w.results <- e:
+			return true
+		case <-current.superseded:
+		case <-w.ctx.Done():
+		case <-w.store.lifetime.Done():
+		}
+	}
+	return false
+}
+
+// cut ends the stream of a consumer that fell behind. There is no event for it: the consumer
+// comes back with the last revision it saw, and is told then whether it has expired.
+func (w *watcher) cut() bool {
+	klog.FromContext(w.ctx).V(1).Info("Cut off a watch that fell behind the history",
+		"resource", w.store.cfg.Resource, "key", w.selection.key, "cursor", w.cursor)
+	return false
+}
+
+// fail ends the stream with an ERROR event.
+func (w *watcher) fail(err error) bool {
+	w.send(watch.Event{Type: watch.Error, Object: statusOf(err)})
+	return false
+}
