@@ -11,16 +11,14 @@ import (
 // SignedBy tells whether ca is a certificate authority whose key has signed c. A
 // self-signed root is signed by itself.
 //
-// Names are compared byte for byte and key identifiers, when both sides have
-// one, must agree; only then is the signature checked, and a positive answer is
-// remembered. Dates are not considered: an expired anchor has still signed its
+// Names are compared byte for byte; only then is the signature checked, and a
+// positive answer is remembered. Key identifiers play no part, because crypto/x509
+// accepts a chain whose identifiers disagree: an anchor that Go verifiers still use
+// must not look unused. Dates are not considered: an expired anchor has still signed its
 // leaves. Signature algorithms that crypto/x509 refuses (MD5, SHA-1) count as not
 // signed, as no Go verifier would accept them.
 func (c *Certificate) SignedBy(ca *Certificate) bool {
 	if ca == nil || !ca.IsCA || !bytes.Equal(c.rawIssuer, ca.rawSubject) {
-		return false
-	}
-	if c.AuthorityKeyID != "" && ca.SubjectKeyID != "" && c.AuthorityKeyID != ca.SubjectKeyID {
 		return false
 	}
 	if known := c.signer.Load(); known != nil && known.Equal(ca) {
