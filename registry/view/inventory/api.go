@@ -97,16 +97,6 @@ type Sources struct {
 	certs *pki.Cache
 }
 
-// HasConfiguration says whether a ConfigMap claims to be a configuration.
-func (s *Sources) HasConfiguration() bool {
-	for _, cm := range s.ConfigMaps {
-		if cm.Configuration != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // WithSecret returns the sources as they would be with that Secret; nil means that it is deleted.
 func (s *Sources) WithSecret(name string, secret *corev1.Secret) *Sources {
 	out := *s

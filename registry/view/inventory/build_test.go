@@ -1,0 +1,161 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// byFingerprint compares certificates by what identifies them.
+var byFingerprint = cmp.Comparer(func(x, y *pki.Certificate) bool { return x.Equal(y) })
+
+func leafNames(d *trust.Domain) []string {
+	var names []string
+	for _, l := range d.Leaves {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+func TestBuildExpandsConfiguration(t *testing.T) {
+	t.Parallel()
+	ca, next := authority(t, "ca"), authority(t, "next")
+	client := issue(t, ca, "client")
+	signer := pairSecret(t, "web-signer", ca)
+	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = next.CertPEM(), keyPEM(t, next)
+	observation := &trust.Observation{Trusts: []pki.Fingerprint{ca.Certificate.Fingerprint}, ObservedAt: testTime}
+
+	n := inventory.Build(sources(t,
+		configuration("config", webConfig), signer, pairSecret(t, "web-client", client),
+		bundle("web-bundle", ca.Certificate, next.Certificate, ca.Certificate),
+		node("n2", "fd00:0::2", "10.0.0.2", "not-an-ip"), node("n1", "10.0.0.1"),
+		record("web", "clients", "b", observation), record("web", "clients", "gone", observation),
+		configMap("unrelated", map[string]string{"big": "data"}),
+	))
+
+	if got := allProblems(n); got != "" {
+		t.Errorf("problems:\n%s", got)
+	}
+	object := func(name string) trust.Object {
+		return trust.Object{
+			Name: name, Present: true, UID: "uid-" + name, ResourceVersion: "7", Created: testTime,
+			Annotations: map[string]string{trust.AnnotationIssuer: "x"}, Labels: map[string]string{trust.LabelTrustDomain: "web"},
+		}
+	}
+	policy := func(validity time.Duration, p pki.Profile) trust.Policy {
+		p.Key, p.Validity, p.Backdate = pki.ECDSAP256, validity, 5*time.Minute
+		return trust.Policy{Profile: p, RenewAtPercent: 80}
+	}
+	serving := func(node string, addresses ...string) trust.Leaf {
+		return trust.Leaf{
+			Object: trust.Object{Name: "web-serving-" + node}, Template: "web-serving-{node}",
+			Policy: policy(8760*time.Hour, pki.Profile{
+				CommonName: addresses[0], DNSNames: []string{node + ".web.svc", "web.svc"}, IPAddresses: addresses,
+				Usages: []pki.Usage{pki.ServerAuth},
+			}),
+		}
+	}
+	probe := func(address string) *trust.Probe {
+		return &trust.Probe{
+			Address: address, ServerName: "web.svc", ClientLeaf: "web-client", Interval: 5 * time.Second, Timeout: 5 * time.Second,
+		}
+	}
+	want := &trust.Domain{
+		Namespace: testNamespace, Name: "web", StageDeadline: 30 * time.Minute,
+		Signer: trust.Signer{
+			Object: object("web-signer"), Active: ca.Certificate, Next: next.Certificate,
+			Policy: policy(43800*time.Hour, pki.Profile{}),
+		},
+		Bundle: trust.Bundle{Object: object("web-bundle"), Anchors: []*pki.Certificate{ca.Certificate, next.Certificate}},
+		Leaves: []trust.Leaf{
+			{
+				Object: object("web-client"), Template: "web-client", Certificate: client.Certificate,
+				Authorities: []*pki.Certificate{ca.Certificate},
+				Policy: policy(8760*time.Hour, pki.Profile{
+					CommonName: "web-client", Organizations: []string{"system:web"}, Usages: []pki.Usage{pki.ClientAuth},
+				}),
+			},
+			serving("n1", "10.0.0.1"), serving("n2", "10.0.0.2", "fd00::2"),
+		},
+		Parties: []trust.Party{
+			{
+				Name: "servers", Kind: trust.TLSProbe, Verifies: []string{"web-client"},
+				Members: []trust.Member{
+					{Name: "n1", Holds: []string{"web-serving-n1"}, Probe: probe("10.0.0.1:8443")},
+					{Name: "n2", Holds: []string{"web-serving-n2"}, Probe: probe("[fd00::2]:8443")},
+				},
+			},
+			{
+				Name: "clients", Kind: trust.Acknowledgement, Verifies: []string{"web-serving-n1", "web-serving-n2"},
+				Members: []trust.Member{
+					{Name: "a", Holds: []string{"web-client"}},
+					{Name: "b", Holds: []string{"web-client"}, Observation: observation},
+				},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, n.Domain("web"), byFingerprint); diff != "" {
+		t.Errorf("Build() domain (-want +got):\n%s", diff)
+	}
+	wantAggregates := []*trust.Aggregate{{
+		Secret: trust.Object{Name: "all-certs"}, ConfigMap: trust.Object{Name: "all-bundles"},
+		Leaves:  []string{"web-serving-n1", "web-serving-n2"},
+		Bundles: []trust.AggregatedBundle{{Key: "web.crt", Bundle: "web-bundle"}},
+	}}
+	if diff := cmp.Diff(wantAggregates, n.Aggregates, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("Build() aggregates (-want +got):\n%s", diff)
+	}
+	if n.Domain("other") != nil {
+		t.Error("Domain() finds what is not there")
+	}
+}
+
+func TestBuildWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	if n := inventory.Build(sources(t, configMap("a", nil), node("n1"))); n != nil {
+		t.Errorf("Build() = %v, want nil", n)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	malformed := configMap("certrotation-evidence-x", nil, trust.LabelEvidence)
+	n := inventory.Build(sources(t, configuration("config", webConfig), node("n1", "10.0.0.1"), malformed,
+		record("web", "clients", "a", &trust.Observation{}), opaqueSecret("other", nil)))
+	tests := []struct {
+		kind trust.ObjectKind
+		name string
+		want inventory.Claim
+	}{
+		{trust.SecretKind, "web-signer", inventory.Claim{Domain: "web", Kind: inventory.ClaimSigner}},
+		{trust.SecretKind, "web-client", inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf}},
+		{trust.SecretKind, "web-serving-n1", inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf}},
+		{trust.SecretKind, "web-serving-n2", inventory.Claim{}},
+		{trust.SecretKind, "all-certs", inventory.Claim{Kind: inventory.ClaimAggregate}},
+		{trust.SecretKind, "other", inventory.Claim{}},
+		{trust.SecretKind, "web-bundle", inventory.Claim{}},
+		{trust.ConfigMapKind, "web-bundle", inventory.Claim{Domain: "web", Kind: inventory.ClaimBundle}},
+		{trust.ConfigMapKind, "all-bundles", inventory.Claim{Kind: inventory.ClaimAggregate}},
+		{trust.ConfigMapKind, "config", inventory.Claim{Kind: inventory.ClaimConfiguration}},
+		{trust.ConfigMapKind, "certrotation-evidence-web.clients.a", inventory.Claim{Domain: "web", Kind: inventory.ClaimEvidence}},
+		{trust.ConfigMapKind, "certrotation-evidence-x", inventory.Claim{Kind: inventory.ClaimEvidence}},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.kind)+" "+tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := n.Claim(tt.kind, tt.name)
+			if got != tt.want || ok != (tt.want.Kind != "") {
+				t.Errorf("Claim() = %v, %t; want %v", got, ok, tt.want)
+			}
+		})
+	}
+}

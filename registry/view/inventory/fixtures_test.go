@@ -1,0 +1,205 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const testNamespace = "demo"
+
+var testTime = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// webConfig has a domain with every kind of expansion in it.
+const webConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  stageDeadline: 30m
+  signer:
+    secretName: web-signer
+  bundle:
+    configMapName: web-bundle
+  leaves:
+  - secretName: web-client
+    commonName: web-client
+    organizations: [system:web]
+    usages: [ClientAuth]
+  - secretName: web-serving-{node}
+    forEachNode: {matchLabels: {role: web}}
+    dnsNames: [web.svc, "{node}.web.svc"]
+    nodeAddresses: true
+    usages: [ServerAuth]
+  relyingParties:
+  - name: servers
+    forEachNode: {matchLabels: {role: web}}
+    verifies: {usages: [ClientAuth]}
+    presents: ["web-serving-{node}"]
+    evidence:
+      kind: tlsProbe
+      tlsProbe: {addresses: ["{node}:8443"], serverName: web.svc, clientLeaf: web-client}
+  - name: clients
+    members: [a, b]
+    verifies: {leaves: ["web-serving-{node}"]}
+    presents: [web-client]
+    evidence: {kind: acknowledgement}
+aggregate:
+  secretName: all-certs
+  leaves: ["web-serving-{node}"]
+  configMapName: all-bundles
+  bundles: [{key: web.crt, configMapName: web-bundle}]
+`
+
+func authority(t *testing.T, name string) *pki.Pair {
+	t.Helper()
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: time.Hour}, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+func issue(t *testing.T, ca *pki.Pair, name string) *pki.Pair {
+	t.Helper()
+	leaf, err := ca.Issue(pki.Profile{
+		CommonName: name, DNSNames: []string{name + ".old"}, IPAddresses: []string{"10.9.9.9"},
+		Usages: []pki.Usage{pki.ServerAuth}, Key: pki.ECDSAP256, Validity: time.Hour,
+	}, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+func keyPEM(t *testing.T, pair *pki.Pair) []byte {
+	t.Helper()
+	key, err := pair.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func objectMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: testNamespace, Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7",
+		CreationTimestamp: metav1.NewTime(testTime),
+		Annotations:       map[string]string{trust.AnnotationIssuer: "x", "kubectl.kubernetes.io/last-applied-configuration": "y"},
+		Labels:            map[string]string{trust.LabelTrustDomain: "web", "app": "z"},
+	}
+}
+
+func tlsSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: objectMeta(name), Type: corev1.SecretTypeTLS, Data: data}
+}
+
+func pairSecret(t *testing.T, name string, pair *pki.Pair) *corev1.Secret {
+	t.Helper()
+	data := map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: keyPEM(t, pair)}
+	if len(pair.Chain) > 0 {
+		data[inventory.AuthorityKey] = pki.EncodeCertificates(pair.Chain...)
+	}
+	return tlsSecret(name, data)
+}
+
+func opaqueSecret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: objectMeta(name), Type: corev1.SecretTypeOpaque, Data: data}
+}
+
+func configMap(name string, data map[string]string, labels ...string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: objectMeta(name), Data: data}
+	for _, label := range labels {
+		cm.Labels[label] = "true"
+	}
+	return cm
+}
+
+func bundle(name string, anchors ...*pki.Certificate) *corev1.ConfigMap {
+	return configMap(name, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))})
+}
+
+func configuration(name, text string) *corev1.ConfigMap {
+	return configMap(name, map[string]string{configv1alpha1.ConfigKey: text}, configv1alpha1.ConfigLabel)
+}
+
+func record(domain, party, member string, o *trust.Observation) *corev1.ConfigMap {
+	data, labels := evidence.Encode(domain, party, member, o)
+	cm := configMap(evidence.RecordName(domain, party, member), data)
+	cm.Labels = labels
+	return cm
+}
+
+func node(name string, addresses ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", Labels: map[string]string{"role": "web"},
+	}}
+	for _, address := range addresses {
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	return n
+}
+
+// sources parses objects as the informers do.
+func sources(t *testing.T, objects ...any) *inventory.Sources {
+	t.Helper()
+	s := &inventory.Sources{Namespace: testNamespace, Nodes: map[string]*inventory.Node{}}
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *corev1.Secret:
+			s = s.WithSecret(o.Name, o)
+		case *corev1.ConfigMap:
+			s = s.WithConfigMap(o.Name, o)
+		case *corev1.Node:
+			s.Nodes[o.Name] = inventory.ParseNode(o)
+		default:
+			t.Fatalf("%T is no source", object)
+		}
+	}
+	return s
+}
+
+// describe renders problems as "OBJECT REASON: MESSAGE" lines.
+func describe(problems ...*trust.Problem) string {
+	var lines []string
+	for _, p := range problems {
+		if p != nil {
+			lines = append(lines, p.Object+" "+string(p.Reason)+": "+p.Message)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// allProblems of a namespace, in a fixed order.
+func allProblems(n *inventory.Namespace) string {
+	var all []*trust.Problem
+	for i := range n.Problems {
+		all = append(all, &n.Problems[i])
+	}
+	for _, d := range n.Domains {
+		all = append(all, d.Signer.Problem, d.Bundle.Problem)
+		for _, l := range d.Leaves {
+			all = append(all, l.Problem)
+		}
+		for i := range d.Problems {
+			all = append(all, &d.Problems[i])
+		}
+	}
+	for _, a := range n.Aggregates {
+		all = append(all, a.Secret.Problem, a.ConfigMap.Problem)
+	}
+	return describe(all...)
+}

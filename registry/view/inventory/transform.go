@@ -1,0 +1,73 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"certrotation.dev/registry/pki"
+)
+
+// keepFacts replaces objects by the facts about them before a cache stores them. Facts pass unchanged, as a cache may
+// hand them in again.
+func keepFacts(certs *pki.Cache) cache.TransformFunc {
+	return func(object any) (any, error) {
+		switch o := object.(type) {
+		case *corev1.Secret:
+			if o.Type == corev1.SecretTypeTLS {
+				return ParseSecret(o, certs), nil
+			}
+			return ParseOtherSecret(o, certs), nil
+		case *metav1.PartialObjectMetadata:
+			return &OtherSecret{ObjectMeta: keptMeta(o)}, nil
+		case *corev1.ConfigMap:
+			return ParseConfigMap(o, certs), nil
+		case *corev1.Node:
+			return ParseNode(o), nil
+		default:
+			return object, nil
+		}
+	}
+}
+
+// found are facts out of the sources, as lists.
+type found struct {
+	secrets, others, aggregates, configMaps, nodes []any
+}
+
+// assemble puts the facts of one namespace together.
+//
+// The sources overlap while they catch up with each other, and where a server ignores a selector. A Secret that one of
+// them knows as a certificate is no other Secret, and of the others the one whose content is known counts.
+func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
+	s := &Sources{
+		Namespace:  namespace,
+		Secrets:    byName(f.secrets, func(secret *Secret) string { return secret.Name }),
+		Others:     byName(f.others, func(other *OtherSecret) string { return other.Name }),
+		ConfigMaps: byName(f.configMaps, func(cm *ConfigMap) string { return cm.Name }),
+		Nodes:      byName(f.nodes, func(node *Node) string { return node.Name }),
+		certs:      certs,
+	}
+	for _, object := range f.aggregates {
+		if other, ok := object.(*OtherSecret); ok && other.Aggregate != nil {
+			s.Others[other.Name] = other
+		}
+	}
+	maps.DeleteFunc(s.Others, func(name string, _ *OtherSecret) bool { return s.Secrets[name] != nil })
+	return s
+}
+
+func byName[T any](objects []any, name func(T) string) map[string]T {
+	out := make(map[string]T, len(objects))
+	for _, object := range objects {
+		if o, ok := object.(T); ok {
+			out[name(o)] = o
+		}
+	}
+	return out
+}
