@@ -1,0 +1,77 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificaterotation
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/registry/columns"
+)
+
+type table struct {
+	clock clock.PassiveClock
+}
+
+var _ rest.TableConvertor = (*table)(nil)
+
+// NewTable converts CertificateRotations into tables. The clock is what relative times are relative to.
+func NewTable(clk clock.PassiveClock) rest.TableConvertor {
+	return &table{clock: clk}
+}
+
+func headers() []metav1.TableColumnDefinition {
+	return []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the Secret."},
+		{Name: "Role", Type: "string", Description: "Signer or Leaf."},
+		{Name: "Signer", Type: "string", Description: "Secret of the signer."},
+		{Name: "Stage", Type: "string", Description: "Stage of the trust domain's rotation."},
+		{Name: "Trusted", Type: "string", Description: "Members that have loaded the CA that they need, of all that must."},
+		{Name: "Expires", Type: "string", Description: "Time until the certificate expires."},
+		{Name: "Rotates", Type: "string", Description: "Time until the certificate is due for rotation."},
+		{Name: "Ready", Type: "string", Description: "Whether the certificate is usable."},
+		{Name: "Age", Type: "string", Description: "Time since the Secret was created."},
+		{Name: "Serial", Type: "string", Priority: 1, Description: "Serial number of the certificate."},
+		{Name: "Key", Type: "string", Priority: 1, Description: "Key algorithm of the certificate."},
+		{Name: "Blocker", Type: "string", Priority: 1, Description: "What the rotation waits for first."},
+	}
+}
+
+// ConvertToTable implements rest.TableConvertor.
+func (t *table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return columns.Table(object, options, headers(), t.row)
+}
+
+func (t *table) row(object runtime.Object) ([]any, error) {
+	rotation, ok := object.(*certrotation.CertificateRotation)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a CertificateRotation", object)
+	}
+	now, status := t.clock.Now(), &rotation.Status
+	expires, serial, key := columns.None, columns.None, columns.None
+	if c := status.Certificate; c != nil {
+		expires = columns.Until(&c.NotAfter, now, "expired")
+		serial, key = c.SerialNumber, c.KeyAlgorithm
+	}
+	return []any{
+		rotation.Name,
+		string(rotation.Spec.Role),
+		rotation.Spec.Signer,
+		string(status.Stage),
+		columns.Trust(status.Trust),
+		expires,
+		columns.Until(status.RotatesAt, now, "due"),
+		columns.Ready(status.Conditions),
+		columns.Age(rotation.CreationTimestamp, now),
+		serial,
+		key,
+		columns.Blocker(status.Blockers),
+	}, nil
+}
