@@ -47,6 +47,8 @@ kube::codegen::gen_openapi \
     --boilerplate "${BOILERPLATE}" \
     "${ROOT}/apis"
 
+# The script looks for former output in each of these, and complains when one is missing.
+mkdir -p "${ROOT}"/generated/{applyconfiguration,clientset,informers,listers}
 kube::codegen::gen_client \
     --with-watch \
     --with-applyconfig \

@@ -519,10 +519,11 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatusStatus(ref co
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage of the trust domain's rotation.",
+							Description: "stage of the trust domain's rotation.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Distributing", "Draining", "Reissuing", "Retiring", "Stable"},
 						},
 					},
 					"anchors": {
@@ -762,10 +763,11 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationSpec(r
 				Properties: map[string]spec.Schema{
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "role is Signer or Leaf.",
+							Description: "role is Signer or Leaf.\n\nPossible enum values:\n - `\"Leaf\"`\n - `\"Signer\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Leaf", "Signer"},
 						},
 					},
 					"trustDomain": {
@@ -827,10 +829,11 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage of the trust domain's rotation.",
+							Description: "stage of the trust domain's rotation.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Distributing", "Draining", "Reissuing", "Retiring", "Stable"},
 						},
 					},
 					"stageSince": {
@@ -1032,10 +1035,11 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage in which the step happens.",
+							Description: "stage in which the step happens.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Distributing", "Draining", "Reissuing", "Retiring", "Stable"},
 						},
 					},
 					"action": {

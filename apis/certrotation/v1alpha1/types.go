@@ -8,6 +8,7 @@ import (
 )
 
 // Role of a certificate in its trust domain.
+// +enum
 type Role string
 
 // Roles.
@@ -17,6 +18,7 @@ const (
 )
 
 // Stage of the rotation of a trust domain. It is derived from content on every look and never stored.
+// +enum
 type Stage string
 
 // Stages, in the order of the protocol.

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestDecodeRefuses(t *testing.T) {
 		},
 		{name: "a text instead of a list", data: header + "trustDomains: a\n", message: "trustDomains"},
 		{name: "a kind that is no text", data: "kind: []\n", message: "decode RotationConfiguration"},
-		{name: "an alias bomb", data: header + aliases(), message: "decode RotationConfiguration"},
+		{name: "an alias bomb", data: header + aliases(), message: "with its aliases expanded"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg, err := Decode([]byte(tc.data))
@@ -109,6 +110,46 @@ func TestDecodeRefuses(t *testing.T) {
 // aliases is small as YAML and several times MaxSize with the aliases written out, yet below what the parser refuses.
 func aliases() string {
 	return "extra:\n- &a " + strings.Repeat("x", 1<<16) + strings.Repeat("\n- *a", 64) + "\n"
+}
+
+// TestDecodeKnowsEveryDuration keeps the names that checkDurations looks for complete.
+func TestDecodeKnowsEveryDuration(t *testing.T) {
+	for _, field := range []string{
+		"trustDomains[0].stageDeadline",
+		"trustDomains[0].unlistedLeaves.drain",
+		"trustDomains[0].signer.policy.validity",
+		"trustDomains[0].signer.policy.backdate",
+		"trustDomains[0].relyingParties[0].evidence.gracePeriod",
+		"trustDomains[0].relyingParties[0].evidence.tlsProbe.interval",
+		"trustDomains[0].relyingParties[0].evidence.tlsProbe.timeout",
+	} {
+		t.Run(field, func(t *testing.T) {
+			value := `"1d"`
+			parts := strings.Split(field, ".")
+			slices.Reverse(parts)
+			for _, part := range parts {
+				if name, isList := strings.CutSuffix(part, "[0]"); isList {
+					value = `{"` + name + `": [` + value + `]}`
+				} else {
+					value = `{"` + part + `": ` + value + `}`
+				}
+			}
+			data := `{"apiVersion": "config.certrotation.dev/v1alpha1", "kind": "RotationConfiguration", ` + value[1:]
+			_, err := Decode([]byte(data))
+			if err == nil {
+				t.Fatal("decoded")
+			}
+			if diff := cmp.Diff([]string{"FieldValueInvalid " + field}, fieldErrors(t, err)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLoadRefusesWhatDecodeDoes(t *testing.T) {
+	if cfg, err := Load(nil, "ns"); err == nil {
+		t.Errorf("loaded %+v", cfg)
+	}
 }
 
 func TestDecodeReadsYAMLAndJSON(t *testing.T) {

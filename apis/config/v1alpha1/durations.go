@@ -21,7 +21,7 @@ func checkDurations(data []byte) field.ErrorList {
 	if err := json.Unmarshal(data, &document); err != nil {
 		return nil
 	}
-	names := sets.New("validity", "backdate", "stageDeadline", "gracePeriod", "interval", "timeout")
+	names := sets.New("validity", "backdate", "stageDeadline", "gracePeriod", "interval", "timeout", "drain")
 	return walkDurations(document, nil, names)
 }
 

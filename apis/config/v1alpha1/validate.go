@@ -80,6 +80,9 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
 	v.bundles.Insert(domain.Bundle.ConfigMapName)
 	v.add(validatePositive(domain.StageDeadline, path.Child("stageDeadline"))...)
+	if domain.UnlistedLeaves != nil {
+		v.add(validatePositive(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves", "drain"))...)
+	}
 
 	leaves := make(map[string]*Leaf, len(domain.Leaves))
 	for i := range domain.Leaves {

@@ -170,6 +170,17 @@ func TestValidateDomains(t *testing.T) {
 			detail: "OpenShift",
 		},
 		{
+			name:   "unlisted leaves that need no time",
+			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{} },
+			want:   []string{"FieldValueInvalid trustDomains[0].unlistedLeaves.drain"},
+		},
+		{
+			name: "unlisted leaves",
+			mutate: func(c *RotationConfiguration) {
+				c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{Drain: *duration(1)}
+			},
+		},
+		{
 			name:   "stage deadline of zero",
 			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].StageDeadline = duration(0) },
 			want:   []string{"FieldValueInvalid trustDomains[0].stageDeadline"},
