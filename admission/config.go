@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/set"
 
-	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -50,12 +49,6 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// model is what the guard asks package trust. Tests replace it to look at the guard alone.
-type model struct {
-	judge  func(before, after *trust.Domain, now time.Time) []trust.Violation
-	assess func(d *trust.Domain, now time.Time) *trust.Assessment
-}
-
 // Handler answers admission reviews over HTTP.
 type Handler struct {
 	inventory       Inventory
@@ -64,7 +57,6 @@ type Handler struct {
 	evidenceWriters set.Set[string]
 	liveTimeout     time.Duration
 	metrics         *metrics
-	model           model
 }
 
 // New returns a Handler. It fails if something required is missing or the metrics are registered already.
@@ -94,6 +86,5 @@ func New(cfg Config) (*Handler, error) {
 		evidenceWriters: set.New(cfg.EvidenceWriters...),
 		liveTimeout:     cfg.LiveTimeout,
 		metrics:         m,
-		model:           model{judge: trust.Judge, assess: trust.Assess},
 	}, nil
 }

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -22,18 +23,26 @@ func unloadable(e *edit[corev1.ConfigMap]) *trust.Problem {
 	if !isConfiguration(e.changed) {
 		return nil
 	}
-	content := e.changed.Data[configv1alpha1.ConfigKey]
-	if isConfiguration(e.old) && e.old.Data[configv1alpha1.ConfigKey] == content {
+	content := configurationOf(e.changed)
+	if isConfiguration(e.old) && bytes.Equal(configurationOf(e.old), content) {
 		return nil
 	}
-	if _, err := configv1alpha1.Load([]byte(content), e.request.Namespace); err != nil {
+	if _, err := configv1alpha1.Load(content, e.request.Namespace); err != nil {
 		return &trust.Problem{
 			Object:  fmt.Sprintf("%s/%s", trust.ConfigMapKind, e.name),
-			Reason:  trust.ReasonUnparsable,
+			Reason:  inventory.ReasonInvalidConfiguration,
 			Message: fmt.Sprintf("%s: %s", configv1alpha1.ConfigKey, err),
 		}
 	}
 	return nil
+}
+
+// configurationOf is the document, under either of the two maps that a key can be in.
+func configurationOf(cm *corev1.ConfigMap) []byte {
+	if text, ok := cm.Data[configv1alpha1.ConfigKey]; ok {
+		return []byte(text)
+	}
+	return cm.BinaryData[configv1alpha1.ConfigKey]
 }
 
 // judgeConfiguration looks at what an edit of a configuration adds to the problems of the namespace, and at the trust
@@ -54,7 +63,7 @@ func (h *Handler) judgeConfiguration(name string, before, after *inventory.Names
 			continue
 		}
 		f.risky = true
-		assessment := h.model.assess(old, h.clock.Now())
+		assessment := trust.Assess(old, h.clock.Now())
 		if !assessment.InFlight() {
 			f.warnings = append(f.warnings, fmt.Sprintf("trust domain %s: %s; nothing renews what it leaves behind", old.Name, what))
 			continue

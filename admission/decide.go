@@ -91,13 +91,3 @@ func (h *Handler) terminating(ctx context.Context, namespace string) bool {
 	}
 	return ns.DeletionTimestamp != nil
 }
-
-// judge asks the model about one domain of the namespace before and after an edit.
-func (h *Handler) judge(name string, before, after *inventory.Namespace) finding {
-	old, changed := before.Domain(name), after.Domain(name)
-	if old == nil || changed == nil {
-		return finding{}
-	}
-	now := h.clock.Now()
-	return finding{violations: h.model.judge(old, changed, now), risky: loses(old, changed), warnings: consequences(old, changed)}
-}

@@ -5,7 +5,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,22 +36,6 @@ func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRe
 		after := inventory.Build(s.WithSecret(e.name, e.changed))
 		return h.judgeClaim(trust.SecretKind, e.name, before, after)
 	})
-}
-
-// judgeClaim judges the domain that claims an object. Aggregates belong to no domain: they are copies, and the
-// controller makes them anew.
-func (h *Handler) judgeClaim(kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
-	if before == nil || after == nil {
-		return finding{}
-	}
-	claim, claimed := before.Claim(kind, name)
-	if !claimed {
-		return finding{}
-	}
-	if claim.Kind == inventory.ClaimAggregate {
-		return finding{warnings: []string{fmt.Sprintf("%s/%s is a copy: the controller puts its content right again", kind, name)}}
-	}
-	return h.judge(claim.Domain, before, after)
 }
 
 // changedSecretFields names the fields that differ and that the model reads.

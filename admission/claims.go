@@ -1,0 +1,78 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// judgeClaim judges an object by the part that it plays. Configurations and evidence records have rules of their own.
+func (h *Handler) judgeClaim(kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
+	if before == nil || after == nil {
+		return finding{}
+	}
+	claim, claimed := before.Claim(kind, name)
+	if !claimed {
+		return finding{}
+	}
+	switch claim.Kind {
+	case inventory.ClaimSigner, inventory.ClaimLeaf, inventory.ClaimBundle:
+		return h.judgeDomain(claim.Domain, before, after)
+	case inventory.ClaimAggregate:
+		return h.judgeAggregate(kind, name, before, after)
+	case inventory.ClaimConfiguration, inventory.ClaimEvidence:
+	}
+	return finding{}
+}
+
+// judgeDomain asks the model about one domain before and after an edit of one of its objects.
+func (h *Handler) judgeDomain(name string, before, after *inventory.Namespace) finding {
+	old, changed := before.Domain(name), after.Domain(name)
+	if old == nil || changed == nil {
+		return finding{}
+	}
+	return finding{
+		violations: trust.Judge(old, changed, h.clock.Now()),
+		risky:      loses(old, changed),
+		warnings:   consequences(old, changed),
+	}
+}
+
+// judgeAggregate asks the model about the aggregate that an object is a half of.
+func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
+	old, changed := aggregateOf(before, kind, name), aggregateOf(after, kind, name)
+	if old == nil || changed == nil {
+		return finding{}
+	}
+	inFlight := slices.ContainsFunc(before.Domains, func(d *trust.Domain) bool {
+		return collects(old, d) && trust.Assess(d, h.clock.Now()).InFlight()
+	})
+	f := finding{
+		violations: trust.JudgeAggregate(old, changed, inFlight),
+		risky:      gone(&old.Secret, &changed.Secret) || gone(&old.ConfigMap, &changed.ConfigMap),
+	}
+	if f.risky {
+		f.warnings = []string{fmt.Sprintf("%s/%s is rebuilt from the objects that it collects", kind, name)}
+	}
+	return f
+}
+
+func aggregateOf(n *inventory.Namespace, kind trust.ObjectKind, name string) *trust.Aggregate {
+	for _, a := range n.Aggregates {
+		if (kind == trust.SecretKind && a.Secret.Name == name) || (kind == trust.ConfigMapKind && a.ConfigMap.Name == name) {
+			return a
+		}
+	}
+	return nil
+}
+
+// collects says whether anything of the domain is in the aggregate.
+func collects(a *trust.Aggregate, d *trust.Domain) bool {
+	return slices.ContainsFunc(a.Bundles, func(b trust.AggregatedBundle) bool { return b.Bundle == d.Bundle.Name }) ||
+		slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return slices.Contains(a.Leaves, l.Name) })
+}

@@ -1,0 +1,322 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// answer is what a test expects of a review.
+type answer struct {
+	// Code is 0 if the edit is allowed.
+	Code       int32
+	Invariants []string
+	// LiveReads that the answer took.
+	LiveReads int
+	// Warned says that there is a warning.
+	Warned bool
+}
+
+// edited returns a copy of a Secret that was changed.
+func edited(s *corev1.Secret, change func(*corev1.Secret)) *corev1.Secret {
+	s = s.DeepCopy()
+	change(s)
+	return s
+}
+
+func editedConfigMap(cm *corev1.ConfigMap, change func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	cm = cm.DeepCopy()
+	change(cm)
+	return cm
+}
+
+func bundleOf(anchors ...*pki.Pair) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) {
+		cm.Data[inventory.BundleKey] = ""
+		for _, ca := range anchors {
+			cm.Data[inventory.BundleKey] += string(ca.CertPEM())
+		}
+	}
+}
+
+func TestReview(t *testing.T) {
+	stable := newWorld(t)
+	distributing := stable.clone().distribute()
+	trusted := distributing.clone().observe(distributing.active, distributing.next)
+	retiring := stable.clone().retire()
+	empty := &world{t: t, secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
+	empty.configMaps["certrotation-config"] = stable.configMaps["certrotation-config"]
+	unconfigured := stable.clone()
+	delete(unconfigured.configMaps, "certrotation-config")
+
+	server := stable.secrets["service-server"]
+	config := stable.configMaps["certrotation-config"]
+	denied := func(liveReads int, invariants ...trust.Invariant) answer {
+		a := answer{Code: 403, LiveReads: liveReads}
+		for _, i := range invariants {
+			a.Invariants = append(a.Invariants, string(i))
+		}
+		return a
+	}
+	foreign := stable.leaf("service-server", stable.foreign)
+	mismatched := edited(server, func(s *corev1.Secret) {
+		s.Data[corev1.TLSPrivateKeyKey] = stable.secrets["service-client-a"].Data[corev1.TLSPrivateKeyKey]
+	})
+	annotated := func(key, value string) func(*corev1.Secret) {
+		return func(s *corev1.Secret) { s.Annotations[key] = value }
+	}
+	unannotated := func(s *corev1.Secret) { delete(s.Annotations, trust.AnnotationNotAfter) }
+
+	for _, tc := range []struct {
+		name         string
+		world        *world
+		old, changed runtime.Object
+		change       func(*admissionv1.AdmissionRequest)
+		want         answer
+	}{
+		// Secrets
+		{name: "leaf from a foreign CA", world: stable, old: server, changed: foreign, want: denied(1, trust.TrustBeforeUse)},
+		{name: "leaf from a foreign CA, dry run", world: stable, old: server, changed: foreign,
+			change: func(r *admissionv1.AdmissionRequest) { r.DryRun = new(true) }, want: denied(1, trust.TrustBeforeUse)},
+		{name: "leaf from a foreign CA in a new Secret", world: empty, changed: foreign, want: denied(1, trust.TrustBeforeUse)},
+		{name: "leaf from a foreign CA where nothing is configured", world: unconfigured, old: server, changed: foreign},
+		{name: "unclaimed Secret from a foreign CA", world: stable, changed: edited(foreign, func(s *corev1.Secret) { s.Name = "mine" })},
+		{name: "leaf from the active CA", world: stable, old: server, changed: stable.leaf("service-server", stable.active)},
+		{name: "leaf from the next CA, unproven", world: distributing, old: server, changed: stable.leaf("service-server", distributing.next),
+			want: denied(1, trust.TrustBeforeUse)},
+		{name: "leaf from the next CA, proven", world: trusted, old: server, changed: stable.leaf("service-server", distributing.next)},
+		{name: "key of another certificate", world: stable, old: server, changed: mismatched, want: denied(1, trust.PairMatches)},
+		{name: "annotation removed mid-rotation", world: distributing, old: server, changed: edited(server, unannotated), want: denied(1, trust.ContentDecides)},
+		{name: "annotation lowered mid-rotation", world: distributing, old: server,
+			changed: edited(server, annotated(trust.AnnotationNotAfter, "2020-01-01T00:00:00Z")), want: denied(1, trust.ContentDecides)},
+		{name: "annotation removed when stable", world: stable, old: server, changed: edited(server, unannotated), want: answer{Warned: true}},
+		{name: "annotation of somebody else", world: distributing, old: server, changed: edited(server, annotated("example.com/team", "x"))},
+		{name: "stable leaf deleted", world: stable, old: server, want: answer{LiveReads: 1, Warned: true}},
+		{name: "signer deleted mid-rotation", world: distributing, old: distributing.secrets["service-signer"], want: denied(1, trust.OneRotation)},
+		{name: "deletion of a collection, without a name", world: distributing, old: distributing.secrets["service-signer"],
+			change: func(r *admissionv1.AdmissionRequest) { r.Name = "" }, want: denied(1, trust.OneRotation)},
+		{name: "signer deleted by the namespace controller", world: distributing, old: distributing.secrets["service-signer"],
+			change: func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = namespaceController }},
+		{name: "signer changed by somebody called as the namespace controller", world: distributing,
+			old: distributing.secrets["service-signer"], changed: stable.secret("service-signer", stable.foreign),
+			change: func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = namespaceController },
+			want:   denied(1, trust.TrustBeforeUse)},
+		{name: "generated name", world: stable, changed: edited(foreign, func(s *corev1.Secret) { s.Name, s.GenerateName = "", "service-" })},
+		{name: "subresource", world: stable, old: server, changed: foreign, change: func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }},
+		{name: "other group", world: stable, old: server, changed: foreign, change: func(r *admissionv1.AdmissionRequest) { r.Resource.Group = "example.com" }},
+		{name: "other resource", world: stable, old: server, changed: foreign, change: func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "pods" }},
+		{name: "connect", world: stable, old: server, changed: foreign, change: func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Connect }},
+
+		// Bundles
+		{name: "bundle emptied", world: stable, old: stable.configMaps["service-ca-bundle"],
+			changed: editedConfigMap(stable.configMaps["service-ca-bundle"], bundleOf()), want: denied(1, trust.NeverEmpty)},
+		{name: "anchor removed that leaves need", world: distributing, old: distributing.configMaps["service-ca-bundle"],
+			changed: editedConfigMap(distributing.configMaps["service-ca-bundle"], bundleOf(distributing.next)), want: denied(1, trust.AnchorInUse)},
+		{name: "anchor removed that nothing needs", world: retiring, old: retiring.configMaps["service-ca-bundle"],
+			changed: editedConfigMap(retiring.configMaps["service-ca-bundle"], bundleOf(retiring.next)), want: answer{LiveReads: 1}},
+		{name: "anchor added", world: stable, old: stable.configMaps["service-ca-bundle"],
+			changed: editedConfigMap(stable.configMaps["service-ca-bundle"], bundleOf(stable.active, stable.foreign))},
+		{name: "stable bundle deleted", world: stable, old: stable.configMaps["service-ca-bundle"], want: answer{LiveReads: 1, Warned: true}},
+		{name: "bundle deleted mid-rotation", world: distributing, old: distributing.configMaps["service-ca-bundle"], want: denied(1, trust.AnchorInUse)},
+		{name: "unclaimed ConfigMap", world: stable, changed: configMap("mine", nil, map[string]string{inventory.BundleKey: "x"})},
+
+		// Configurations
+		{name: "first configuration", world: unconfigured, changed: config},
+		{name: "configuration with an unknown field", world: unconfigured, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
+			cm.Data[configv1alpha1.ConfigKey] += "trustDomain: []\n"
+		}), want: answer{Code: 422}},
+		{name: "configuration without content", world: unconfigured, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) { cm.Data = nil }),
+			want: answer{Code: 422}},
+		{name: "configuration that claims what another one has", world: stable, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
+			cm.Name, cm.CreationTimestamp = "second", metav1.NewTime(now)
+		}), want: answer{Code: 422, LiveReads: 1}},
+		{name: "stable configuration deleted", world: stable, old: config, want: answer{LiveReads: 1, Warned: true}},
+		{name: "configuration deleted mid-rotation", world: distributing, old: config, want: denied(1, trust.OneRotation)},
+		{name: "configuration unlabelled mid-rotation", world: distributing, old: config,
+			changed: editedConfigMap(config, func(cm *corev1.ConfigMap) { cm.Labels = nil }), want: denied(1, trust.OneRotation)},
+		{name: "domain renamed mid-rotation", world: distributing, old: config, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
+			cm.Data[configv1alpha1.ConfigKey] += "    name: other\n"
+		}), want: denied(1, trust.OneRotation)},
+		{name: "client dropped mid-rotation", world: distributing, old: config, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
+			cm.Data[configv1alpha1.ConfigKey] = strings.Replace(configuration, "[a, b]", "[a]", 1)
+		})},
+
+		// Evidence
+		{name: "evidence by the controller", world: trusted, old: evidenceOf(trusted),
+			changed: evidenceOf(retiring), change: func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "controller" }},
+		{name: "evidence forged", world: trusted, old: evidenceOf(trusted), changed: evidenceOf(retiring), want: denied(0, trust.ContentDecides)},
+		{name: "evidence forged anew", world: distributing, changed: evidenceOf(trusted), want: denied(0, trust.ContentDecides)},
+		{name: "evidence forged where nothing is configured yet", world: unconfigured, changed: evidenceOf(trusted), want: denied(0, trust.ContentDecides)},
+		{name: "evidence unlabelled", world: trusted, old: evidenceOf(trusted),
+			changed: editedConfigMap(evidenceOf(trusted), func(cm *corev1.ConfigMap) { cm.Labels = nil }), want: denied(0, trust.ContentDecides)},
+		{name: "evidence with a note", world: trusted, old: evidenceOf(trusted),
+			changed: editedConfigMap(evidenceOf(trusted), func(cm *corev1.ConfigMap) { cm.Annotations = map[string]string{"note": "x"} })},
+		{name: "evidence deleted", world: trusted, old: evidenceOf(trusted)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := viewOf(tc.world)
+			req := request(t, tc.old, tc.changed)
+			if tc.change != nil {
+				tc.change(req)
+			}
+			got := ask(t, newHandler(t, v, namespaceOf(false)), v, req)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func evidenceOf(w *world) *corev1.ConfigMap {
+	for _, cm := range w.configMaps {
+		if labelled(cm, trust.LabelEvidence) && strings.Contains(cm.Name, "client-a") {
+			return cm
+		}
+	}
+	w.t.Fatal("no evidence record")
+	return nil
+}
+
+func namespaceOf(terminating bool) *corev1.Namespace {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: demo}}
+	if terminating {
+		ns.DeletionTimestamp = new(metav1.NewTime(now))
+	}
+	return ns
+}
+
+// ask reviews and checks what every answer must keep to.
+func ask(t *testing.T, h *Handler, v *view, req *admissionv1.AdmissionRequest) answer {
+	t.Helper()
+	got, err := h.review(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer{Invariants: got.invariants, LiveReads: v.liveReads, Warned: len(got.warnings) > 0}
+	response := got.response(req.UID)
+	if response.Allowed != (response.Result == nil) {
+		t.Errorf("allowed %t with status %v", response.Allowed, response.Result)
+	}
+	for _, warning := range response.Warnings {
+		if len(warning) > maxWarningBytes {
+			t.Errorf("warning of %d bytes: %s", len(warning), warning)
+		}
+	}
+	if response.Result != nil {
+		a.Code = response.Result.Code
+		if n := len(response.Result.Message); n == 0 || n > maxMessageBytes {
+			t.Errorf("message of %d bytes", n)
+		}
+		if len(response.Result.Details.Causes) == 0 {
+			t.Error("a denial without causes")
+		}
+	}
+	return a
+}
+
+func TestStaleView(t *testing.T) {
+	stable := newWorld(t)
+	distributing := stable.clone().distribute()
+	trusted := distributing.clone().observe(distributing.active, distributing.next)
+	retiring := stable.clone().retire()
+	server := stable.secrets["service-server"]
+	byNext := stable.leaf("service-server", distributing.next)
+	bundle := retiring.configMaps["service-ca-bundle"]
+	retired := editedConfigMap(bundle, bundleOf(retiring.next))
+	behind := retiring.clone()
+	behind.secrets["service-client-b"] = stable.secrets["service-client-b"]
+
+	for _, tc := range []struct {
+		name         string
+		cached, live *world
+		old, changed runtime.Object
+		want         answer
+		wantErr      error
+	}{
+		{name: "denial was only staleness", cached: distributing, live: trusted, old: server, changed: byNext, want: answer{LiveReads: 1}},
+		{name: "denial stands", cached: distributing, live: distributing, old: server, changed: byNext,
+			want: answer{Code: 403, Invariants: []string{"TrustBeforeUse"}, LiveReads: 1}},
+		{name: "denial stands when nothing live can be read", cached: distributing, old: server, changed: byNext,
+			want: answer{Code: 403, Invariants: []string{"TrustBeforeUse"}, LiveReads: 1}},
+		{name: "permission to remove an anchor was only staleness", cached: retiring, live: behind, old: bundle, changed: retired,
+			want: answer{Code: 403, Invariants: []string{"AnchorInUse"}, LiveReads: 1}},
+		{name: "permission to remove an anchor without live reads", cached: retiring, old: bundle, changed: retired, wantErr: errUnconfirmed},
+		{name: "view has an older version of the edited object", cached: stable, live: distributing,
+			old: distributing.secrets["service-signer"], changed: distributing.secrets["service-signer"].DeepCopy(), want: answer{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := &view{cached: tc.cached.sources()}
+			if tc.live != nil {
+				v.live = tc.live.sources()
+			}
+			h := newHandler(t, v, namespaceOf(false))
+			req := request(t, tc.old, tc.changed)
+			if tc.wantErr != nil {
+				if got, err := h.review(t.Context(), req); !errors.Is(err, tc.wantErr) {
+					t.Errorf("got %v, %v; want error %v", got, err, tc.wantErr)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, ask(t, h, v, req)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The truth about the edited object is in the review: a second next CA is refused although the view has not seen the
+// first one.
+func TestOldObjectIsTheTruth(t *testing.T) {
+	stable := newWorld(t)
+	distributing := stable.clone().distribute()
+	second := stable.clone().distribute()
+	v := &view{cached: stable.sources(), live: stable.sources()}
+	got := ask(t, newHandler(t, v), v, request(t, distributing.secrets["service-signer"], second.secrets["service-signer"]))
+	want := answer{Code: 403, Invariants: []string{"OneRotation"}, LiveReads: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
+	w := newWorld(t).distribute()
+	for _, tc := range []struct {
+		name       string
+		namespaces []runtime.Object
+		want       int32
+	}{
+		{name: "active", namespaces: []runtime.Object{namespaceOf(false)}, want: 403},
+		{name: "terminating", namespaces: []runtime.Object{namespaceOf(true)}},
+		{name: "gone"},
+	} {
+		for name, object := range map[string]runtime.Object{
+			"signer":        w.secrets["service-signer"],
+			"bundle":        w.configMaps["service-ca-bundle"],
+			"configuration": w.configMaps["certrotation-config"],
+		} {
+			t.Run(tc.name+"/"+name, func(t *testing.T) {
+				v := viewOf(w)
+				req := request(t, object, nil)
+				req.Name, req.UserInfo.Username = "", "system:kube-controller-manager"
+				if got := ask(t, newHandler(t, v, tc.namespaces...), v, req); got.Code != tc.want {
+					t.Errorf("got code %d, want %d", got.Code, tc.want)
+				}
+			})
+		}
+	}
+}

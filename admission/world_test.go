@@ -1,0 +1,295 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const demo = "mtls-demo"
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const configuration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+preset:
+  name: mtls-service
+  mtlsService:
+    clients: [a, b]
+    serverAddresses: ["127.0.0.1:9443"]
+`
+
+// world is a namespace with the preset mtls-service, all of whose certificates exist.
+type world struct {
+	t testing.TB
+	// active signs all leaves; next is made by distribute. foreign belongs to nobody.
+	active, next, foreign *pki.Pair
+	secrets               map[string]*corev1.Secret
+	configMaps            map[string]*corev1.ConfigMap
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{t: t, secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
+	w.active = w.authority("service-signer@1", now)
+	w.foreign = w.authority("somebody-else", now)
+	w.secrets["service-signer"] = w.secret("service-signer", w.active)
+	w.secrets["service-server"] = w.leaf("service-server", w.active)
+	w.secrets["service-client-a"] = w.leaf("service-client-a", w.active)
+	w.secrets["service-client-b"] = w.leaf("service-client-b", w.active)
+	w.publish(w.active)
+	w.configMaps["certrotation-config"] = configMap("certrotation-config",
+		map[string]string{configv1alpha1.ConfigLabel: ""}, map[string]string{configv1alpha1.ConfigKey: configuration})
+	return w
+}
+
+// distribute begins a rotation: next exists, and is published.
+func (w *world) distribute() *world {
+	w.next = w.authority("service-signer@2", now)
+	signer := w.secrets["service-signer"].DeepCopy()
+	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = w.next.CertPEM(), w.key(w.next)
+	w.secrets["service-signer"] = signer
+	w.publish(w.active, w.next)
+	return w
+}
+
+// retire has the rotation come to its end, up to the removal of the old anchor.
+func (w *world) retire() *world {
+	w.distribute()
+	signer := w.secret("service-signer", w.next)
+	signer.Data[inventory.PreviousCertKey], signer.Data[inventory.PreviousKeyKey] = w.active.CertPEM(), w.key(w.active)
+	w.secrets["service-signer"] = signer
+	for _, name := range []string{"service-server", "service-client-a", "service-client-b"} {
+		w.secrets[name] = w.leaf(name, w.next)
+	}
+	return w.observe(w.active, w.next)
+}
+
+// observe records that every member has loaded the anchors and presents its leaf.
+func (w *world) observe(anchors ...*pki.Pair) *world {
+	for party, leaf := range map[string]string{"server": "service-server", "client-a": "service-client-a", "client-b": "service-client-b"} {
+		o := &trust.Observation{ObservedAt: now}
+		for _, ca := range anchors {
+			o.Trusts = append(o.Trusts, ca.Certificate.Fingerprint)
+			o.TrustedSubjects = append(o.TrustedSubjects, ca.Certificate.SubjectHash)
+		}
+		certs, err := pki.ParseChain(w.secrets[leaf].Data[corev1.TLSCertKey])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		o.Presents = []pki.Fingerprint{certs[0].Fingerprint}
+		data, labels := evidence.Encode("service", party, party, o)
+		name := evidence.RecordName("service", party, party)
+		w.configMaps[name] = configMap(name, labels, data)
+	}
+	return w
+}
+
+func (w *world) publish(anchors ...*pki.Pair) {
+	var pem strings.Builder
+	published := make([]string, 0, len(anchors))
+	for _, ca := range anchors {
+		pem.Write(ca.CertPEM())
+		published = append(published, fmt.Sprintf("%s=%s", ca.Certificate.Fingerprint, now.Format(time.RFC3339)))
+	}
+	bundle := configMap("service-ca-bundle", nil, map[string]string{inventory.BundleKey: pem.String()})
+	bundle.Annotations = map[string]string{trust.AnnotationPublished: strings.Join(published, " ")}
+	w.configMaps["service-ca-bundle"] = bundle
+}
+
+func (w *world) authority(name string, at time.Time) *pki.Pair {
+	w.t.Helper()
+	pair, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: 5 * 365 * 24 * time.Hour}, at)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pair
+}
+
+// leaf is a Secret as the controller writes it.
+func (w *world) leaf(name string, ca *pki.Pair) *corev1.Secret {
+	w.t.Helper()
+	usage := pki.ClientAuth
+	profile := pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: 365 * 24 * time.Hour}
+	if name == "service-server" {
+		usage = pki.ServerAuth
+		profile.DNSNames = []string{"localhost", "service." + demo + ".svc"}
+	}
+	profile.Usages = []pki.Usage{usage}
+	pair, err := ca.Issue(profile, now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	secret := w.secret(name, pair)
+	secret.Data[inventory.AuthorityKey] = ca.CertPEM()
+	return secret
+}
+
+func (w *world) secret(name string, pair *pki.Pair) *corev1.Secret {
+	w.t.Helper()
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: demo, Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1",
+			Annotations: map[string]string{
+				trust.AnnotationNotBefore: pair.Certificate.NotBefore.Format(time.RFC3339),
+				trust.AnnotationNotAfter:  pair.Certificate.NotAfter.Format(time.RFC3339),
+			},
+		},
+		Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{corev1.TLSCertKey: pair.CertPEM(), corev1.TLSPrivateKeyKey: w.key(pair)},
+	}
+}
+
+func (w *world) key(pair *pki.Pair) []byte {
+	w.t.Helper()
+	pem, err := pair.KeyPEM()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pem
+}
+
+func configMap(name string, labels, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1", Labels: labels},
+		Data:       data,
+	}
+}
+
+func (w *world) sources() *inventory.Sources {
+	s := &inventory.Sources{Namespace: demo}
+	for name, secret := range w.secrets {
+		s = s.WithSecret(name, secret)
+	}
+	for name, cm := range w.configMaps {
+		s = s.WithConfigMap(name, cm)
+	}
+	return s
+}
+
+// clone returns a world that can be changed without changing this one.
+func (w *world) clone() *world {
+	out := *w
+	out.secrets, out.configMaps = maps.Clone(w.secrets), maps.Clone(w.configMaps)
+	return &out
+}
+
+// view is an Inventory of fixed sources. Live reads are counted; they fail if there is no live state.
+type view struct {
+	unsynced  bool
+	cached    *inventory.Sources
+	live      *inventory.Sources
+	liveReads int
+}
+
+func (v *view) HasSynced() bool { return !v.unsynced }
+
+func (v *view) Namespace(namespace string) *inventory.Namespace {
+	if s := v.Sources(namespace); s != nil {
+		return inventory.Build(s)
+	}
+	return nil
+}
+
+func (v *view) Sources(namespace string) *inventory.Sources {
+	if v.cached == nil || namespace != v.cached.Namespace {
+		return nil
+	}
+	return v.cached
+}
+
+func (v *view) Live(ctx context.Context, namespace string) (*inventory.Sources, error) {
+	v.liveReads++
+	if _, bounded := ctx.Deadline(); !bounded {
+		return nil, errors.New("the live read has no deadline")
+	}
+	if v.live == nil {
+		return nil, fmt.Errorf("list secrets of %s: connection refused", namespace)
+	}
+	return v.live, nil
+}
+
+// viewOf is an Inventory that is up to date.
+func viewOf(w *world) *view { return &view{cached: w.sources(), live: w.sources()} }
+
+// newHandler returns a guard over a view and a cluster with those namespaces. Only the user "controller" writes
+// evidence.
+func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
+	t.Helper()
+	h, err := New(Config{
+		Inventory: v, Client: fake.NewClientset(namespaces...), Clock: clocktesting.NewFakePassiveClock(now),
+		EvidenceWriters: []string{"controller"}, Registerer: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// request is a review request for an edit of a Secret or ConfigMap, as kube-apiserver makes it.
+func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRequest {
+	t.Helper()
+	req := &admissionv1.AdmissionRequest{
+		UID: "review-1", Namespace: demo, Operation: admissionv1.Update,
+		UserInfo: authenticationv1.UserInfo{Username: "admin"},
+	}
+	for _, side := range []struct {
+		object runtime.Object
+		raw    *runtime.RawExtension
+	}{{old, &req.OldObject}, {changed, &req.Object}} {
+		switch object := side.object.(type) {
+		case *corev1.Secret:
+			if object == nil {
+				continue
+			}
+			req.Name = object.Name
+			req.Kind, req.Resource = metav1.GroupVersionKind{Version: "v1", Kind: "Secret"}, metav1.GroupVersionResource{Version: "v1", Resource: "secrets"}
+		case *corev1.ConfigMap:
+			if object == nil {
+				continue
+			}
+			req.Name = object.Name
+			req.Kind, req.Resource = metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		default:
+			continue
+		}
+		raw, err := json.Marshal(side.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		side.raw.Raw = raw
+	}
+	switch {
+	case old == nil:
+		req.Operation = admissionv1.Create
+	case changed == nil:
+		req.Operation = admissionv1.Delete
+	}
+	return req
+}
