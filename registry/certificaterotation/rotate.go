@@ -1,0 +1,97 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificaterotation
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/apis/certrotation/validation"
+	"certrotation.dev/registry/trust"
+)
+
+// compromisedPrefix is in front of the reason of a rotation because of a compromised key.
+const compromisedPrefix = "compromised: "
+
+// RotateREST serves the subresource rotate: it asks the controller for a rotation and returns the plan.
+type RotateREST struct {
+	actions *Actions
+}
+
+var (
+	_ rest.Storage                  = (*RotateREST)(nil)
+	_ rest.NamedCreater             = (*RotateREST)(nil)
+	_ rest.GroupVersionKindProvider = (*RotateREST)(nil)
+	_ rest.StorageMetadata          = (*RotateREST)(nil)
+)
+
+// NewRotateREST makes the subresource.
+func NewRotateREST(actions *Actions) *RotateREST { return &RotateREST{actions: actions} }
+
+// New implements rest.Storage.
+func (r *RotateREST) New() runtime.Object { return &certrotation.RotationRequest{} }
+
+// Destroy implements rest.Storage. There is nothing to destroy.
+func (r *RotateREST) Destroy() {}
+
+// GroupVersionKind implements rest.GroupVersionKindProvider.
+func (r *RotateREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return v1alpha1.SchemeGroupVersion.WithKind("RotationRequest")
+}
+
+// ProducesMIMETypes implements rest.StorageMetadata: those of every resource.
+func (r *RotateREST) ProducesMIMETypes(string) []string { return nil }
+
+// ProducesObject implements rest.StorageMetadata.
+func (r *RotateREST) ProducesObject(string) any { return v1alpha1.RotationPlan{} }
+
+// Create implements rest.NamedCreater.
+func (r *RotateREST) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	request, ok := object.(*certrotation.RotationRequest)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is not a RotationRequest", object))
+	}
+	if errs := validation.ValidateRotationRequest(request); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(certrotation.Kind("RotationRequest"), name, errs)
+	}
+	if err := admitted(ctx, validate, object); err != nil {
+		return nil, err
+	}
+	target, err := r.actions.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := trust.PlanRotation(target.domain, name, r.actions.clock.Now())
+	if err != nil {
+		return nil, refused(name, err)
+	}
+	reason := r.actions.recorded(ctx, request.Reason)
+	if request.Compromised {
+		reason = compromisedPrefix + reason
+	}
+	err = r.actions.annotate(ctx, annotation{
+		target: target, object: target.object,
+		key: trust.AnnotationRotateRequested, value: reason, dryRun: options.DryRun,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rotationPlan(plan), nil
+}
+
+// admitted runs the admission chain of this server, which there is none of by default.
+func admitted(ctx context.Context, validate rest.ValidateObjectFunc, object runtime.Object) error {
+	if validate == nil {
+		return nil
+	}
+	return validate(ctx, object.DeepCopyObject())
+}
