@@ -1,0 +1,69 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// patience bounds one connection.
+const patience = 10 * time.Second
+
+// serve accepts connections until the context ends. Each handshake uses what is loaded at that moment.
+func (p *program) serve(ctx context.Context, address string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: p.serverConfig}
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("accept on %s: %w", address, err)
+		}
+		go p.answer(ctx, tls.Server(conn, config))
+	}
+}
+
+func (p *program) serverConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+	m := p.loader.current.Load()
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS12,
+		Certificates:           []tls.Certificate{m.leaf},
+		ClientAuth:             tls.RequireAndVerifyClientCert,
+		ClientCAs:              m.pool,
+		SessionTicketsDisabled: true,
+	}, nil
+}
+
+// answer shakes hands and echoes one byte.
+func (p *program) answer(ctx context.Context, conn *tls.Conn) {
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		// A connection that ends before it says anything (a port check) is no handshake.
+		var record tls.RecordHeaderError
+		if !isClosed(err) && !errors.As(err, &record) {
+			p.stats.failed(err)
+		}
+		return
+	}
+	p.stats.succeeded()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	var b [1]byte
+	if _, err := conn.Read(b[:]); err == nil {
+		_, _ = conn.Write(b[:])
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// counters are what /stats answers.
+type counters struct {
+	// Handshakes that succeeded, and Failures, since the program started.
+	Handshakes int64 `json:"handshakes"`
+	Failures   int64 `json:"failures"`
+	// Reasons of the failures.
+	Reasons map[string]int64 `json:"reasons"`
+	// Unreachable are the peers whose counters are missing from the totals.
+	Unreachable []string `json:"unreachable,omitempty"`
+}
+
+func (c *counters) add(other counters) {
+	c.Handshakes += other.Handshakes
+	c.Failures += other.Failures
+	for reason, n := range other.Reasons {
+		c.Reasons[reason] += n
+	}
+}
+
+// stats counts, and adds up what its peers count.
+type stats struct {
+	peers []string
+
+	mu    sync.Mutex
+	count counters
+}
+
+func newStats(peers []string) *stats {
+	return &stats{peers: peers, count: counters{Reasons: map[string]int64{}}}
+}
+
+func (s *stats) succeeded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count.Handshakes++
+}
+
+func (s *stats) failed(err error) {
+	log.Printf("handshake failed: %v", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count.Failures++
+	s.count.Reasons[reason(err)]++
+}
+
+// reason classifies a failure.
+func reason(err error) string {
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	var alert tls.AlertError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &authority):
+		return "unknown authority"
+	case errors.As(err, &invalid):
+		return "invalid certificate"
+	case errors.As(err, &hostname):
+		return "wrong name"
+	case errors.As(err, &alert):
+		return "alert: " + alert.Error()
+	case errors.As(err, &network):
+		return "network: " + network.Op
+	}
+	return "other"
+}
+
+// total adds the counters of the peers.
+func (s *stats) total(ctx context.Context) counters {
+	s.mu.Lock()
+	total := counters{Reasons: map[string]int64{}}
+	total.add(s.count)
+	s.mu.Unlock()
+	for _, url := range s.peers {
+		peer, err := fetch(ctx, url)
+		if err != nil {
+			total.Unreachable = append(total.Unreachable, url)
+			continue
+		}
+		total.add(peer)
+	}
+	return total
+}
+
+func fetch(ctx context.Context, url string) (counters, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var c counters
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return c, fmt.Errorf("ask %s: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return c, fmt.Errorf("ask %s: %w", url, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(&c); err != nil {
+		return c, fmt.Errorf("decode the answer of %s: %w", url, err)
+	}
+	return c, nil
+}
+
+// serveStats answers /stats, /hold and /resume in the background until the context ends.
+func serveStats(ctx context.Context, address string, s *stats, l *loader) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(s.total(r.Context())); err != nil {
+			log.Printf("answer /stats: %v", err)
+		}
+	})
+	mux.HandleFunc("POST /hold", func(http.ResponseWriter, *http.Request) { l.hold(true) })
+	mux.HandleFunc("POST /resume", func(http.ResponseWriter, *http.Request) { l.hold(false) })
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Printf("stop serving counters: %v", err)
+		}
+	}()
+	return nil
+}

@@ -1,0 +1,210 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"certrotation.dev/test/cluster"
+)
+
+// Names of the processes, and so of their pid files and logs.
+const (
+	Controller = "controller"
+	Serve      = "serve"
+)
+
+// Namespace of certrotation itself.
+const Namespace = "certrotation-system"
+
+// Config says what to install.
+type Config struct {
+	// ServeFlags and ControllerFlags are put behind our own.
+	ServeFlags, ControllerFlags []string
+	// Progress receives one line for each step. Defaults to nothing.
+	Progress io.Writer
+}
+
+// Installation is certrotation in a cluster.
+type Installation struct {
+	Cluster           *cluster.Cluster
+	Controller, Serve *cluster.Process
+	cfg               Config
+	root              string
+	ports             ports
+}
+
+// ports of the processes on the loopback interface.
+type ports struct {
+	API        int `json:"api"`
+	Webhook    int `json:"webhook"`
+	Controller int `json:"controller"`
+	// Named are the ports that samples ask for.
+	Named map[string]int `json:"named,omitempty"`
+}
+
+// Prepare finds the binaries and the ports; nothing is started.
+func Prepare(c *cluster.Cluster, cfg Config) (*Installation, error) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return nil, fmt.Errorf("find the repository: %w", err)
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = io.Discard
+	}
+	in := &Installation{Cluster: c, cfg: cfg, root: root}
+	if _, err := os.Stat(in.Binary("certrotation")); err != nil {
+		return nil, fmt.Errorf("certrotation is not built, run `make build`: %w", err)
+	}
+	return in, in.loadPorts()
+}
+
+// Install applies the manifests, starts both processes and returns when the API answers through kube-apiserver.
+func (in *Installation) Install(ctx context.Context) error {
+	if err := in.applyBase(ctx); err != nil {
+		return err
+	}
+	if err := in.startController(ctx); err != nil {
+		return err
+	}
+	if err := in.startServe(ctx); err != nil {
+		return err
+	}
+	return in.waitForAPI(ctx)
+}
+
+// Binary is the path of one of our programs.
+func (in *Installation) Binary(name string) string { return filepath.Join(in.root, "bin", name) }
+
+// WebhookURL is where the webhook listens.
+func (in *Installation) WebhookURL() string {
+	return fmt.Sprintf("https://127.0.0.1:%d/validate", in.ports.Webhook)
+}
+
+// ControllerURL is where the controller serves /livez, /readyz and /metrics.
+func (in *Installation) ControllerURL() string {
+	return fmt.Sprintf("http://127.0.0.1:%d", in.ports.Controller)
+}
+
+func (in *Installation) say(format string, args ...any) {
+	fmt.Fprintf(in.cfg.Progress, format+"\n", args...)
+}
+
+func (in *Installation) portsFile() string {
+	return filepath.Join(in.Cluster.Dir(), "installation.json")
+}
+
+func (in *Installation) loadPorts() error {
+	data, err := os.ReadFile(in.portsFile())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		in.ports.Named = map[string]int{}
+		for _, port := range []*int{&in.ports.API, &in.ports.Webhook, &in.ports.Controller} {
+			if *port, err = cluster.FreePort(); err != nil {
+				return fmt.Errorf("find a free port: %w", err)
+			}
+		}
+		return in.savePorts()
+	case err != nil:
+		return fmt.Errorf("read %s: %w", in.portsFile(), err)
+	}
+	if err := json.Unmarshal(data, &in.ports); err != nil {
+		return fmt.Errorf("read %s: %w", in.portsFile(), err)
+	}
+	if in.ports.Named == nil {
+		in.ports.Named = map[string]int{}
+	}
+	return nil
+}
+
+func (in *Installation) savePorts() error {
+	data, err := json.Marshal(in.ports)
+	if err != nil {
+		return fmt.Errorf("encode ports: %w", err)
+	}
+	if err := os.WriteFile(in.portsFile(), data, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", in.portsFile(), err)
+	}
+	return nil
+}
+
+// Port is a free port that keeps its name.
+func (in *Installation) Port(name string) (int, error) {
+	if port, ok := in.ports.Named[name]; ok {
+		return port, nil
+	}
+	port, err := cluster.FreePort()
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	in.ports.Named[name] = port
+	return port, in.savePorts()
+}
+
+// serviceAccountKubeconfig is a kubeconfig with exactly the rights of a ServiceAccount.
+func (in *Installation) serviceAccountKubeconfig(namespace, name string) (string, error) {
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, name)
+	path, err := in.Cluster.UserKubeconfig(user, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	if err != nil {
+		return "", fmt.Errorf("make a kubeconfig for %s: %w", user, err)
+	}
+	return path, nil
+}
+
+func (in *Installation) startController(ctx context.Context) error {
+	kubeconfig, err := in.serviceAccountKubeconfig(Namespace, "certrotation-controller")
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
+		"--bind-address=127.0.0.1:" + strconv.Itoa(in.ports.Controller),
+	}, in.cfg.ControllerFlags...)
+	in.Controller, err = in.start(ctx, Controller, in.Binary("certrotation"), args, httpReady(in.ControllerURL()+"/readyz"))
+	return err
+}
+
+func (in *Installation) startServe(ctx context.Context) error {
+	kubeconfig, err := in.serviceAccountKubeconfig(Namespace, "certrotation-serve")
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"serve", "--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(in.ports.API), "--webhook-port=" + strconv.Itoa(in.ports.Webhook),
+	}, in.cfg.ServeFlags...)
+	url := fmt.Sprintf("https://127.0.0.1:%d/readyz", in.ports.API)
+	in.Serve, err = in.start(ctx, Serve, in.Binary("certrotation"), args, httpReady(url))
+	return err
+}
+
+// start starts a process, or takes it over if it runs already, and waits until it is ready.
+func (in *Installation) start(ctx context.Context, name, path string, args []string, ready func(context.Context) error) (*cluster.Process, error) {
+	p := in.Cluster.AddProcess(name, path, args...)
+	running, err := p.StartOrAdopt(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := p.WaitReady(ctx, ready); err != nil {
+		return nil, err
+	}
+	state := "started"
+	if running {
+		state = "is up already"
+	}
+	in.say("%-24s %s (pid %d, log %s)", name, state, p.Pid(), strings.TrimPrefix(p.LogFile(), in.root+"/"))
+	return p, nil
+}

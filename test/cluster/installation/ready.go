@@ -1,0 +1,61 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+// httpReady asks a health endpoint. The certificate is not verified: who answers does not matter for "is it up", and
+// waitForAPI asks again through kube-apiserver, which verifies.
+func httpReady(url string) func(context.Context) error {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", url, err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", url, err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+		if err != nil {
+			return fmt.Errorf("read the answer of %s: %w", url, err)
+		}
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s: %s", url, response.Status, body)
+		}
+		return nil
+	}
+}
+
+// waitForAPI waits until kube-apiserver reaches both faces with verified certificates: a list of our resource, and a
+// dry run write that the webhook judges.
+func (in *Installation) waitForAPI(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(in.Cluster.AdminConfig())
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		last = client.RESTClient().Get().AbsPath("/apis/certrotation.dev/v1alpha1/certificaterotations").Do(ctx).Error()
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the aggregated API (see `kubectl describe apiservice v1alpha1.certrotation.dev` and %s): %w: %w",
+			in.Serve.LogFile(), err, last)
+	}
+	in.say("%-24s answers through kube-apiserver", "aggregated API")
+	return in.waitForGuard(ctx, client)
+}

@@ -1,0 +1,139 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"certrotation.dev/test/cluster"
+)
+
+// Sample is the running manifests/samples/mtls-service.
+type Sample struct {
+	// Namespace of the sample.
+	Namespace string
+	// Server and Clients are its processes; clients by short name.
+	Server  *cluster.Process
+	Clients map[string]*cluster.Process
+	// ServerAddress is host:port of the TLS listener, StatsURL the counters of all programs together, and ControlURL
+	// of each client the place for POST /hold and /resume.
+	ServerAddress, StatsURL string
+	ControlURL              map[string]string
+}
+
+// MTLSNamespace is the namespace of the sample mtls-service.
+const MTLSNamespace = "mtls-demo"
+
+const sampleOverlay = `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+- %s
+patches:
+- target: {kind: ConfigMap, name: certrotation-config}
+  patch: |-
+    - op: replace
+      path: /data/config.yaml
+      value: |
+%s
+`
+
+const sampleConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+preset:
+  name: mtls-service
+  mtlsService:
+    name: service
+    clients: [a, b]
+    serverAddresses: ["%s"]
+    ipAddresses: ["127.0.0.1"]
+`
+
+// InstallMTLSService applies the sample mtls-service and starts its programs.
+func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error) {
+	s := &Sample{Namespace: MTLSNamespace, Clients: map[string]*cluster.Process{}, ControlURL: map[string]string{}}
+	port, err := in.Port("mtls-server")
+	if err != nil {
+		return nil, err
+	}
+	s.ServerAddress = fmt.Sprintf("127.0.0.1:%d", port)
+	if err := in.applySample(ctx, s); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := in.serviceAccountKubeconfig(MTLSNamespace, "service")
+	if err != nil {
+		return nil, err
+	}
+	common := []string{"--kubeconfig=" + kubeconfig, "--namespace=" + MTLSNamespace}
+	for _, client := range []string{"a", "b"} {
+		if err := in.startClient(ctx, s, client, common); err != nil {
+			return nil, err
+		}
+	}
+	return s, in.startServer(ctx, s, common)
+}
+
+func (in *Installation) applySample(ctx context.Context, s *Sample) error {
+	dir := filepath.Join(in.Cluster.Dir(), "manifests", "mtls-service")
+	base, err := in.relative(dir, "manifests/samples/mtls-service")
+	if err != nil {
+		return err
+	}
+	configuration := strings.TrimSuffix(fmt.Sprintf(sampleConfiguration, s.ServerAddress), "\n")
+	indented := "        " + strings.ReplaceAll(configuration, "\n", "\n        ")
+	if err := in.ApplyOverlay(ctx, dir, map[string]string{"kustomization.yaml": fmt.Sprintf(sampleOverlay, base, indented)}); err != nil {
+		return err
+	}
+	in.say("%-24s applied to namespace %s", "samples/mtls-service", MTLSNamespace)
+	return nil
+}
+
+func (in *Installation) startClient(ctx context.Context, s *Sample, client string, common []string) error {
+	name := "sample-client-" + client
+	port, err := in.Port(name)
+	if err != nil {
+		return err
+	}
+	url := fmt.Sprintf("http://127.0.0.1:%d", port)
+	args := append([]string{
+		"client", "--leaf=service-client-" + client, "--party=client-" + client,
+		"--server=" + s.ServerAddress, "--server-name=service.mtls-demo.svc", fmt.Sprintf("--stats=127.0.0.1:%d", port),
+	}, common...)
+	s.ControlURL[client] = url
+	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(url+"/stats"))
+	return err
+}
+
+func (in *Installation) startServer(ctx context.Context, s *Sample, common []string) error {
+	port, err := in.Port("sample-server")
+	if err != nil {
+		return err
+	}
+	peers := make([]string, 0, len(s.ControlURL))
+	for _, client := range []string{"a", "b"} {
+		peers = append(peers, s.ControlURL[client]+"/stats")
+	}
+	s.StatsURL = fmt.Sprintf("http://127.0.0.1:%d/stats", port)
+	args := append([]string{
+		"server", "--leaf=service-server", "--listen=" + s.ServerAddress,
+		fmt.Sprintf("--stats=127.0.0.1:%d", port), "--peer-stats=" + strings.Join(peers, ","),
+	}, common...)
+	s.Server, err = in.start(ctx, "sample-server", in.Binary("mtls-service"), args, httpReady(s.StatsURL))
+	return err
+}
+
+// InstallOpenShiftEtcd applies the sample openshift-etcd and, as there is no kubelet, its three nodes.
+func (in *Installation) InstallOpenShiftEtcd(ctx context.Context) error {
+	sample := filepath.Join(in.root, "manifests", "samples", "openshift-etcd")
+	if _, err := in.Kubectl(ctx, "apply", "-f", filepath.Join(sample, "nodes.yaml")); err != nil {
+		return err
+	}
+	if _, err := in.Kubectl(ctx, "apply", "-k", sample); err != nil {
+		return err
+	}
+	in.say("%-24s applied to namespace openshift-etcd, with three nodes", "samples/openshift-etcd")
+	return nil
+}
