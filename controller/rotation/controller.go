@@ -1,0 +1,122 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// FieldManager owns what this controller writes.
+const FieldManager = "certrotation-controller"
+
+// Inventory is what the controller asks of registry/view/inventory.
+type Inventory interface {
+	// Sources and Namespace answer from the cache, nil if nothing is known.
+	Sources(namespace string) *inventory.Sources
+	Namespace(namespace string) *inventory.Namespace
+	// Live answers from the API server.
+	Live(ctx context.Context, namespace string) (*inventory.Sources, error)
+}
+
+// Refresher collects the evidence of a domain anew and returns when what has changed is written. A member that cannot be
+// observed is no error.
+type Refresher interface {
+	Refresh(ctx context.Context, d *trust.Domain) error
+}
+
+// Config of a Controller.
+type Config struct {
+	Client    kubernetes.Interface
+	Inventory Inventory
+	// Evidence is asked before an action that cannot be undone. Nil if no evidence is collected actively.
+	Evidence Refresher
+	Recorder events.EventRecorder
+	// Metrics to register at, nil for none.
+	Metrics Registry
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+	// Workers defaults to 4.
+	Workers int
+}
+
+// Controller performs rotations. Make one with New.
+type Controller struct {
+	client    kubernetes.Interface
+	inventory Inventory
+	evidence  Refresher
+	recorder  events.EventRecorder
+	clock     clock.WithTicker
+	workers   int
+	queue     workqueue.TypedRateLimitingInterface[key]
+	expected  *expectations
+	reported  *reports
+	metrics   *meters
+}
+
+// Bounds of the retries of one key.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// New returns a Controller that does nothing before Run.
+func New(cfg Config) (*Controller, error) {
+	if cfg.Client == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("rotation controller: client, inventory and recorder are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = 4
+	}
+	c := &Controller{
+		client: cfg.Client, inventory: cfg.Inventory, evidence: cfg.Evidence, recorder: cfg.Recorder,
+		clock: cfg.Clock, workers: cfg.Workers,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[key]{Name: "rotation", Clock: cfg.Clock}),
+		expected: newExpectations(cfg.Clock),
+		reported: newReports(),
+	}
+	c.metrics = newMeters(c.reported, cfg.Clock)
+	if cfg.Metrics != nil {
+		c.metrics.register(cfg.Metrics)
+	}
+	return c, nil
+}
+
+// NamespaceChanged has the namespace looked at. It does not block.
+func (c *Controller) NamespaceChanged(namespace string) {
+	c.queue.Add(key{namespace: namespace})
+}
+
+// Run works until ctx ends. A write that is in progress then is finished first.
+func (c *Controller) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting rotation", "workers", c.workers)
+	var workers sync.WaitGroup
+	for range c.workers {
+		workers.Go(func() {
+			for c.processNext(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	workers.Wait()
+	logger.Info("Stopped rotation")
+}

@@ -1,0 +1,31 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rotation performs what registry/trust allows: it watches the inventory, asks trust.Assess for each trust
+// domain and trust.AssessAggregate for each aggregate, and carries out the actions of the answer. It knows no rule of
+// the protocol; it knows how to make exactly one write for each kind of action.
+//
+// Invariants:
+//
+//   - An action is one write of one object. The live object is read first: if it is not the one that the decision was
+//     made on, nothing is written. The write itself carries the resource version, so that it fails if the object
+//     changes in between. A crash between any two writes leaves a state that Assess continues from.
+//   - After a write nothing more is decided for the domain before the inventory has seen that write (expectations). If
+//     that takes too long, the decision is made on live reads.
+//   - An irreversible action is done only if it is proposed again after the evidence was collected anew and everything
+//     was read live.
+//   - Foreign keys, annotations and labels of an object stay as they are, except in aggregates, whose data is owned
+//     as a whole.
+//   - A private key is read in the moment in which it signs or is copied, and is kept nowhere.
+//   - Whatever goes wrong in one domain, a panic included, stops that domain only. A conflict is no error: it means
+//     that somebody else wrote, and the domain is looked at again.
+//   - When nothing is to be done nothing is written, read or logged.
+//
+// A leaf Secret gets, under ca.crt, all anchors that the bundle holds at the time of issuance, so that a consumer which
+// mounts nothing but the leaf can verify its peers in the middle of a rotation. The anchors there are a copy for such
+// consumers; the bundle is what evidence is about.
+//
+// Goroutines: Run starts the workers and ends when they have finished what they were doing. A worker owns a key of the
+// queue (a domain, or the namespace's aggregates) while it works on it, so no two work on one domain.
+// NamespaceChanged may be called from anywhere at any time.
+package rotation

@@ -1,0 +1,99 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/trust"
+)
+
+// Reasons of events. The first three are those of library-go, which people already watch for.
+const (
+	EventSignerUpdateRequired   = "SignerUpdateRequired"
+	EventTargetUpdateRequired   = "TargetUpdateRequired"
+	EventCABundleUpdateRequired = "CABundleUpdateRequired"
+	EventAggregateUpdate        = "AggregateUpdateRequired"
+	EventSignerPromoted         = "SignerPromoted"
+	EventPreviousKeyDestroyed   = "PreviousKeyDestroyed"
+	EventRotationAborted        = "RotationAborted"
+	EventRequestCleared         = "RequestCleared"
+	EventStageChanged           = "StageChanged"
+	EventRotationBlocked        = "RotationBlocked"
+	EventRotationCompleted      = "RotationCompleted"
+	EventObjectProblem          = "ObjectProblem"
+	EventInvalidConfiguration   = "InvalidConfiguration"
+)
+
+// maxNote is the limit of the API on the text of an event, in bytes.
+const maxNote = 1024
+
+// announce says on an object what is about to be done with it, and why. The object may not exist yet.
+func (c *Controller) announce(o metav1.Object, action *trust.Action) {
+	reason, what := announcement(action.Kind)
+	if reason == "" {
+		return
+	}
+	ref := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: string(action.ObjectKind), Namespace: o.GetNamespace(), Name: action.Object,
+		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
+	}
+	c.emit(ref, corev1.EventTypeNormal, reason, string(action.Kind),
+		fmt.Sprintf("%s %s: %s", action.Object, what, action.Reason))
+}
+
+// announcement is the reason and the text of the event in front of an action, "" for one that changes no certificate.
+func announcement(kind trust.ActionKind) (reason, what string) {
+	switch kind {
+	case trust.GenerateActive, trust.GenerateNext:
+		return EventSignerUpdateRequired, "gets a new signing certificate and key"
+	case trust.IssueLeaf:
+		return EventTargetUpdateRequired, "gets a new certificate and key"
+	case trust.PublishAnchors:
+		return EventCABundleUpdateRequired, "gets further trust anchors"
+	case trust.RetireAnchors:
+		return EventCABundleUpdateRequired, "loses trust anchors that nothing needs"
+	case trust.Promote:
+		return EventSignerPromoted, "signs with its next CA from now on"
+	case trust.DestroyPrevious:
+		return EventPreviousKeyDestroyed, "loses the keys that it no longer signs with"
+	case trust.DropNext:
+		return EventRotationAborted, "drops its next CA"
+	case trust.ClearRequest:
+		return EventRequestCleared, "has a request that cannot be honoured"
+	case trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
+		return EventAggregateUpdate, "is brought up to date"
+	case trust.RecordMetadata:
+	}
+	return "", ""
+}
+
+func (c *Controller) emit(ref *corev1.ObjectReference, eventType, reason, action, note string) {
+	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", cut(note))
+}
+
+// cut shortens a text to what an event can hold, between characters.
+func cut(note string) string {
+	const more = " ..."
+	if len(note) <= maxNote {
+		return note
+	}
+	end := maxNote - len(more)
+	for !utf8.RuneStart(note[end]) {
+		end--
+	}
+	return note[:end] + more
+}
+
+// referenceOf makes the reference for an object that is named Kind/name.
+func referenceOf(namespace, named string, uid types.UID) *corev1.ObjectReference {
+	kind, name, _ := strings.Cut(named, "/")
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, UID: uid}
+}

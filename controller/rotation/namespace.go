@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// reconcileNamespace has each domain of the namespace looked at, reports what is wrong with the configurations, and
+// brings the aggregates up to date.
+func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
+	namespace := c.inventory.Namespace(k.namespace)
+	for _, gone := range c.reported.without(k.namespace, namespace) {
+		c.queue.Add(gone)
+	}
+	if namespace == nil {
+		c.forget(k)
+		return nil
+	}
+	for _, d := range namespace.Domains {
+		c.queue.Add(key{namespace: k.namespace, domain: d.Name})
+	}
+	c.reportProblems(k, nil, configurationProblems(namespace))
+
+	switch state, wait := c.expected.check(k, c.inventory.Sources(k.namespace)); state {
+	case behind:
+		c.queue.AddAfter(k, wait)
+		return nil
+	case lost:
+		live, err := c.inventory.Live(ctx, k.namespace)
+		if err != nil {
+			return fmt.Errorf("read namespace %s live: %w", k.namespace, err)
+		}
+		if namespace = inventory.Build(live); namespace == nil {
+			return nil
+		}
+	case fresh:
+	}
+	return c.reconcileAggregates(ctx, k, namespace)
+}
+
+func (c *Controller) reconcileAggregates(ctx context.Context, k key, namespace *inventory.Namespace) error {
+	if len(namespace.Aggregates) == 0 {
+		return nil
+	}
+	m := membersOf(namespace)
+	var errs []error
+	for _, agg := range namespace.Aggregates {
+		actions, blockers := trust.AssessAggregate(agg, m.leaves, m.bundles)
+		if len(blockers) > 0 {
+			klog.FromContext(ctx).V(4).Info("An aggregate waits", "secret", agg.Secret.Name, "blockers", len(blockers))
+		}
+		for i := range actions {
+			if err := c.performAggregate(ctx, k, agg, m, &actions[i]); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Controller) performAggregate(ctx context.Context, k key, agg *trust.Aggregate, m members, action *trust.Action) error {
+	start := c.clock.Now()
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	version, err := c.writeAggregate(writing, k.namespace, agg, m, action)
+	c.metrics.observe(action.Kind, err, c.clock.Since(start))
+	if err != nil {
+		return fmt.Errorf("%s on %s %s/%s: %w", action.Kind, action.ObjectKind, k.namespace, action.Object, err)
+	}
+	c.expected.expect(k, object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}, version)
+	klog.FromContext(ctx).Info("Done", "action", action.Kind, "kind", action.ObjectKind,
+		"object", klog.KRef(k.namespace, action.Object), "why", action.Reason)
+	return nil
+}
+
+// configurationProblems are those of the configurations and of the aggregates.
+func configurationProblems(n *inventory.Namespace) []trust.Problem {
+	problems := append([]trust.Problem(nil), n.Problems...)
+	for _, agg := range n.Aggregates {
+		for _, p := range []*trust.Problem{agg.Secret.Problem, agg.ConfigMap.Problem} {
+			if p != nil {
+				problems = append(problems, *p)
+			}
+		}
+	}
+	return problems
+}

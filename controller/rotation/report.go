@@ -1,0 +1,105 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// actionAssess is what the controller did when it reports what it found.
+const actionAssess = "Assess"
+
+// report says by events what has changed since the last look at a domain, and keeps what the metrics show.
+func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
+	before, known := c.reported.replace(k, statusOf(d, a))
+	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
+	if known && before.stage != a.Stage {
+		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
+			fmt.Sprintf("trust domain %s went from %s to %s", d.Name, before.stage, a.Stage))
+		// From Distributing it goes back only by an abort.
+		if a.Stage == trust.Stable && before.stage != trust.Distributing {
+			c.emit(signer, corev1.EventTypeNormal, EventRotationCompleted, actionAssess,
+				fmt.Sprintf("trust domain %s uses %s alone", d.Name, subject(a)))
+		}
+	}
+	if text := blockedText(a); text != "" && text != before.blocked {
+		c.emit(signer, corev1.EventTypeWarning, EventRotationBlocked, actionAssess, text)
+	}
+	c.reportProblems(k, d, a.Problems)
+}
+
+func subject(a *trust.Assessment) string {
+	if a.Newest == nil {
+		return "no CA"
+	}
+	return a.Newest.Subject
+}
+
+// blockedText says what a rotation waits for if the controller can do nothing about it, "" otherwise.
+func blockedText(a *trust.Assessment) string {
+	if !a.Blocked() {
+		return ""
+	}
+	texts := make([]string, 0, len(a.Blockers))
+	for _, b := range a.Blockers {
+		texts = append(texts, fmt.Sprintf("%s %s (%s)", whom(b), b.Message, b.Reason))
+	}
+	return fmt.Sprintf("%s waits: %s", a.Stage, strings.Join(texts, "; "))
+}
+
+// whom names what a blocker is about: party/member, or an object.
+func whom(b trust.Blocker) string {
+	if b.Party == "" {
+		return b.Object
+	}
+	return b.Party + "/" + b.Member
+}
+
+// reportProblems has an event on each object whose problem is new.
+func (c *Controller) reportProblems(k key, d *trust.Domain, problems []trust.Problem) {
+	for _, p := range c.reported.newProblems(k, problems) {
+		reason := EventObjectProblem
+		if p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim {
+			reason = EventInvalidConfiguration
+		}
+		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, actionAssess,
+			fmt.Sprintf("%s %s (%s)", p.Object, p.Message, p.Reason))
+	}
+}
+
+// uidOf finds the UID of an object of the domain that is named Kind/name, "" if it is none of them.
+func uidOf(d *trust.Domain, named string) types.UID {
+	if d == nil {
+		return ""
+	}
+	kind, name, _ := strings.Cut(named, "/")
+	if kind == string(trust.ConfigMapKind) {
+		if name == d.Bundle.Name {
+			return types.UID(d.Bundle.UID)
+		}
+		return ""
+	}
+	if name == d.Signer.Name {
+		return types.UID(d.Signer.UID)
+	}
+	at := slices.IndexFunc(d.Leaves, func(l trust.Leaf) bool { return l.Name == name })
+	if at < 0 {
+		return ""
+	}
+	return types.UID(d.Leaves[at].UID)
+}
+
+// forget drops everything that is remembered of a key.
+func (c *Controller) forget(k key) {
+	c.expected.forget(k)
+	c.reported.forget(k)
+}
