@@ -1,3 +1,6 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build tools
 
 // Package tools keeps the commands that hack/tools builds in the module graph.

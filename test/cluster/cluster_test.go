@@ -171,7 +171,7 @@ func TestDetachedClusterIsTakenOver(t *testing.T) {
 	var progress strings.Builder
 	cfg := Config{Dir: t.TempDir(), Detach: true, Progress: &progress}
 	t.Cleanup(func() {
-		if err := StopDir(context.Background(), cfg.Dir, t.Output()); err != nil { //nolint:usetesting // Runs when t.Context is over.
+		if err := StopDir(context.WithoutCancel(t.Context()), cfg.Dir, t.Output()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -236,7 +236,7 @@ func TestLostPort(t *testing.T) {
 	dir := t.TempDir()
 	var taken []net.Listener
 	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Binding to the loopback does not block.
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,11 +90,11 @@ func FreePort() (int, error) {
 func freePorts(n int) ([]int, error) {
 	free := make([]int, 0, n)
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Binding to the loopback does not block.
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() //nolint:revive // All stay open until every port is chosen.
+		defer l.Close() // All stay open until every port is chosen.
 		free = append(free, l.Addr().(*net.TCPAddr).Port)
 	}
 	return free, nil

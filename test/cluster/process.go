@@ -131,7 +131,7 @@ func (p *Process) launch() error {
 		return fmt.Errorf("start %s: %w", p.cfg.Name, err)
 	}
 
-	cmd := exec.Command(p.cfg.Path, p.cfg.Args...) //nolint:noctx // A process ends by Stop or with its parent, never by a context.
+	cmd := exec.Command(p.cfg.Path, p.cfg.Args...) // A process ends by Stop or with its parent, never by a context.
 	cmd.Env = append(os.Environ(), p.cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = processAttributes(p.cfg.Detach)

@@ -21,7 +21,7 @@ func processAttributes(detach bool) *syscall.SysProcAttr {
 
 // processIdentity is the process's start time as ps prints it, to the second.
 func processIdentity(pid int) (string, error) {
-	out, err := exec.Command("ps", "-o", "state=,lstart=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // Answers at once.
+	out, err := exec.Command("ps", "-o", "state=,lstart=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
 		return "", fmt.Errorf("ps of process %d: %w", pid, err)
 	}

@@ -277,7 +277,7 @@ func TestStartOrAdopt(t *testing.T) {
 	dir := t.TempDir()
 	config := ProcessConfig{Name: "script", Path: "/bin/sh", Args: []string{"-c", "exec sleep 300"}, Dir: dir, Detach: true}
 	t.Cleanup(func() {
-		if err := StopDir(context.Background(), dir, t.Output()); err != nil { //nolint:usetesting // Runs when t.Context is over.
+		if err := StopDir(context.WithoutCancel(t.Context()), dir, t.Output()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,3 +1,6 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 // Command etcd is the upstream etcd server, built from its module.
 package main
 

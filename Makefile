@@ -1,0 +1,90 @@
+# Copyright The certrotation Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := bash
+.SHELLFLAGS := -o errexit -o nounset -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The time that `make fuzz` gives each target.
+TIME ?= 30s
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# The dates of a build are those of its commit: the same commit makes the same bytes.
+DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo 1970-01-01T00:00:00Z)
+version_package := k8s.io/component-base/version
+LDFLAGS := -X $(version_package).gitVersion=$(VERSION) -X $(version_package).gitCommit=$(COMMIT) -X $(version_package).buildDate=$(DATE)
+
+.PHONY: help
+help: ## List the targets.
+	@echo 'usage: make TARGET'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | while IFS=$$'\t' read -r target text; do printf '  %-18s %s\n' "$$target" "$$text"; done
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/certrotation and bin/kubectl-certrotation.
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation
+
+.PHONY: tools
+tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/tools (once; minutes).
+	@hack/build-tools.sh
+
+.PHONY: lint-tools
+lint-tools: ## Build golangci-lint into bin/tools (once; minutes).
+	@hack/build-tools.sh golangci-lint
+
+##@ Run
+
+.PHONY: up
+up: tools build ## Start a control plane, certrotation and the samples under .local (no root needed).
+	@go run ./test/cluster/localup up
+
+.PHONY: down
+down: ## Stop what `make up` started and remove its data.
+	@go run ./test/cluster/localup down
+
+##@ Test
+
+.PHONY: test
+test: tools build ## Run the unit, property and integration tests; ends with a summary.
+	@hack/test.sh ./...
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no control plane.
+	@hack/test.sh $$(go list ./... | grep -v '^certrotation.dev/test/')
+
+.PHONY: test-integration
+test-integration: tools build ## Run the tests on a real control plane.
+	@hack/test.sh ./test/...
+
+.PHONY: test-race
+test-race: tools build ## Run all tests under the race detector.
+	@hack/test.sh -race ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for TIME (30s) each.
+	@hack/fuzz.sh $(TIME)
+
+.PHONY: bench
+bench: tools build ## Run the benchmarks; prints the tables of the README.
+	@go test -run '^$$' -bench . -benchmem -timeout 60m ./...
+
+##@ Change
+
+.PHONY: generate
+generate: ## Write the generated code anew.
+	@hack/update-codegen.sh
+
+.PHONY: verify
+verify: ## Run every check of hack/verify-*.sh; ends with a summary.
+	@hack/verify-all.sh
+
+.PHONY: lint
+lint: ## Run golangci-lint.
+	@hack/verify-lint.sh
+
+.PHONY: clean
+clean: ## Remove what was built, but not the tools (those are bin/tools) and not .local (that is make down).
+	rm -f bin/certrotation bin/kubectl-certrotation bin/testsummary

@@ -1,0 +1,251 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+const module = "certrotation.dev/"
+
+// kinds in the order of the table.
+const (
+	unit kind = iota
+	property
+	integration
+	kindCount
+)
+
+type kind int
+
+func (k kind) String() string { return [...]string{"unit", "property", "integration"}[k] }
+
+// kindOf: a property test says so in its name or lives in the simulation; every other test below test/ runs against a
+// real control plane.
+func kindOf(pkg, test string) kind {
+	dir := strings.TrimPrefix(pkg, module)
+	switch {
+	case strings.Contains(test, "Property") || strings.HasPrefix(dir+"/", "test/simulation/"):
+		return property
+	case strings.HasPrefix(dir, "test/"):
+		return integration
+	default:
+		return unit
+	}
+}
+
+// count is of tests without subtests of their own, so that a table test counts once for each case and not once more.
+type count struct{ passed, failed, skipped int }
+
+type testID struct{ pkg, test string }
+
+// summary collects the events of one run of go test.
+type summary struct {
+	w       io.Writer
+	output  map[testID]*strings.Builder // Of tests and packages (test "") that did not end yet.
+	parents map[testID]bool             // Tests that have subtests.
+	results map[testID]string           // The final action of each test: pass, fail or skip.
+	reasons map[testID]string           // Why a test was skipped.
+	broken  []string                    // Packages that failed outside of a test: they do not compile, crash, or time out.
+	stray   bool                        // go test itself printed something that is no event.
+}
+
+func newSummary(w io.Writer) *summary {
+	return &summary{
+		w: w, output: map[testID]*strings.Builder{}, parents: map[testID]bool{},
+		results: map[testID]string{}, reasons: map[testID]string{},
+	}
+}
+
+func (s *summary) add(e event) {
+	id := testID{e.Package, e.Test}
+	switch e.Action {
+	case "run":
+		s.addParents(id)
+		// A test without an end is one that its package's crash or timeout cut off.
+		s.results[id] = "unfinished"
+	case "output":
+		if s.output[id] == nil {
+			s.output[id] = &strings.Builder{}
+		}
+		s.output[id].WriteString(e.Output)
+	case "build-output":
+		fmt.Fprint(s.w, e.Output)
+	case "stray":
+		s.stray = true
+		fmt.Fprint(s.w, e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			s.endPackage(e)
+		} else {
+			s.endTest(id, e.Action)
+		}
+	}
+}
+
+func (s *summary) addParents(id testID) {
+	for i, r := range id.test {
+		if r == '/' {
+			s.parents[testID{id.pkg, id.test[:i]}] = true
+		}
+	}
+}
+
+func (s *summary) endTest(id testID, action string) {
+	s.results[id] = action
+	text := s.take(id)
+	switch action {
+	case "fail":
+		fmt.Fprintf(s.w, "--- %s %s\n%s", id.pkg, id.test, text)
+	case "skip":
+		s.reasons[id] = skipReason(text)
+	}
+}
+
+// endPackage prints the package's line, and its own output when it failed: a panic or a timeout is there.
+func (s *summary) endPackage(e event) {
+	text := s.take(testID{e.Package, ""})
+	state := map[string]string{"pass": "ok", "fail": "FAIL", "skip": "no tests"}[e.Action]
+	fmt.Fprintf(s.w, "%-9s %s (%.1f s)\n", state, e.Package, e.Elapsed)
+	if e.Action != "fail" {
+		return
+	}
+	fmt.Fprint(s.w, text)
+	explained := false
+	for _, id := range s.sorted() {
+		if id.pkg != e.Package {
+			continue
+		}
+		switch s.results[id] {
+		case "fail":
+			explained = true
+		case "unfinished":
+			explained = true
+			fmt.Fprintf(s.w, "--- %s %s did not finish\n%s", id.pkg, id.test, s.take(id))
+		}
+	}
+	if e.FailedBuild != "" {
+		s.broken = append(s.broken, e.Package+" does not compile")
+	} else if !explained {
+		s.broken = append(s.broken, e.Package+" failed outside of a test (crash, timeout or TestMain; see above)")
+	}
+}
+
+func (s *summary) take(id testID) string {
+	text := s.output[id]
+	delete(s.output, id)
+	if text == nil {
+		return ""
+	}
+	return text.String()
+}
+
+// sorted is every test that ran, by package and name.
+func (s *summary) sorted() []testID {
+	ids := make([]testID, 0, len(s.results))
+	for id := range s.results {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b testID) int { return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test)) })
+	return ids
+}
+
+// finish prints the summary; it is true when tests ran and nothing failed.
+func (s *summary) finish() bool {
+	var counts [kindCount]count
+	var failed, skipped []string
+	for _, id := range s.sorted() {
+		if s.parents[id] && !s.failedAlone(id) {
+			continue
+		}
+		c := &counts[kindOf(id.pkg, id.test)]
+		name := strings.TrimPrefix(id.pkg, module) + " " + id.test
+		switch s.results[id] {
+		case "pass":
+			c.passed++
+		case "skip":
+			c.skipped++
+			skipped = append(skipped, name+": "+s.reasons[id])
+		case "fail":
+			c.failed++
+			failed = append(failed, name)
+		default:
+			c.failed++
+			failed = append(failed, name+" (did not finish)")
+		}
+	}
+	s.section("failed tests", failed)
+	s.section("failed packages", s.broken)
+	s.section("skipped tests, and why", skipped)
+	return s.table(counts)
+}
+
+// failedAlone is true for a test that failed although none of its subtests did.
+func (s *summary) failedAlone(id testID) bool {
+	if s.results[id] == "pass" || s.results[id] == "skip" {
+		return false
+	}
+	for other, result := range s.results {
+		if other.pkg == id.pkg && strings.HasPrefix(other.test, id.test+"/") && result != "pass" && result != "skip" {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *summary) section(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(s.w, "\n%s:\n  %s\n", title, strings.Join(lines, "\n  "))
+}
+
+// table prints the counts; its last line is alone on its line, for people and scripts.
+func (s *summary) table(counts [kindCount]count) bool {
+	var sum count
+	fmt.Fprintln(s.w)
+	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "KIND\tPASSED\tFAILED\tSKIPPED")
+	for k, c := range counts {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\n", kind(k), c.passed, c.failed, c.skipped)
+		sum.passed, sum.failed, sum.skipped = sum.passed+c.passed, sum.failed+c.failed, sum.skipped+c.skipped
+	}
+	t.Flush() // Writing to a terminal or a pipe that is gone ends the program by SIGPIPE.
+	// A package that broke outside of its tests is a failure that no test counts.
+	sum.failed += len(s.broken)
+	if s.stray {
+		fmt.Fprintln(s.w, "\ngo test printed more than test events (see above); that counts as a failure")
+		sum.failed++
+	}
+	if sum.passed+sum.failed == 0 {
+		fmt.Fprintln(s.w, "\nno test ran; that counts as a failure")
+	}
+	fmt.Fprintf(s.w, "\n%d passed, %d failed, %d skipped\n", sum.passed, sum.failed, sum.skipped)
+	return sum.failed == 0 && sum.passed > 0
+}
+
+// skipReason picks the text of t.Skip out of a test's output: the lines that are not go test's own.
+func skipReason(output string) string {
+	var reason []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
+			continue
+		}
+		// "file.go:12: reason"
+		if at, text, found := strings.Cut(line, ": "); found && strings.Contains(at, ".go:") {
+			line = text
+		}
+		reason = append(reason, line)
+	}
+	if len(reason) == 0 {
+		return "(no reason given)"
+	}
+	return strings.Join(reason, " ")
+}

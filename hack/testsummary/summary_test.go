@@ -1,0 +1,111 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// ev is one event as go test prints it.
+func ev(action, pkg, test, output string) string {
+	return fmt.Sprintf("{\"Action\":%q,\"Package\":%q,\"Test\":%q,\"Output\":%q}\n", action, module+pkg, test, output)
+}
+
+func TestSummarize(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		in     []string
+		wantOK bool
+		want   []string // parts of the text
+		wantNo []string
+	}{
+		{
+			name: "each kind passes, parents are not counted",
+			in: []string{
+				ev("run", "registry/pki", "TestParse", ""), ev("run", "registry/pki", "TestParse/a", ""), ev("run", "registry/pki", "TestParse/b", ""),
+				ev("output", "registry/pki", "TestParse/a", "chatter\n"),
+				ev("pass", "registry/pki", "TestParse/a", ""), ev("pass", "registry/pki", "TestParse/b", ""), ev("pass", "registry/pki", "TestParse", ""),
+				ev("run", "registry/pki", "TestPairProperty", ""), ev("pass", "registry/pki", "TestPairProperty", ""),
+				ev("pass", "registry/pki", "", ""),
+				ev("run", "test/simulation", "TestWorld", ""), ev("pass", "test/simulation", "TestWorld", ""),
+				ev("run", "test/cluster", "TestStart", ""), ev("pass", "test/cluster", "TestStart", ""),
+			},
+			wantOK: true,
+			want: []string{
+				"ok        certrotation.dev/registry/pki", "unit         2       0       0", "property     2       0       0",
+				"integration  1       0       0", "\n5 passed, 0 failed, 0 skipped\n",
+			},
+			wantNo: []string{"chatter", "failed tests", "skipped tests"},
+		},
+		{
+			name: "a failure shows its output in full",
+			in: []string{
+				ev("run", "a", "TestX", ""), ev("run", "a", "TestX/one", ""),
+				ev("output", "a", "TestX/one", "    x_test.go:3: want 1\n"), ev("fail", "a", "TestX/one", ""), ev("fail", "a", "TestX", ""),
+				ev("fail", "a", "", ""),
+			},
+			want:   []string{"x_test.go:3: want 1", "FAIL      certrotation.dev/a", "failed tests:\n  a TestX/one\n", "\n0 passed, 1 failed, 0 skipped\n"},
+			wantNo: []string{"failed packages"},
+		},
+		{
+			name: "a parent that fails after its subtests passed counts",
+			in: []string{
+				ev("run", "a", "TestX", ""), ev("run", "a", "TestX/one", ""), ev("pass", "a", "TestX/one", ""), ev("fail", "a", "TestX", ""),
+			},
+			want: []string{"a TestX\n", "\n1 passed, 1 failed, 0 skipped\n"},
+		},
+		{
+			name: "a skipped test with its reason",
+			in: []string{
+				ev("run", "a", "TestX", ""), ev("output", "a", "TestX", "=== RUN   TestX\n"), ev("output", "a", "TestX", "    x_test.go:9: needs root: uid 1000\n"),
+				ev("output", "a", "TestX", "--- SKIP: TestX (0.00s)\n"), ev("skip", "a", "TestX", ""),
+				ev("run", "a", "TestY", ""), ev("pass", "a", "TestY", ""),
+			},
+			wantOK: true,
+			want:   []string{"skipped tests, and why:\n  a TestX: needs root: uid 1000\n", "\n1 passed, 0 failed, 1 skipped\n"},
+		},
+		{
+			name: "a package that does not compile",
+			in: []string{
+				"{\"ImportPath\":\"certrotation.dev/a\",\"Action\":\"build-output\",\"Output\":\"a.go:1: undefined: x\\n\"}\n",
+				"{\"Action\":\"fail\",\"Package\":\"certrotation.dev/a\",\"FailedBuild\":\"certrotation.dev/a\"}\n",
+			},
+			want: []string{"undefined: x", "failed packages:\n  certrotation.dev/a does not compile", "\n0 passed, 1 failed, 0 skipped\n"},
+		},
+		{
+			name: "a test that a crash cut off",
+			in: []string{
+				ev("run", "a", "TestX", ""), ev("output", "a", "TestX", "halfway\n"), ev("output", "a", "", "panic: boom\n"), ev("fail", "a", "", ""),
+			},
+			want: []string{"panic: boom", "halfway", "a TestX (did not finish)"},
+		},
+		{name: "no test ran", in: []string{ev("skip", "a", "", "")}, want: []string{"no test ran", "\n0 passed, 0 failed, 0 skipped\n"}},
+		{name: "only skipped", in: []string{ev("run", "a", "TestX", ""), ev("skip", "a", "TestX", "")}, want: []string{"(no reason given)"}},
+		{
+			name: "an error of the go command is kept",
+			in:   []string{"go: cannot find main module\n", ev("run", "a", "TestX", ""), ev("pass", "a", "TestX", "")},
+			want: []string{"cannot find main module", "\n1 passed, 1 failed, 0 skipped\n"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out strings.Builder
+			ok, err := summarize(strings.NewReader(strings.Join(test.in, "")), &out)
+			if err != nil || ok != test.wantOK {
+				t.Errorf("summarize() = %t, %v; want %t", ok, err, test.wantOK)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(out.String(), part) {
+					t.Errorf("no %q in:\n%s", part, out.String())
+				}
+			}
+			for _, part := range test.wantNo {
+				if strings.Contains(out.String(), part) {
+					t.Errorf("%q in:\n%s", part, out.String())
+				}
+			}
+		})
+	}
+}
