@@ -29,34 +29,34 @@ type event struct {
 
 // afterObject returns the state that the event led to.
 func (e *event) afterObject() runtime.Object {
-	return e.share(&e.after, func() runtime.Object { return e.current.Object })
+	if shared := e.after.Load(); shared != nil {
+		return shared
+	}
+	return e.share(&e.after, newSharedObject(e.current.Object))
 }
 
 // departedObject returns the last state before the event, at the revision of the event, for
 // watchers for which the object is gone: deleted, or out of their selection.
 func (e *event) departedObject(stamp func(runtime.Object, uint64) error) (runtime.Object, error) {
-	var failure error
-	object := e.share(&e.departed, func() runtime.Object {
-		last := e.previous.Object.DeepCopyObject()
-		failure = stamp(last, e.revision)
-		return last
-	})
-	return object, failure
+	if shared := e.departed.Load(); shared != nil {
+		return shared, nil
+	}
+	last := e.previous.Object.DeepCopyObject()
+	if err := stamp(last, e.revision); err != nil {
+		return nil, err
+	}
+	return e.share(&e.departed, newSharedObject(last)), nil
 }
 
-func (e *event) share(slot *atomic.Pointer[sharedObject], build func() runtime.Object) runtime.Object {
-	if shared := slot.Load(); shared != nil {
-		return shared
+// share offers an object to the watchers that follow, and returns the one that all use.
+func (e *event) share(slot *atomic.Pointer[sharedObject], mine *sharedObject) runtime.Object {
+	if e.retired.Load() || slot.CompareAndSwap(nil, mine) {
+		return mine
 	}
-	shared := newSharedObject(build())
-	if e.retired.Load() || slot.CompareAndSwap(nil, shared) {
-		return shared
-	}
-	// A competing watcher was first. Unless the event retired since, its object is the one.
 	if winner := slot.Load(); winner != nil {
 		return winner
 	}
-	return shared
+	return mine
 }
 
 // retire releases the shared objects. A watcher that is just handing one out may put it back;

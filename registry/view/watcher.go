@@ -128,6 +128,14 @@ func (w *watcher) catchUp() bool {
 
 // wait returns true when there is something to do, and false at the end of the stream.
 func (w *watcher) wait() bool {
+	select {
+	case <-w.bookmarks.due():
+		// Checked first: on a busy resource there may never be a pause to wait in, and a
+		// narrow selection lives on its bookmarks then.
+		w.bookmarks.mark()
+		return w.alive()
+	default:
+	}
 	current := w.store.current.Load()
 	if current.revision > w.cursor {
 		return w.alive()

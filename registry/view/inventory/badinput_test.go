@@ -19,8 +19,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// otherConfig shares nothing with webConfig.
-var otherConfig = strings.NewReplacer("web", "other", "all-", "other-all-").Replace(webConfig)
+// disjointConfig shares no name with webConfig, but has the same nodes.
+func disjointConfig(name string) string {
+	text := strings.NewReplacer("web", name, "all-", name+"-all-").Replace(webConfig)
+	return strings.ReplaceAll(text, "role: "+name, "role: web")
+}
 
 // TestBadInput puts one bad object beside a namespace that is fine. It is named on itself, and everything else is as it
 // would be without it.
@@ -175,7 +178,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "a configuration with an unknown field",
-			bad:  configuration("bad", strings.Replace(otherConfig, "kind: R", "typo: x\nkind: R", 1)),
+			bad:  configuration("bad", strings.Replace(disjointConfig("third"), "kind: R", "typo: x\nkind: R", 1)),
 			want: "ConfigMap/bad InvalidConfiguration: ", wantText: "typo",
 		},
 		{
@@ -185,24 +188,24 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "a second configuration with the same domain",
-			bad:  configuration("zz", strings.Replace(otherConfig, "name: other\n", "name: web\n", 1)),
+			bad:  configuration("zz", strings.Replace(disjointConfig("third"), "name: third\n", "name: web\n", 1)),
 			want: "ConfigMap/zz ConflictingClaim: ", wantText: "trust domain web of ConfigMap/config",
 		},
 		{
 			name: "a second configuration with the same Secret",
-			bad:  configuration("zz", strings.Replace(otherConfig, "secretName: other-signer", "secretName: web-client", 1)),
+			bad:  configuration("zz", strings.Replace(disjointConfig("third"), "secretName: third-signer", "secretName: web-client", 1)),
 			want: "ConfigMap/zz ConflictingClaim: ", wantText: "Secret/web-client of ConfigMap/config",
 		},
 		{
 			name: "a bundle that is a configuration",
-			bad:  configuration("zz", strings.ReplaceAll(otherConfig, "other-bundle", "config")),
+			bad:  configuration("zz", strings.ReplaceAll(disjointConfig("third"), "third-bundle", "config")),
 			want: "ConfigMap/zz ConflictingClaim: ", wantText: "ConfigMap/config, which is a configuration",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			base := sources(t, configuration("config", webConfig), configuration("fine", otherConfig),
+			base := sources(t, configuration("config", webConfig), configuration("fine", disjointConfig("other")),
 				pairSecret(t, "web-signer", ca), pairSecret(t, "web-client", leaf), bundle("web-bundle", ca.Certificate),
 				pairSecret(t, "web-serving-n1", leaf), pairSecret(t, "web-serving-n2", leaf),
 				pairSecret(t, "other-serving-n2", leaf), node("n1", "10.0.0.1"), node("n2", "10.0.0.2"))

@@ -59,7 +59,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 		return trust.Leaf{
 			Object: trust.Object{Name: "web-serving-" + node}, Template: "web-serving-{node}",
 			Policy: policy(8760*time.Hour, pki.Profile{
-				CommonName: addresses[0], DNSNames: []string{node + ".web.svc", "web.svc"}, IPAddresses: addresses,
+				CommonName: addresses[0], DNSNames: []string{"web.svc"}, IPAddresses: addresses,
 				Usages: []pki.Usage{pki.ServerAuth},
 			}),
 		}

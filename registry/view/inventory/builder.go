@@ -76,12 +76,12 @@ func (b *builder) add(cm *ConfigMap) *part {
 	return p
 }
 
-// conflicts names what an older configuration has already, ordered.
+// conflicts names what an older configuration has already: domains as configured, then objects ordered by name.
 func (b *builder) conflicts(p *part) []string {
-	var conflicts []string
+	var domains, objects []string
 	for _, d := range p.domains {
 		if owner, ok := b.domains[d.Name]; ok {
-			conflicts = append(conflicts, fmt.Sprintf("trust domain %s of ConfigMap/%s", d.Name, owner))
+			domains = append(domains, fmt.Sprintf("trust domain %s of ConfigMap/%s", d.Name, owner))
 		}
 	}
 	for key := range p.claims {
@@ -89,13 +89,13 @@ func (b *builder) conflicts(p *part) []string {
 		switch {
 		case !ok:
 		case b.claims[key].Kind == ClaimConfiguration:
-			conflicts = append(conflicts, fmt.Sprintf("%s/%s, which is a configuration", key.kind, key.name))
+			objects = append(objects, fmt.Sprintf("%s/%s, which is a configuration", key.kind, key.name))
 		default:
-			conflicts = append(conflicts, fmt.Sprintf("%s/%s of ConfigMap/%s", key.kind, key.name, owner))
+			objects = append(objects, fmt.Sprintf("%s/%s of ConfigMap/%s", key.kind, key.name, owner))
 		}
 	}
-	slices.Sort(conflicts)
-	return conflicts
+	slices.Sort(objects)
+	return append(domains, objects...)
 }
 
 func (b *builder) refuse(configuration string, reason trust.Reason, message string) {

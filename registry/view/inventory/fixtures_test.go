@@ -41,7 +41,7 @@ trustDomains:
     usages: [ClientAuth]
   - secretName: web-serving-{node}
     forEachNode: {matchLabels: {role: web}}
-    dnsNames: [web.svc, "{node}.web.svc"]
+    dnsNames: [web.svc]
     nodeAddresses: true
     usages: [ServerAuth]
   relyingParties:

@@ -90,7 +90,7 @@ func (b *builder) leaf(name string, cfg *configv1alpha1.Leaf, node *Node) (trust
 	}
 	profile, err := profileFor(cfg, node)
 	if err != nil {
-		out.Policy.Profile = keptProfile(cfg, node, out.Certificate)
+		out.Policy.Profile = keptProfile(cfg, out.Certificate)
 		return out, err
 	}
 	out.Policy.Profile = profile

@@ -17,9 +17,9 @@ var errNoAddress = errors.New("the node has no InternalIP")
 // profileFor makes the profile of a leaf, normalized, so that it compares with what certificates report. A leaf
 // without a common name gets the smallest of its names and addresses, compared as text.
 func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
-	profile := withoutNames(cfg, node)
-	profile.CommonName = nameFor(cfg.CommonName, node)
-	profile.DNSNames = namesFor(cfg.DNSNames, node)
+	profile := withoutNames(cfg)
+	profile.CommonName = cfg.CommonName
+	profile.DNSNames = slices.Clone(cfg.DNSNames)
 	profile.IPAddresses = slices.Clone(cfg.IPAddresses)
 	if cfg.NodeAddresses && node != nil {
 		if len(node.Addresses) == 0 {
@@ -38,8 +38,8 @@ func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 }
 
 // keptProfile is the profile of a leaf whose names are unknown: those that it has now, if it can be read.
-func keptProfile(cfg *configv1alpha1.Leaf, node *Node, cert *pki.Certificate) pki.Profile {
-	profile := withoutNames(cfg, node)
+func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
+	profile := withoutNames(cfg)
 	if cert != nil {
 		profile.CommonName = cert.CommonName
 		profile.DNSNames = slices.Clone(cert.DNSNames)
@@ -48,19 +48,11 @@ func keptProfile(cfg *configv1alpha1.Leaf, node *Node, cert *pki.Certificate) pk
 	return profile
 }
 
-func withoutNames(cfg *configv1alpha1.Leaf, node *Node) pki.Profile {
+func withoutNames(cfg *configv1alpha1.Leaf) pki.Profile {
 	profile := policyOf(&cfg.Policy).Profile
-	profile.Organizations = namesFor(cfg.Organizations, node)
+	profile.Organizations = slices.Clone(cfg.Organizations)
 	for _, usage := range cfg.Usages {
 		profile.Usages = append(profile.Usages, pki.Usage(usage))
 	}
 	return profile
-}
-
-func namesFor(templates []string, node *Node) []string {
-	var out []string
-	for _, template := range templates {
-		out = append(out, nameFor(template, node))
-	}
-	return out
 }
