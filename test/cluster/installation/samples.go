@@ -6,6 +6,7 @@ package installation
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +25,9 @@ type Sample struct {
 	ServerAddress, StatsURL string
 	ControlURL              map[string]string
 }
+
+// sampleClients are the clients of the sample, by short name.
+var sampleClients = []string{"a", "b"}
 
 // MTLSNamespace is the namespace of the sample mtls-service.
 const MTLSNamespace = "mtls-demo"
@@ -68,12 +72,23 @@ func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error)
 		return nil, err
 	}
 	common := []string{"--kubeconfig=" + kubeconfig, "--namespace=" + MTLSNamespace}
-	for _, client := range []string{"a", "b"} {
+	for _, client := range sampleClients {
+		port, err := in.Port("sample-client-" + client)
+		if err != nil {
+			return nil, err
+		}
+		s.ControlURL[client] = fmt.Sprintf("http://127.0.0.1:%d", port)
+	}
+	// The server first: a client counts a refused connection as a failure.
+	if err := in.startServer(ctx, s, common); err != nil {
+		return nil, err
+	}
+	for _, client := range sampleClients {
 		if err := in.startClient(ctx, s, client, common); err != nil {
 			return nil, err
 		}
 	}
-	return s, in.startServer(ctx, s, common)
+	return s, nil
 }
 
 func (in *Installation) applySample(ctx context.Context, s *Sample) error {
@@ -93,17 +108,13 @@ func (in *Installation) applySample(ctx context.Context, s *Sample) error {
 
 func (in *Installation) startClient(ctx context.Context, s *Sample, client string, common []string) error {
 	name := "sample-client-" + client
-	port, err := in.Port(name)
-	if err != nil {
-		return err
-	}
-	url := fmt.Sprintf("http://127.0.0.1:%d", port)
 	args := append([]string{
 		"client", "--leaf=service-client-" + client, "--party=client-" + client,
-		"--server=" + s.ServerAddress, "--server-name=service.mtls-demo.svc", fmt.Sprintf("--stats=127.0.0.1:%d", port),
+		"--server=" + s.ServerAddress, "--server-name=service.mtls-demo.svc",
+		"--stats=" + strings.TrimPrefix(s.ControlURL[client], "http://"),
 	}, common...)
-	s.ControlURL[client] = url
-	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(url+"/stats"))
+	var err error
+	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(s.ControlURL[client]+"/stats"))
 	return err
 }
 
@@ -113,7 +124,7 @@ func (in *Installation) startServer(ctx context.Context, s *Sample, common []str
 		return err
 	}
 	peers := make([]string, 0, len(s.ControlURL))
-	for _, client := range []string{"a", "b"} {
+	for _, client := range sampleClients {
 		peers = append(peers, s.ControlURL[client]+"/stats")
 	}
 	s.StatsURL = fmt.Sprintf("http://127.0.0.1:%d/stats", port)
@@ -121,7 +132,16 @@ func (in *Installation) startServer(ctx context.Context, s *Sample, common []str
 		"server", "--leaf=service-server", "--listen=" + s.ServerAddress,
 		fmt.Sprintf("--stats=127.0.0.1:%d", port), "--peer-stats=" + strings.Join(peers, ","),
 	}, common...)
-	s.Server, err = in.start(ctx, "sample-server", in.Binary("mtls-service"), args, httpReady(s.StatsURL))
+	s.Server, err = in.start(ctx, "sample-server", in.Binary("mtls-service"), args, func(ctx context.Context) error {
+		if err := httpReady(s.StatsURL)(ctx); err != nil {
+			return err
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.ServerAddress)
+		if err != nil {
+			return fmt.Errorf("connect to the sample's server: %w", err)
+		}
+		return conn.Close()
+	})
 	return err
 }
 

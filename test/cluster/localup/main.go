@@ -1,0 +1,107 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command localup is `make up` and `make down`: a control plane with certrotation and its samples on this machine, in
+// the directory .local of the repository.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+)
+
+// patience bounds `make up` once everything is built.
+const patience = 5 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "\nerror: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, args []string) error {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return fmt.Errorf("find the repository: %w", err)
+	}
+	dir := filepath.Join(root, ".local")
+	if len(args) == 1 {
+		switch args[0] {
+		case "up":
+			return up(ctx, out, dir)
+		case "down":
+			return down(ctx, out, dir)
+		}
+	}
+	return errors.New("usage: localup up|down")
+}
+
+func up(ctx context.Context, out io.Writer, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := cluster.Start(ctx, cluster.Config{Dir: dir, Detach: true, ControllerManager: true, Progress: out})
+	if err != nil {
+		return failed("start the control plane", err)
+	}
+	in, err := installation.Prepare(c, installation.Config{Progress: out})
+	if err != nil {
+		return failed("prepare certrotation", err)
+	}
+	if err := in.Install(ctx); err != nil {
+		return failed("install certrotation", err)
+	}
+	if err := in.InstallOpenShiftEtcd(ctx); err != nil {
+		return failed("apply the sample openshift-etcd", err)
+	}
+	sample, err := in.InstallMTLSService(ctx)
+	if err != nil {
+		return failed("start the sample mtls-service", err)
+	}
+	if err := in.WaitReady(ctx); err != nil {
+		return failed("wait for every certificate to be Ready", err)
+	}
+	env, err := writeEnv(in, sample)
+	if err != nil {
+		return failed("write "+env, err)
+	}
+	return report(ctx, out, in)
+}
+
+// failed says which step failed and what to do; the error itself names the log.
+func failed(step string, err error) error {
+	return fmt.Errorf("%s: %w\nThe logs are in .local/logs. `make up` again starts what is missing; `make down` removes everything", step, err)
+}
+
+func down(ctx context.Context, out io.Writer, dir string) error {
+	if err := cluster.StopDir(ctx, dir, out); err != nil {
+		return fmt.Errorf("stop what runs in %s: %w", dir, err)
+	}
+	// The logs of failed tests are not part of what was started.
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clean %s: %w", dir, err)
+	}
+	for _, entry := range entries {
+		if entry.Name() == "test-logs" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return fmt.Errorf("clean %s: %w", dir, err)
+		}
+	}
+	fmt.Fprintln(out, "everything is stopped and cleaned")
+	return nil
+}
