@@ -14,6 +14,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
+// maxExpandedSize leaves room for the quotes of JSON, but little for aliases: the cost of validation grows with the number
+// of leaves and parties, however they are written.
+const maxExpandedSize = 2 * MaxSize
+
 // yamlToJSON converts a single YAML document. Duplicate keys are found here, on the parsed nodes, because the
 // conversion would report them by line and not by path.
 func yamlToJSON(data []byte) ([]byte, error) {
@@ -35,8 +39,8 @@ func yamlToJSON(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, decodeError(err)
 	}
-	if len(converted) > MaxSize {
-		return nil, decodeError(fmt.Errorf("with its aliases expanded the document is larger than %d bytes", MaxSize))
+	if len(converted) > maxExpandedSize {
+		return nil, decodeError(fmt.Errorf("as JSON, with its aliases expanded, the document is larger than %d bytes", maxExpandedSize))
 	}
 	return converted, nil
 }
