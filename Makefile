@@ -24,8 +24,8 @@ help: ## List the targets.
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/certrotation and bin/kubectl-certrotation.
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation
+build: ## Build bin/certrotation, bin/kubectl-certrotation and the sample.
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service
 
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/tools (once; minutes).
