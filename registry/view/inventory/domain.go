@@ -25,6 +25,9 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		Bundle:        b.bundle(&cfg.Bundle),
 		StageDeadline: durationOf(cfg.StageDeadline),
 	}
+	if unlisted := cfg.UnlistedLeaves; unlisted != nil {
+		out.Unlisted = &trust.Unlisted{Drain: unlisted.Drain.Duration}
+	}
 	leaves, problems, err := b.leaves(p, cfg)
 	if err != nil {
 		return nil, err
