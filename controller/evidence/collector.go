@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/view/inventory"
+)
+
+// FieldManager owns the records that this package writes.
+const FieldManager = "certrotation-controller"
+
+// Inventory is what the collector asks of registry/view/inventory.
+type Inventory interface {
+	Namespace(namespace string) *inventory.Namespace
+}
+
+// Config of a Collector.
+type Config struct {
+	Client    kubernetes.Interface
+	Inventory Inventory
+	// Clock defaults to the real one. Timeouts of connections are real time in any case.
+	Clock clock.WithTicker
+	// Concurrency is how many members are probed at a time. Defaults to 16.
+	Concurrency int
+	// Dial defaults to that of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Collector probes members. Make one with New.
+type Collector struct {
+	client      kubernetes.Interface
+	inventory   Inventory
+	clock       clock.WithTicker
+	concurrency int
+	dial        func(ctx context.Context, network, address string) (net.Conn, error)
+	queue       workqueue.TypedDelayingInterface[target]
+	watched     watched
+}
+
+// target is an entry of the queue: a member, or, with only a namespace, all of its members.
+type target struct {
+	namespace, domain, party, member string
+}
+
+// New returns a Collector that does nothing before Run or Refresh.
+func New(cfg Config) (*Collector, error) {
+	if cfg.Client == nil || cfg.Inventory == nil {
+		return nil, errors.New("evidence collector: client and inventory are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Concurrency <= 0 {
+		cfg.Concurrency = 16
+	}
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{}).DialContext
+	}
+	return &Collector{
+		client: cfg.Client, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency, dial: cfg.Dial,
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[target]{
+			Name: "evidence", Clock: cfg.Clock,
+		}),
+		watched: watched{targets: map[target]attempts{}},
+	}, nil
+}
+
+// NamespaceChanged has the members of a namespace looked at. It does not block.
+func (c *Collector) NamespaceChanged(namespace string) {
+	c.queue.Add(target{namespace: namespace})
+}
+
+// Run probes until ctx ends.
+func (c *Collector) Run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range c.concurrency {
+		workers.Go(func() {
+			for c.processNext(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	workers.Wait()
+}
+
+func (c *Collector) processNext(ctx context.Context) bool {
+	t, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(t)
+	if ctx.Err() != nil {
+		return true
+	}
+	if t.member == "" {
+		c.fanOut(t.namespace)
+		return true
+	}
+	logger := klog.FromContext(ctx).WithValues("namespace", t.namespace, "trustDomain", t.domain, "party", t.party, "member", t.member)
+	again, err := c.visit(klog.NewContext(ctx, logger), t)
+	if err != nil && ctx.Err() == nil {
+		logger.Error(err, "Failed to record evidence, will retry")
+	}
+	if again > 0 {
+		c.queue.AddAfter(t, again)
+	}
+	return true
+}
+
+// fallbackInterval is between probes whose configuration gives no interval.
+const fallbackInterval = 5 * time.Second

@@ -1,0 +1,36 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"certrotation.dev/registry/trust"
+)
+
+// Refresh probes every member of a domain that has a probe, now, and returns when what has changed is recorded. That a
+// member cannot be observed is recorded and no error.
+func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
+	var (
+		probes  sync.WaitGroup
+		mu      sync.Mutex
+		errs    []error
+		permits = make(chan struct{}, c.concurrency)
+	)
+	for _, s := range probed(d) {
+		probes.Go(func() {
+			permits <- struct{}{}
+			defer func() { <-permits }()
+			if err := c.observe(ctx, s); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	probes.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,206 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// stableAttempts bounds the probes of a member in the stage Stable after each change. With an interval of 5 s that
+// doubles, the last is after 5 minutes.
+const stableAttempts = 6
+
+// attempts are those at a member that is not proven to follow in the stage Stable.
+type attempts struct {
+	// content names what the member is expected to have loaded.
+	content string
+	count   int
+	// waiting says that the member is in the queue.
+	waiting bool
+}
+
+// watched remembers which members are in the queue, so that a change of the namespace does not probe them again and
+// again.
+type watched struct {
+	mu      sync.Mutex
+	targets map[target]attempts
+}
+
+// begin says whether a member is to be put into the queue because of what it is expected to have loaded.
+func (w *watched) begin(t target, inFlight bool, content string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.targets[t]
+	if a.content != content {
+		a.content, a.count = content, 0
+	}
+	start := !a.waiting && (inFlight || a.count < stableAttempts)
+	a.waiting = a.waiting || start
+	w.targets[t] = a
+	return start
+}
+
+// next counts an attempt and returns how many there were before, for the same content.
+func (w *watched) next(t target, content string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.targets[t]
+	if a.content != content {
+		a.content, a.count = content, 0
+	}
+	before := a.count
+	a.count++
+	w.targets[t] = a
+	return before
+}
+
+// rest takes a member out of the queue and keeps the count of its attempts.
+func (w *watched) rest(t target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a, ok := w.targets[t]; ok {
+		a.waiting = false
+		w.targets[t] = a
+	}
+}
+
+// keep forgets the members of a namespace that do not exist any more.
+func (w *watched) keep(namespace string, exists map[target]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for t := range w.targets {
+		if t.namespace == namespace && !exists[t] {
+			delete(w.targets, t)
+		}
+	}
+}
+
+// fanOut puts every member of a namespace into the queue that is worth a probe and not there yet.
+func (c *Collector) fanOut(namespace string) {
+	exists := map[target]bool{}
+	if n := c.inventory.Namespace(namespace); n != nil {
+		for _, d := range n.Domains {
+			c.fanOutDomain(d, exists)
+		}
+	}
+	c.watched.keep(namespace, exists)
+}
+
+func (c *Collector) fanOutDomain(d *trust.Domain, exists map[target]bool) {
+	subjects := probed(d)
+	if len(subjects) == 0 {
+		return
+	}
+	a := trust.Assess(d, c.clock.Now())
+	for _, s := range subjects {
+		exists[s.target] = true
+		if s.worth(a) && c.watched.begin(s.target, a.InFlight(), s.content(a)) {
+			c.queue.Add(s.target)
+		}
+	}
+}
+
+// visit probes a member, if it is still worth it, and says after what time to come again; zero for not at all.
+func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) {
+	var d *trust.Domain
+	if n := c.inventory.Namespace(t.namespace); n != nil {
+		d = n.Domain(t.domain)
+	}
+	s := find(d, t)
+	if s == nil {
+		c.watched.rest(t)
+		return 0, nil
+	}
+	a := trust.Assess(d, c.clock.Now())
+	before := c.watched.next(t, s.content(a))
+	if !s.worth(a) || (!a.InFlight() && before >= stableAttempts) {
+		c.watched.rest(t)
+		return 0, nil
+	}
+	err := c.observe(ctx, s)
+	interval := s.member.Probe.Interval
+	if interval <= 0 {
+		interval = fallbackInterval
+	}
+	if !a.InFlight() {
+		interval <<= before
+	}
+	return jitter(interval), err
+}
+
+// jitter spreads an interval by a tenth, so that many members are not probed in step.
+func jitter(d time.Duration) time.Duration {
+	return d + time.Duration(rand.Float64()*0.1*float64(d)) //nolint:gosec // no secret depends on it
+}
+
+// subject is a member with a probe, in its domain.
+type subject struct {
+	target
+	d      *trust.Domain
+	member *trust.Member
+}
+
+// probed lists the members of a domain that are probed.
+func probed(d *trust.Domain) []*subject {
+	var out []*subject
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		for j := range p.Members {
+			if m := &p.Members[j]; m.Probe != nil {
+				out = append(out, &subject{
+					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, member: m,
+				})
+			}
+		}
+	}
+	return out
+}
+
+func find(d *trust.Domain, t target) *subject {
+	if d == nil {
+		return nil
+	}
+	for _, s := range probed(d) {
+		if s.target == t {
+			return s
+		}
+	}
+	return nil
+}
+
+// worth says whether a look at the member could tell anything that matters: always in flight, and in the stage Stable
+// while it is not proven to have followed.
+func (s *subject) worth(a *trust.Assessment) bool {
+	if a.InFlight() {
+		return true
+	}
+	for _, m := range a.Members {
+		if m.Party == s.party && m.Member == s.target.member {
+			return a.Newest != nil && (!m.Trusted || !m.Delivered)
+		}
+	}
+	return false
+}
+
+// content names what the member is expected to have loaded.
+func (s *subject) content(a *trust.Assessment) string {
+	var parts []string
+	if a.Newest != nil {
+		parts = append(parts, string(a.Newest.Fingerprint))
+	}
+	for _, name := range s.member.Holds {
+		for i := range s.d.Leaves {
+			if l := &s.d.Leaves[i]; l.Name == name && l.Certificate != nil {
+				parts = append(parts, string(l.Certificate.Fingerprint))
+			}
+		}
+	}
+	return strings.Join(parts, " ")
+}

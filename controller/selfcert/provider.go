@@ -1,0 +1,142 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfcert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/pki"
+)
+
+// DefaultValidity of a serving leaf; it never outlives its signer.
+const DefaultValidity = 24 * time.Hour
+
+// Options of a Provider.
+type Options struct {
+	// Namespace and SignerSecret name the signer.
+	Namespace, SignerSecret string
+	// DNSNames and IPs to serve under; at least one of all.
+	DNSNames []string
+	IPs      []net.IP
+	// Validity of a leaf. Defaults to DefaultValidity.
+	Validity time.Duration
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+}
+
+// Provider is a serving certificate that renews itself.
+type Provider struct {
+	client  kubernetes.Interface
+	opts    Options
+	profile pki.Profile
+	queue   workqueue.TypedRateLimitingInterface[string]
+
+	mu        sync.RWMutex
+	current   *serving
+	lastErr   error
+	listeners []dynamiccertificates.Listener
+}
+
+// serving is what the Provider serves with.
+type serving struct {
+	cert, key []byte
+	leaf      *pki.Certificate
+	signer    pki.Fingerprint
+}
+
+var (
+	_ dynamiccertificates.CertKeyContentProvider = (*Provider)(nil)
+	_ dynamiccertificates.ControllerRunner       = (*Provider)(nil)
+)
+
+// New returns a Provider that has nothing to serve with before RunOnce or Run have succeeded.
+func New(client kubernetes.Interface, opts Options) (*Provider, error) {
+	if client == nil || opts.Namespace == "" || opts.SignerSecret == "" {
+		return nil, errors.New("serving certificate: client, namespace and signer Secret are required")
+	}
+	if len(opts.DNSNames)+len(opts.IPs) == 0 {
+		return nil, errors.New("serving certificate: a DNS name or an IP address is required")
+	}
+	if opts.Validity <= 0 {
+		opts.Validity = DefaultValidity
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	profile, err := profileOf(opts).Normalized()
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate: %w", err)
+	}
+	return &Provider{
+		client: client, opts: opts, profile: profile,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 30*time.Second),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "selfcert", Clock: opts.Clock}),
+		lastErr: errors.New("no serving certificate was minted yet"),
+	}, nil
+}
+
+func profileOf(opts Options) pki.Profile {
+	p := pki.Profile{
+		DNSNames: slices.Clone(opts.DNSNames), Usages: []pki.Usage{pki.ServerAuth}, Key: pki.ECDSAP256,
+		Validity: opts.Validity, Backdate: 5 * time.Minute,
+	}
+	for _, ip := range opts.IPs {
+		p.IPAddresses = append(p.IPAddresses, ip.String())
+	}
+	p.CommonName = slices.Concat(p.DNSNames, p.IPAddresses)[0]
+	return p
+}
+
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (p *Provider) Name() string {
+	return "self-signed-domain::" + p.opts.Namespace + "/" + p.opts.SignerSecret
+}
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider. Both are nil before the first leaf.
+func (p *Provider) CurrentCertKeyContent() (cert, key []byte) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.current == nil {
+		return nil, nil
+	}
+	return p.current.cert, p.current.key
+}
+
+// AddListener implements dynamiccertificates.Notifier.
+func (p *Provider) AddListener(listener dynamiccertificates.Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listeners = append(p.listeners, listener)
+}
+
+// Ready returns why there is nothing valid to serve with, nil if there is. A failure to renew does not count as long as
+// the present leaf is valid.
+func (p *Provider) Ready() error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	switch {
+	case p.current == nil:
+		return fmt.Errorf("no serving certificate: %w", p.lastErr)
+	case !p.current.leaf.ValidAt(p.opts.Clock.Now()):
+		return fmt.Errorf("the serving certificate has expired at %s", p.current.leaf.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// RunOnce implements dynamiccertificates.ControllerRunner: it mints the first leaf.
+func (p *Provider) RunOnce(ctx context.Context) error {
+	return p.mint(ctx)
+}
