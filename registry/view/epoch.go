@@ -74,12 +74,12 @@ func (s *Store) overtake(ctx context.Context, foreign uint64) error {
 	case <-ctx.Done():
 		return newEpochUnavailable(s.cfg.Resource, ctx.Err())
 	case result := <-taken:
-		if result.Err != nil {
-			return result.Err
+		// Whatever became of this call, another one may have brought an epoch meanwhile.
+		if s.catchUp(foreign) {
+			return nil
 		}
+		return result.Err
 	}
-	s.catchUp(foreign)
-	return nil
 }
 
 // catchUp adopts the spare epoch if that covers the foreign one, and reports whether the

@@ -204,7 +204,7 @@ func TestOvertakeIsCoalesced(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range 20 {
 		waiting.Go(func() {
-			if got := ways()["get"](t, s, format(epochStart(130))); got != metav1.StatusReasonExpired && got != metav1.StatusReasonTooManyRequests {
+			if got := ways()["get"](t, s, format(epochStart(130))); got != metav1.StatusReasonExpired {
 				t.Errorf("reason %q, want expired", got)
 			}
 		})

@@ -94,7 +94,7 @@ func (i *Inventory) HasSynced() bool {
 
 // WaitForSync waits for HasSynced. It fails when ctx ends first.
 func (i *Inventory) WaitForSync(ctx context.Context) error {
-	if !cache.WaitFor(ctx, "inventory", i.handlers...) {
+	if !cache.WaitFor(ctx, "", i.handlers...) {
 		return fmt.Errorf("list Secrets, ConfigMaps and Nodes: %w", context.Cause(ctx))
 	}
 	return nil
