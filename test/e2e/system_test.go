@@ -1,0 +1,248 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+)
+
+// patience bounds every wait of a test. A rotation of the sample takes a few seconds.
+const patience = 2 * time.Minute
+
+// system is what the tests share.
+type system struct {
+	*installation.Installation
+	sample *installation.Sample
+	kube   kubernetes.Interface
+	rot    versioned.Interface
+}
+
+var shared struct {
+	once sync.Once
+	s    *system
+	err  error
+	stop func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
+// theSystem starts the system once for all tests of the package.
+func theSystem(t *testing.T) *system {
+	t.Helper()
+	shared.once.Do(func() { shared.s, shared.stop, shared.err = startSystem() })
+	if shared.err != nil {
+		t.Fatalf("start the system: %v", shared.err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shared.s.keepLogs(t)
+		}
+	})
+	return shared.s
+}
+
+func startSystem() (*system, func(), error) {
+	dir, err := os.MkdirTemp("", "certrotation-e2e-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a directory: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c, err := cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true})
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the control plane: %w", err)
+	}
+	stop := func() {
+		if err := c.Stop(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the system:", err)
+		}
+		_ = os.RemoveAll(dir)
+	}
+	s, err := install(ctx, c)
+	if err != nil {
+		return nil, stop, err
+	}
+	return s, stop, nil
+}
+
+func install(ctx context.Context, c *cluster.Cluster) (*system, error) {
+	// A short lease: the tests kill the leader again and again.
+	in, err := installation.Prepare(c, installation.Config{ControllerFlags: []string{
+		"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	s := &system{Installation: in}
+	if s.kube, err = kubernetes.NewForConfig(c.AdminConfig()); err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if s.rot, err = versioned.NewForConfig(c.AdminConfig()); err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if err := in.Install(ctx); err != nil {
+		return nil, fmt.Errorf("install: %w", err)
+	}
+	if err := in.InstallOpenShiftEtcd(ctx); err != nil {
+		return nil, fmt.Errorf("install the sample openshift-etcd: %w", err)
+	}
+	if s.sample, err = in.InstallMTLSService(ctx); err != nil {
+		return nil, fmt.Errorf("install the sample mtls-service: %w", err)
+	}
+	if err := in.WaitReady(ctx); err != nil {
+		return nil, fmt.Errorf("wait: %w", err)
+	}
+	return s, nil
+}
+
+func (s *system) keepLogs(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Logf("the logs are lost: %v", err)
+		return
+	}
+	kept := filepath.Join(root, ".local", "test-logs", strings.ReplaceAll(t.Name(), "/", "_"))
+	if err := os.RemoveAll(kept); err != nil {
+		t.Logf("remove old logs: %v", err)
+		return
+	}
+	if err := os.CopyFS(kept, os.DirFS(s.Cluster.LogDir())); err != nil {
+		t.Logf("keep the logs: %v", err)
+		return
+	}
+	t.Logf("the logs are in %s", kept)
+}
+
+// kubectl runs kubectl as administrator and returns both of its outputs.
+func (s *system) kubectl(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return s.run(t, "", s.Cluster.Kubeconfig(), s.Cluster.Tool("kubectl"), args...)
+}
+
+// must is kubectl for what has to succeed.
+func (s *system) must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := s.kubectl(t, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (s *system) run(t *testing.T, stdin, kubeconfig, program string, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+t.TempDir(),
+		"PATH="+filepath.Dir(s.Binary("certrotation"))+":"+filepath.Dir(s.Cluster.Tool("kubectl"))+":"+os.Getenv("PATH"))
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// counters are the sample's.
+type counters struct {
+	Handshakes  int64            `json:"handshakes"`
+	Failures    int64            `json:"failures"`
+	Reasons     map[string]int64 `json:"reasons"`
+	Unreachable []string         `json:"unreachable"`
+}
+
+func (s *system) counters(t *testing.T) counters {
+	t.Helper()
+	var c counters
+	if err := json.Unmarshal([]byte(s.http(t, http.MethodGet, s.sample.StatsURL)), &c); err != nil {
+		t.Fatalf("decode the sample's counters: %v", err)
+	}
+	if len(c.Unreachable) > 0 {
+		t.Fatalf("programs of the sample do not answer: %v", c.Unreachable)
+	}
+	return c
+}
+
+func (s *system) http(t *testing.T, method, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s %v", method, url, response.Status, err)
+	}
+	return string(body)
+}
+
+// eventually waits for a condition; why says what is still missing.
+func eventually(t *testing.T, what string, condition func(ctx context.Context) (done bool, why string)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var last string
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		done, why := condition(ctx)
+		last = why
+		return done, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v; last: %s", what, err, last)
+	}
+}
+
+func (s *system) rotation(ctx context.Context, t *testing.T, namespace, name string) *v1alpha1.CertificateRotation {
+	t.Helper()
+	var got *v1alpha1.CertificateRotation
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		var err error
+		got, err = s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("get certificaterotation %s/%s: %v", namespace, name, err)
+	}
+	return got
+}
+
+// waitForStage waits until a signer is in a stage.
+func (s *system) waitForStage(t *testing.T, namespace, signer string, stage v1alpha1.Stage) *v1alpha1.CertificateRotation {
+	t.Helper()
+	var got *v1alpha1.CertificateRotation
+	eventually(t, fmt.Sprintf("%s/%s reaches %s", namespace, signer, stage), func(ctx context.Context) (bool, string) {
+		got = s.rotation(ctx, t, namespace, signer)
+		return got.Status.Stage == stage, fmt.Sprintf("stage %s, blockers %v", got.Status.Stage, got.Status.Blockers)
+	})
+	return got
+}
