@@ -88,7 +88,7 @@ func NewInjector(kube kubernetes.Interface, agg aggregator.Interface, bundles Bu
 			return nil, err
 		}
 	}
-	i.start = []func(context.Context){core.StartWithContext, func(ctx context.Context) { services.Start(ctx.Done()) }}
+	i.start = []func(context.Context){core.StartWithContext, services.StartWithContext}
 	i.stop = []func(){core.Shutdown, services.Shutdown}
 	return i, nil
 }

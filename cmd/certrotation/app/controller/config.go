@@ -1,0 +1,112 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/flowcontrol"
+	componentconfig "k8s.io/component-base/config"
+	"k8s.io/component-base/metrics"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+)
+
+const component = "certrotation-controller"
+
+// Config is what a run needs; made of Options, or by a test.
+type Config struct {
+	Client   kubernetes.Interface
+	Metadata metadata.Interface
+	// Aggregator is nil if no CA bundle is to be injected.
+	Aggregator aggregator.Interface
+	// Lock is nil if there is no leader election: then this process leads.
+	Lock           resourcelock.Interface
+	LeaderElection componentconfig.LeaderElectionConfiguration
+	// Listener of health and metrics, nil for none. Run closes it.
+	Listener net.Listener
+	Metrics  metrics.KubeRegistry
+	Workers  int
+	Probes   int
+}
+
+// Config connects nothing yet but the listener.
+func (o *Options) Config() (*Config, error) {
+	rest, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read client configuration %q: %w", o.Kubeconfig, err)
+	}
+	restclient.AddUserAgent(rest, component)
+	// One limit for all clients.
+	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
+	config := &Config{
+		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes,
+	}
+	if err := config.connect(rest, o); err != nil {
+		return nil, err
+	}
+	if o.BindAddress != "" {
+		if config.Listener, err = net.Listen("tcp", o.BindAddress); err != nil { //nolint:noctx // it does not wait
+			return nil, fmt.Errorf("listen on --metrics-bind-address: %w", err)
+		}
+	}
+	return config, nil
+}
+
+func (c *Config) connect(rest *restclient.Config, o *Options) error {
+	var err error
+	protobuf := restclient.CopyConfig(rest)
+	protobuf.ContentType = runtime.ContentTypeProtobuf
+	protobuf.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	if c.Client, err = kubernetes.NewForConfig(protobuf); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	if c.Metadata, err = metadata.NewForConfig(metadata.ConfigFor(rest)); err != nil {
+		return fmt.Errorf("make metadata client: %w", err)
+	}
+	if o.InjectCA {
+		if c.Aggregator, err = aggregator.NewForConfig(rest); err != nil {
+			return fmt.Errorf("make aggregator client: %w", err)
+		}
+	}
+	if !o.LeaderElection.LeaderElect {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("make an identity: %w", err)
+	}
+	// The lease has a client of its own, so that a burst of work cannot delay its renewal.
+	lease := restclient.CopyConfig(protobuf)
+	lease.RateLimiter = nil
+	c.Lock, err = resourcelock.NewFromKubeconfig(o.LeaderElection.ResourceLock, o.LeaderElection.ResourceNamespace,
+		o.LeaderElection.ResourceName, resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		lease, o.LeaderElection.RenewDeadline.Duration)
+	if err != nil {
+		return fmt.Errorf("make lease client: %w", err)
+	}
+	return nil
+}
+
+func (c *Config) electionConfig(callbacks leaderelection.LeaderCallbacks, watchdog *leaderelection.HealthzAdaptor) leaderelection.LeaderElectionConfig {
+	return leaderelection.LeaderElectionConfig{
+		Lock:            c.Lock,
+		LeaseDuration:   c.LeaderElection.LeaseDuration.Duration,
+		RenewDeadline:   c.LeaderElection.RenewDeadline.Duration,
+		RetryPeriod:     c.LeaderElection.RetryPeriod.Duration,
+		ReleaseOnCancel: true,
+		Name:            component,
+		WatchDog:        watchdog,
+		Callbacks:       callbacks,
+	}
+}

@@ -1,0 +1,15 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller is the subcommand controller: it performs the rotations, collects evidence and injects the CA
+// bundle of the system itself into its API registrations.
+//
+// Every replica watches, so that a successor is quick; only the leader probes and writes. On SIGTERM the leader finishes
+// the write in progress, releases the lease and exits with 0. When the lease is lost to another replica it stops at
+// once and exits with an error, so that it is restarted from a clean state.
+//
+// /livez, /readyz and /metrics are served as plain HTTP on --metrics-bind-address. The default is the loopback address:
+// none of them holds a secret, but whoever wants them from outside the host should say so. In a pod set it to :10270.
+//
+// Goroutines are owned by run: it returns when all that it started have ended.
+package controller

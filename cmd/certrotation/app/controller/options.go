@@ -1,0 +1,110 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/config"
+	"k8s.io/component-base/config/options"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// DefaultBindAddress of health and metrics.
+const DefaultBindAddress = "127.0.0.1:10270"
+
+// Options of the command.
+type Options struct {
+	// Kubeconfig is a file, "" for the configuration of the pod.
+	Kubeconfig string
+	// BindAddress is host:port of health and metrics; "" serves neither.
+	BindAddress string
+	// QPS and Burst bound the requests to the API server, those of the lease apart.
+	QPS   float32
+	Burst int
+	// Workers is how many trust domains are worked on at a time.
+	Workers int
+	// Probes is how many members are probed at a time.
+	Probes int
+	// InjectCA says whether registrations of the API get their CA bundle from the controller.
+	InjectCA bool
+
+	LeaderElection config.LeaderElectionConfiguration
+	Logs           *logsapi.LoggingConfiguration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		BindAddress: DefaultBindAddress,
+		QPS:         50,
+		Burst:       100,
+		Workers:     4,
+		Probes:      16,
+		InjectCA:    true,
+		LeaderElection: config.LeaderElectionConfiguration{
+			LeaderElect:       true,
+			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod:       metav1.Duration{Duration: 2 * time.Second},
+			ResourceLock:      resourcelock.LeasesResourceLock,
+			ResourceName:      "certrotation-controller",
+			ResourceNamespace: "certrotation-system",
+		},
+		Logs: logs.NewOptions(),
+	}
+}
+
+// Flags returns the flags in sections, as --help shows them.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	fs := sections.FlagSet("certrotation")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "The kubeconfig file. Without it the configuration of the pod is used.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests to the API server per second.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to the API server at once.")
+	fs.IntVar(&o.Workers, "workers", o.Workers, "How many trust domains are worked on at a time.")
+	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "How many relying parties are probed at a time.")
+	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
+		"Write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
+	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
+		"The address on which /livez, /readyz and /metrics are served as plain HTTP; empty for not at all.")
+	options.BindLeaderElectionFlags(&o.LeaderElection, sections.FlagSet("leader election"))
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+	return sections
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(o.QPS <= 0, "--kube-api-qps is %g, want more than 0", o.QPS)
+	refuse(o.Burst < 1, "--kube-api-burst is %d, want at least 1", o.Burst)
+	refuse(o.Workers < 1, "--workers is %d, want at least 1", o.Workers)
+	refuse(o.Probes < 1, "--concurrent-probes is %d, want at least 1", o.Probes)
+	if o.BindAddress != "" {
+		_, _, err := net.SplitHostPort(o.BindAddress)
+		refuse(err != nil, "--metrics-bind-address is %q, want host:port", o.BindAddress)
+	}
+	if le := o.LeaderElection; le.LeaderElect {
+		refuse(le.ResourceLock != resourcelock.LeasesResourceLock,
+			"--leader-elect-resource-lock is %q, want %q", le.ResourceLock, resourcelock.LeasesResourceLock)
+		refuse(le.ResourceName == "" || le.ResourceNamespace == "", "the lease of the leader election needs a name and a namespace")
+		refuse(le.LeaseDuration.Duration <= le.RenewDeadline.Duration,
+			"--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline")
+		refuse(le.RetryPeriod.Duration <= 0 || le.RenewDeadline.Duration <= le.RetryPeriod.Duration*6/5,
+			"--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,101 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/evidence"
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/controller/selfcert"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// leaseGrace is how long a leader that could not renew its lease, and has not noticed, may go on before /livez fails.
+const leaseGrace = 20 * time.Second
+
+// worker is one part of the controller.
+type worker interface {
+	NamespaceChanged(namespace string)
+	Run(ctx context.Context)
+}
+
+var (
+	_ worker = (*rotation.Controller)(nil)
+	_ worker = (*evidence.Collector)(nil)
+)
+
+// Run works until ctx ends; then it returns nil. Any other end is an error.
+func (c *Config) Run(ctx context.Context) error {
+	inv, err := inventory.New(c.Client, c.Metadata, inventory.Options{})
+	if err != nil {
+		return fmt.Errorf("make inventory: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: c.Client.EventsV1()})
+	defer broadcaster.Shutdown()
+	workers, err := c.workers(inv, broadcaster.NewRecorder(scheme.Scheme, component))
+	if err != nil {
+		return err
+	}
+	watchdog := leaderelection.NewLeaderHealthzAdaptor(leaseGrace)
+	stopServing := c.serve(ctx, inv, watchdog)
+	defer stopServing()
+
+	// Watches and events outlive the work, which needs both for its last write.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer inv.Wait()
+	defer stop()
+	if err := broadcaster.StartRecordingToSinkWithContext(serving); err != nil {
+		return fmt.Errorf("record events: %w", err)
+	}
+	inv.Start(serving)
+	return c.lead(ctx, watchdog, func(ctx context.Context) { runAll(ctx, inv, workers) })
+}
+
+// workers makes the parts of the controller and has them told of changes.
+func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
+	collector, err := evidence.New(evidence.Config{Client: c.Client, Inventory: inv, Concurrency: c.Probes})
+	if err != nil {
+		return nil, err
+	}
+	rotations, err := rotation.New(rotation.Config{
+		Client: c.Client, Inventory: inv, Evidence: collector, Recorder: recorder, Metrics: c.Metrics, Workers: c.Workers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	workers := []worker{rotations, collector}
+	if c.Aggregator != nil {
+		injector, err := selfcert.NewInjector(c.Client, c.Aggregator, inv)
+		if err != nil {
+			return nil, err
+		}
+		workers = append(workers, injector)
+	}
+	for _, w := range workers {
+		inv.OnChange(w.NamespaceChanged)
+	}
+	return workers, nil
+}
+
+// runAll runs the workers until ctx ends, once everything is known: a decision on half of the facts could be wrong.
+func runAll(ctx context.Context, inv *inventory.Inventory, workers []worker) {
+	if err := inv.WaitForSync(ctx); err != nil {
+		return
+	}
+	klog.FromContext(ctx).Info("Leading")
+	var running sync.WaitGroup
+	for _, w := range workers {
+		running.Go(func() { w.Run(ctx) })
+	}
+	running.Wait()
+}
