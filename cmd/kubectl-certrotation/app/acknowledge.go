@@ -1,0 +1,137 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/pki"
+)
+
+const verbAcknowledge = "acknowledge"
+
+type acknowledgeOptions struct {
+	party, member    string
+	trusts, presents []string
+	bundle           string
+	leaves           []string
+}
+
+func (p *plugin) newAcknowledge() *cobra.Command {
+	o := &acknowledgeOptions{}
+	cmd := &cobra.Command{
+		Use:   "acknowledge SIGNER",
+		Short: "Report what a member of a relying party has loaded",
+		Long: `Report which trust anchors a member of a relying party has loaded, and which leaf it presents. This is the evidence of
+parties of the kind "acknowledgement": a program, a sidecar, or a person for an external party.
+
+Report only what the running process has loaded. A file that was written is no evidence: the rotation goes on from
+what is reported here, and a member that does not trust the new CA after all is cut off.
+
+Anchors and leaves are named by fingerprint (SHA-256 of the DER, with or without colons), or by PEM files from which
+the fingerprints are computed; "-" reads the standard input.`,
+		Example: `  # A partner confirms by phone which CAs its client trusts
+  kubectl certrotation acknowledge -n mtls-demo service-signer --party partner --trusts 5f1c...,a02b...
+
+  # A sidecar reports the files that its process has just loaded
+  kubectl certrotation acknowledge -n mtls-demo service-signer --party clients --member client-b \
+    --bundle /tls/ca-bundle.crt --leaf /tls/tls.crt`,
+		Args: named,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.acknowledge(cmd.Context(), o, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.party, "party", "", "The relying party.")
+	flags.StringVar(&o.member, "member", "", "The member of the party. Defaults to the name of the party.")
+	flags.StringSliceVar(&o.trusts, "trusts", nil, `Fingerprints of all anchors that the member has loaded; "" for none.`)
+	flags.StringSliceVar(&o.presents, "presents", nil, "Fingerprints of the leaves that the member presents.")
+	flags.StringVar(&o.bundle, "bundle", "", "A PEM file with all anchors that the member has loaded.")
+	flags.StringSliceVar(&o.leaves, "leaf", nil, "A PEM file whose first certificate is the leaf that the member presents. May be repeated.")
+	// The flag exists: it was added above.
+	_ = cmd.MarkFlagRequired("party")
+	cmd.MarkFlagsOneRequired("trusts", "bundle")
+	cmd.MarkFlagsMutuallyExclusive("trusts", "bundle")
+	cmd.MarkFlagsMutuallyExclusive("presents", "leaf")
+	return cmd
+}
+
+func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name string) error {
+	report, err := o.report(p.Streams.In)
+	if err != nil {
+		return err
+	}
+	t, err := p.connect(name)
+	if err != nil {
+		return err
+	}
+	taken, err := t.rotations().Acknowledge(ctx, name, report, metav1.CreateOptions{})
+	if err != nil {
+		return fail(verbAcknowledge, t, err)
+	}
+	_, err = fmt.Fprintf(p.Streams.Out, "certificaterotation.%s/%s acknowledged: %s trusts %s and presents %d\n",
+		v1alpha1.GroupName, name, oneLine(memberName(taken.Party, taken.Member)),
+		plural(len(taken.Trusts), "anchor"), len(taken.Presents))
+	return err
+}
+
+// report makes the body of the request. Lists are never null: an empty one says that nothing is loaded.
+func (o *acknowledgeOptions) report(stdin io.Reader) (*v1alpha1.Acknowledgement, error) {
+	out := &v1alpha1.Acknowledgement{
+		Party: o.party, Member: o.member, Trusts: fingerprints(o.trusts), Presents: fingerprints(o.presents),
+	}
+	if o.bundle != "" {
+		anchors, err := readPEM(stdin, o.bundle, pki.ParseBundle)
+		if err != nil {
+			return nil, err
+		}
+		for _, anchor := range anchors {
+			out.Trusts = append(out.Trusts, string(anchor.Fingerprint))
+		}
+	}
+	for _, file := range o.leaves {
+		chain, err := readPEM(stdin, file, pki.ParseChain)
+		if err != nil {
+			return nil, err
+		}
+		out.Presents = append(out.Presents, string(chain[0].Fingerprint))
+	}
+	return out, nil
+}
+
+// readPEM parses a file; "-" is the standard input. A successful parse has at least one certificate.
+func readPEM(stdin io.Reader, file string, parse func([]byte) ([]*pki.Certificate, error)) ([]*pki.Certificate, error) {
+	data, err := readInput(stdin, file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	certs, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", file, err)
+	}
+	return certs, nil
+}
+
+func readInput(stdin io.Reader, file string) ([]byte, error) {
+	if file != "-" {
+		return os.ReadFile(file)
+	}
+	// One byte more than the parsers accept, so that they see what is too large.
+	return io.ReadAll(io.LimitReader(stdin, pki.MaxPEMBytes+1))
+}
+
+// fingerprints brings what openssl prints into the form of the API.
+func fingerprints(in []string) []string {
+	out := make([]string, 0, len(in))
+	for _, f := range in {
+		out = append(out, strings.ToLower(strings.ReplaceAll(strings.TrimSpace(f), ":", "")))
+	}
+	return out
+}

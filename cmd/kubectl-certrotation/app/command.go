@@ -1,0 +1,123 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/generated/clientset/versioned"
+	typed "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
+)
+
+// Run executes one command line and returns the exit code: 0, 1 for a failure, and 130 when ctx was cancelled, as shells
+// report an interrupt.
+func Run(ctx context.Context, config Config, args []string) int {
+	cmd := NewCommand(config)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var stopped *interrupted
+	if errors.As(err, &stopped) {
+		fmt.Fprintln(config.Streams.ErrOut, err)
+		return 130
+	}
+	fmt.Fprintln(config.Streams.ErrOut, "error: "+explain(err))
+	if ctx.Err() != nil {
+		return 130
+	}
+	return 1
+}
+
+// plugin is what all commands share.
+type plugin struct {
+	Config
+
+	flags *genericclioptions.ConfigFlags
+}
+
+// NewCommand returns the root command.
+func NewCommand(config Config) *cobra.Command {
+	p := &plugin{Config: config.complete(), flags: genericclioptions.NewConfigFlags(true)}
+	root := &cobra.Command{
+		Use:   "kubectl-certrotation",
+		Short: "See and rotate the certificates of your own authorities",
+		Long: "kubectl certrotation shows where each rotation stands and what holds it up, shows what a rotation would do, " +
+			"and asks for it.",
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl certrotation"},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(p.Streams.In)
+	root.SetOut(p.Streams.Out)
+	root.SetErr(p.Streams.ErrOut)
+	p.flags.AddFlags(root.PersistentFlags())
+	addVerbosity(root)
+	root.AddCommand(
+		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(),
+	)
+	return root
+}
+
+// addVerbosity adds the one flag of klog that kubectl users know: with -v=6 and more each request is logged.
+func addVerbosity(root *cobra.Command) {
+	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(logging)
+	root.PersistentFlags().AddGoFlag(logging.Lookup("v"))
+}
+
+// target is what a command acts on: an object's name in a namespace.
+type target struct {
+	client          versioned.Interface
+	namespace, name string
+}
+
+// connect makes the client and finds the namespace that flags and kubeconfig name.
+func (p *plugin) connect(name string) (*target, error) {
+	namespace, _, err := p.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
+	}
+	client, err := p.Client(p.flags)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &target{client: client, namespace: namespace, name: name}, nil
+}
+
+func (t *target) rotations() typed.CertificateRotationInterface {
+	return t.client.CertrotationV1alpha1().CertificateRotations(t.namespace)
+}
+
+func (t *target) bundles() typed.BundleStatusInterface {
+	return t.client.CertrotationV1alpha1().BundleStatuses(t.namespace)
+}
+
+// String is how progress lines name the target.
+func (t *target) String() string { return t.namespace + "/" + t.name }
+
+// command is a command line of the plugin that acts on the target.
+func (t *target) command(verb string) string {
+	return fmt.Sprintf("kubectl certrotation %s -n %s %s", verb, t.namespace, t.name)
+}
+
+// named requires the name of one object, with an error that says of which.
+func named(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes the name of one Secret, got %d arguments; see %s --help",
+			cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	return nil
+}

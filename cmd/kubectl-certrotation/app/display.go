@@ -1,0 +1,116 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// display shows the progress of a wait.
+type display interface {
+	// show is called on every change, and every second where redraws is true.
+	show(p *progress, now time.Time)
+	// close is called once, before anything else is printed.
+	close()
+}
+
+// timeOfDay is how lines are stamped.
+const timeOfDay = "15:04:05"
+
+// lineDisplay prints one line for each change.
+type lineDisplay struct {
+	out  io.Writer
+	last string
+}
+
+func (d *lineDisplay) show(p *progress, now time.Time) {
+	line := p.line()
+	if line == d.last {
+		return
+	}
+	d.last = line
+	fmt.Fprintf(d.out, "%s %s\n", now.Format(timeOfDay), line)
+}
+
+func (d *lineDisplay) close() {}
+
+// maxBlockers bounds the lines of blockers in a block, so that it fits a terminal: what has scrolled away cannot be
+// redrawn.
+const maxBlockers = 8
+
+// blockDisplay draws a block of lines over itself.
+type blockDisplay struct {
+	out    io.Writer
+	screen func() screen
+	drawn  int
+}
+
+func (d *blockDisplay) show(p *progress, now time.Time) {
+	s := d.screen()
+	var out strings.Builder
+	d.erase(&out)
+	lines := block(p, now)
+	for _, c := range lines {
+		out.WriteString(s.paint(c.style, cut(c.text, s.width-1)))
+		out.WriteByte('\n')
+	}
+	d.drawn = len(lines)
+	// One write, so that the terminal never shows a half.
+	_, _ = io.WriteString(d.out, out.String())
+}
+
+// close leaves the last state on the screen.
+func (d *blockDisplay) close() { d.drawn = 0 }
+
+func (d *blockDisplay) erase(out *strings.Builder) {
+	if d.drawn > 0 {
+		fmt.Fprintf(out, "\x1b[%dA\x1b[J", d.drawn)
+	}
+}
+
+// block is the present state on several lines.
+func block(p *progress, now time.Time) []cell {
+	head := fmt.Sprintf("%s  %s %s  (total %s)", p.target, p.stage(), elapsed(now.Sub(p.stageSince())), elapsed(now.Sub(p.begun)))
+	lines := []cell{{head, strong}}
+	if p.main != nil && p.started {
+		if until, over := deadline(now, p.main.Status.StageDeadline); until != "" {
+			lines = append(lines, cell{"  " + until, badIf(over)})
+		}
+	}
+	for _, fact := range p.facts() {
+		lines = append(lines, cell{text: "  " + fact})
+	}
+	list := p.blockers()
+	for i := range list[:min(len(list), maxBlockers)] {
+		lines = append(lines, cell{"  waits for " + blockerText(&list[i]), warn})
+	}
+	if more := len(list) - maxBlockers; more > 0 {
+		lines = append(lines, cell{"  and for " + plural(more, "other"), warn})
+	}
+	if p.trouble != "" {
+		lines = append(lines, cell{"  no connection, trying again: " + p.trouble, bad})
+	}
+	return lines
+}
+
+// cut shortens a text to so many columns: a line that wraps could not be redrawn.
+func cut(text string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(width-3, 0)]) + "..."
+}
+
+// newDisplay chooses by what the standard output is. The size of a terminal is asked again for each drawing.
+func (p *plugin) newDisplay() (display, bool) {
+	current := func() screen { return p.screen(false) }
+	if current().redraws {
+		return &blockDisplay{out: p.Streams.Out, screen: current}, true
+	}
+	return &lineDisplay{out: p.Streams.Out}, false
+}

@@ -1,0 +1,154 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+// redrawInterval is how often a block on a terminal counts its seconds.
+const redrawInterval = time.Second
+
+// follow shows the progress of t until the goal is reached. before is how the object was when the wait began. It fails
+// when the goal is lost or the timeout (0 for none, counted from begun) passes, and with *interrupted when ctx ends.
+func (p *plugin) follow(ctx context.Context, t *target, g goal, before *v1alpha1.CertificateRotation, begun time.Time, timeout time.Duration) error {
+	watching, stop := context.WithCancel(ctx)
+	feed, wait, err := newFeed(watching, t, selectorOf(before))
+	if err != nil {
+		stop()
+		return err
+	}
+	defer func() { stop(); wait() }()
+
+	f := &follower{plugin: p, goal: g, progress: newProgress(t, before, begun)}
+	var redraws bool
+	f.display, redraws = p.newDisplay()
+	var expired, tick <-chan time.Time
+	if timeout > 0 {
+		timer := p.Clock.NewTimer(timeout - p.Clock.Since(begun))
+		defer timer.Stop()
+		expired = timer.C()
+	}
+	if redraws {
+		ticker := p.Clock.NewTicker(redrawInterval)
+		defer ticker.Stop()
+		tick = ticker.C()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			f.display.close()
+			return f.interrupted()
+		case <-expired:
+			f.display.close()
+			return f.timedOut(timeout)
+		case <-tick:
+			f.display.show(f.progress, p.Clock.Now())
+		case <-feed.ready:
+			if done, err := f.take(feed.take()); done || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// selectorOf selects the object; for a signer its leaves too, since their number is part of the progress.
+func selectorOf(o *v1alpha1.CertificateRotation) string {
+	if o.Spec.Role == v1alpha1.RoleSigner {
+		return v1alpha1.FieldSigner + "=" + o.Name
+	}
+	return v1alpha1.FieldName + "=" + o.Name
+}
+
+// follower joins what is seen, what is shown and what is waited for.
+type follower struct {
+	*plugin
+
+	goal     goal
+	progress *progress
+	display  display
+}
+
+// take applies changes in order, and ends the wait at the first that decides it. What arrived at once is shown at once,
+// except that no change of the object itself is passed over.
+func (f *follower) take(changes []change) (done bool, err error) {
+	p := f.progress
+	for i := range changes {
+		c := &changes[i]
+		now := f.Clock.Now()
+		if c.final {
+			f.display.close()
+			return false, fail(verbRead, p.target, c.trouble)
+		}
+		if !p.apply(*c, now) {
+			continue
+		}
+		if f.goal.reached(p.main) {
+			f.finish(now)
+			return true, nil
+		}
+		if lost := f.goal.lost(p.main, p.started); lost != "" {
+			f.display.show(p, now)
+			f.display.close()
+			return false, fmt.Errorf("%s: %s\nSee where it stands: %s", p.target, lost, p.target.command("tree"))
+		}
+		f.display.show(p, now)
+	}
+	f.display.show(p, f.Clock.Now())
+	return false, nil
+}
+
+// finish shows the last state and how long everything took.
+func (f *follower) finish(now time.Time) {
+	p := f.progress
+	f.display.show(p, now)
+	f.display.close()
+	text := fmt.Sprintf("%s %s after %s", p.target, f.goal.done, elapsed(now.Sub(p.begun)))
+	if stages := p.durations(now); stages != "" {
+		text += ": " + stages
+	}
+	fmt.Fprintln(f.Streams.Out, text)
+}
+
+func (f *follower) interrupted() error {
+	t := f.progress.target
+	return &interrupted{fmt.Sprintf("Stopped waiting. The %s of %s goes on without this command.\nGo on waiting: %s",
+		f.goal.work, t, t.command("wait"))}
+}
+
+// timedOut says what the wait has ended at, who holds it up, and what can be done.
+func (f *follower) timedOut(timeout time.Duration) error {
+	p := f.progress
+	t := p.target
+	var out strings.Builder
+	fmt.Fprintf(&out, "timed out after %s: %s is in the stage %s", elapsed(timeout), t, p.stage())
+	blockers := p.blockers()
+	if len(blockers) > 0 {
+		out.WriteString(" and waits for")
+	}
+	for i := range blockers {
+		fmt.Fprintf(&out, "\n  %s", blockerText(&blockers[i]))
+	}
+	switch {
+	case p.trouble != "":
+		fmt.Fprintf(&out, "\nThe connection is lost: %s", p.trouble)
+	case p.main == nil:
+		fmt.Fprintf(&out, "\nIt does not exist any more. Is it still in the RotationConfiguration?")
+	case len(blockers) == 0:
+		fmt.Fprintf(&out, "\nNothing is known to block it. Is the controller running, and what do its events say: kubectl get events -n %s", t.namespace)
+	default:
+		out.WriteString("\nIt goes on by itself when these are gone.")
+	}
+	fmt.Fprintf(&out, "\nSee where it stands: %s\nGo on waiting: %s", t.command("tree"), t.command("wait"))
+	if p.main != nil && p.main.Spec.Role == v1alpha1.RoleSigner && p.main.Status.Stage == v1alpha1.StageDistributing {
+		fmt.Fprintf(&out, "\nUndo it (only before the new CA has signed): %s", t.command("abort"))
+	}
+	return errors.New(out.String())
+}

@@ -1,0 +1,113 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+// shortFingerprint is how many hexadecimal digits of a fingerprint or hash are shown.
+const shortFingerprint = 12
+
+// clean makes control and formatting characters visible, so that text out of a certificate cannot move the cursor or
+// reorder a line. Newlines stay.
+func clean(text string) string {
+	unsafe := func(r rune) bool {
+		return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
+	}
+	if !strings.ContainsFunc(text, unsafe) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if unsafe(r) {
+			fmt.Fprintf(&out, "\\u%04x", r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// oneLine is clean for places where a line break would break the layout.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(clean(text)), " ")
+}
+
+func short(fingerprint string) string {
+	return fingerprint[:min(len(fingerprint), shortFingerprint)]
+}
+
+// elapsed is a duration that people can follow: whole seconds, never negative.
+func elapsed(d time.Duration) string {
+	return max(d, 0).Round(time.Second).String()
+}
+
+// expiry says when a certificate ends, or ended.
+func expiry(now time.Time, end metav1.Time) (text string, over bool) {
+	if left := end.Sub(now); left > 0 {
+		return "expires in " + duration.HumanDuration(left), false
+	}
+	return "expired " + duration.HumanDuration(now.Sub(end.Time)) + " ago", true
+}
+
+// renewal says when a certificate is due, "" if nobody knows.
+func renewal(now time.Time, due *metav1.Time) string {
+	switch {
+	case due == nil:
+		return ""
+	case due.After(now):
+		return "rotates in " + duration.HumanDuration(due.Sub(now))
+	}
+	return "rotation is due"
+}
+
+// deadline says how long a stage may still last.
+func deadline(now time.Time, at *metav1.Time) (text string, over bool) {
+	switch {
+	case at == nil:
+		return "", false
+	case at.After(now):
+		return "deadline in " + duration.HumanDuration(at.Sub(now)), false
+	}
+	return "overdue by " + duration.HumanDuration(now.Sub(at.Time)), true
+}
+
+// memberName is party/member, or the party alone where its only member has its name.
+func memberName(party, member string) string {
+	if member == "" || member == party {
+		return party
+	}
+	return party + "/" + member
+}
+
+// blockerName is the shortest text that says who holds a rotation up.
+func blockerName(b *v1alpha1.Blocker) string {
+	switch {
+	case b.Party != "":
+		return oneLine(memberName(b.Party, b.Member))
+	case b.Object != "":
+		return oneLine(b.Object)
+	}
+	return oneLine(b.Reason)
+}
+
+func blockerText(b *v1alpha1.Blocker) string {
+	return blockerName(b) + ": " + oneLine(b.Message)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
