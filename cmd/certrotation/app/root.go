@@ -1,0 +1,25 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"github.com/spf13/cobra"
+
+	"certrotation.dev/cmd/certrotation/app/serve"
+)
+
+// NewCommand makes the command certrotation with all its subcommands.
+func NewCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "certrotation",
+		Short: "Rotate certificate authorities inside Kubernetes without a failed handshake",
+		Long: "certrotation shows where each rotation of a certificate authority stands, refuses edits that would break a PKI, " +
+			"and performs rotations that wait for evidence instead of guessing.",
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(serve.NewCommand(), newVersionCommand())
+	return root
+}

@@ -1,0 +1,108 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/apis/certrotation/install"
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/bundlestatus"
+	"certrotation.dev/registry/certificaterotation"
+	"certrotation.dev/registry/view"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/registry/view/projection"
+)
+
+// epochRetry is how long to wait before a failed attempt to get the first epoch is repeated.
+const epochRetry = time.Second
+
+// apiGroup is the face of the API: the stores, what fills them, and the subresources.
+type apiGroup struct {
+	certificates, bundles *view.Store
+	projector             *projection.Projector
+	actions               *certificaterotation.Actions
+	clock                 clock.WithTicker
+	// epoch is set once both stores are started.
+	epoch milestone
+}
+
+// newAPIGroup has itself told of the inventory's changes: it is made before the inventory starts.
+func newAPIGroup(known *inventory.Inventory, client kubernetes.Interface, self replica, clk clock.WithTicker) (*apiGroup, error) {
+	g := &apiGroup{clock: clk}
+	epochs := self.epochs(client, clk)
+	var err error
+	if g.certificates, err = view.New(certificaterotation.ViewConfig(epochs, clk)); err != nil {
+		return nil, fmt.Errorf("make the view of certificates: %w", err)
+	}
+	if g.bundles, err = view.New(bundlestatus.ViewConfig(epochs, clk)); err != nil {
+		return nil, fmt.Errorf("make the view of bundles: %w", err)
+	}
+	if g.projector, err = projection.New(projection.Config{
+		Inventory:    known,
+		Certificates: g.certificates,
+		Bundles:      g.bundles,
+		Clock:        clk,
+		Register:     legacyregistry.Register,
+	}); err != nil {
+		return nil, fmt.Errorf("make the projector: %w", err)
+	}
+	if g.actions, err = certificaterotation.NewActions(certificaterotation.ActionsConfig{
+		Inventory: known,
+		Client:    client,
+		Clock:     clk,
+	}); err != nil {
+		return nil, fmt.Errorf("make the subresources: %w", err)
+	}
+	return g, nil
+}
+
+// install puts the resources into the server.
+func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
+	scheme := install.NewScheme()
+	codecs := install.NewCodecs(scheme)
+	info := genericapiserver.NewDefaultAPIGroupInfo(certrotation.GroupName, scheme, metav1.ParameterCodec, codecs)
+	info.NegotiatedSerializer = install.NewNegotiatedSerializer(codecs)
+	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"certificaterotations":             certificaterotation.NewREST(g.certificates, g.clock),
+		"certificaterotations/rotate":      certificaterotation.NewRotateREST(g.actions),
+		"certificaterotations/abort":       certificaterotation.NewAbortREST(g.actions),
+		"certificaterotations/acknowledge": certificaterotation.NewAcknowledgeREST(g.actions),
+		"bundlestatuses":                   bundlestatus.NewREST(g.bundles, g.clock),
+	}
+	if err := server.InstallAPIGroup(&info); err != nil {
+		return fmt.Errorf("install the API group %s: %w", certrotation.GroupName, err)
+	}
+	return nil
+}
+
+// run fills the stores until ctx ends. An API server that cannot be written to delays the start and does not end it.
+func (g *apiGroup) run(ctx context.Context) error {
+	for _, store := range []*view.Store{g.certificates, g.bundles} {
+		err := wait.PollUntilContextCancel(ctx, epochRetry, true, func(ctx context.Context) (bool, error) {
+			if err := store.Start(ctx); err != nil {
+				klog.FromContext(ctx).Info("Waiting for an epoch", "reason", err.Error())
+				return false, nil
+			}
+			return true, nil
+		})
+		if err != nil {
+			return nil
+		}
+	}
+	g.epoch.reach()
+	return g.projector.Run(ctx)
+}

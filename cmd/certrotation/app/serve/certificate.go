@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+	certutil "k8s.io/client-go/util/cert"
+
+	"certrotation.dev/controller/selfcert"
+)
+
+// servingCertificate is what both listeners present: the minted certificate, and a self-signed one while the signer
+// does not exist yet. Nobody trusts the latter; it is there so that health can be asked for.
+//
+// A nil minted means that the operator gave certificate files. The embedding of interfaces is avoided on purpose: a
+// listener would run a provider that can be run, and there are two listeners.
+type servingCertificate struct {
+	options           selfcert.Options
+	minted            *selfcert.Provider
+	fallback, fallkey []byte
+}
+
+var _ dynamiccertificates.CertKeyContentProvider = (*servingCertificate)(nil)
+
+// certificate prepares what the listeners present. With files in the flags it presents nothing itself.
+func (o *Options) certificate() (*servingCertificate, error) {
+	serving := o.Recommended.SecureServing
+	if serving.ServerCert.CertKey.CertFile != "" || serving.ServerCert.CertKey.KeyFile != "" {
+		return &servingCertificate{}, nil
+	}
+	names, addresses := o.servingNames()
+	fallback, key, err := certutil.GenerateSelfSignedCertKey("localhost", addresses, names)
+	if err != nil {
+		return nil, fmt.Errorf("make the certificate to start with: %w", err)
+	}
+	c := &servingCertificate{
+		options: selfcert.Options{
+			Namespace:    o.SystemNamespace,
+			SignerSecret: o.SignerSecret,
+			DNSNames:     names,
+			IPs:          addresses,
+		},
+		fallback: fallback,
+		fallkey:  key,
+	}
+	serving.ServerCert.GeneratedCert = c
+	return c, nil
+}
+
+// servingNames are the names that kube-apiserver and people use.
+func (o *Options) servingNames() ([]string, []net.IP) {
+	service := o.ServiceName + "." + o.SystemNamespace
+	names := []string{o.ServiceName, service, service + ".svc", "localhost"}
+	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	for _, name := range o.ServingNames {
+		if address := net.ParseIP(name); address != nil {
+			addresses = append(addresses, address)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names, addresses
+}
+
+// connect makes the provider, for which the client has to be known.
+func (c *servingCertificate) connect(config *genericapiserver.RecommendedConfig) error {
+	if c.fallback == nil {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(clientConfig(config.ClientConfig))
+	if err != nil {
+		return fmt.Errorf("make the client for the serving certificate: %w", err)
+	}
+	if c.minted, err = selfcert.New(client, c.options); err != nil {
+		return fmt.Errorf("prepare the serving certificate: %w", err)
+	}
+	return nil
+}
+
+// run mints and renews until ctx ends.
+func (c *servingCertificate) run(ctx context.Context) {
+	if c.minted != nil {
+		c.minted.Run(ctx, 1)
+	}
+}
+
+// ready fails while only the self-signed certificate can be presented.
+func (c *servingCertificate) ready() error {
+	switch {
+	case c.fallback == nil:
+		return nil
+	case c.minted == nil:
+		return errors.New("the serving certificate is not connected to its signer")
+	}
+	return c.minted.Ready()
+}
+
+// Name implements dynamiccertificates.CertKeyContentProvider.
+func (c *servingCertificate) Name() string { return "certrotation serving certificate" }
+
+// CurrentCertKeyContent implements dynamiccertificates.CertKeyContentProvider.
+func (c *servingCertificate) CurrentCertKeyContent() (cert, key []byte) {
+	if c.minted != nil {
+		if cert, key = c.minted.CurrentCertKeyContent(); len(cert) > 0 && len(key) > 0 {
+			return cert, key
+		}
+	}
+	return c.fallback, c.fallkey
+}
+
+// AddListener implements dynamiccertificates.Notifier.
+func (c *servingCertificate) AddListener(listener dynamiccertificates.Listener) {
+	if c.minted != nil {
+		c.minted.AddListener(listener)
+	}
+}

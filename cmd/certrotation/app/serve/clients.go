@@ -1,0 +1,43 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// clientConfig is for the clients of everything that is watched, read and written here.
+func clientConfig(base *rest.Config) *rest.Config {
+	config := rest.CopyConfig(base)
+	config.UserAgent = "certrotation-serve"
+	// Secrets are listed and watched: protobuf takes a fraction of the memory and time of JSON.
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	// No limit on the client's side: the API server's own priority and fairness shares its capacity, and a limit here
+	// would only queue requests where nobody can see them.
+	config.QPS = -1
+	return config
+}
+
+type clients struct {
+	kube     kubernetes.Interface
+	metadata metadata.Interface
+}
+
+func newClients(config *rest.Config) (clients, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return clients{}, fmt.Errorf("make the client of the API server: %w", err)
+	}
+	meta, err := metadata.NewForConfig(metadata.ConfigFor(config))
+	if err != nil {
+		return clients{}, fmt.Errorf("make the metadata client of the API server: %w", err)
+	}
+	return clients{kube: kube, metadata: meta}, nil
+}

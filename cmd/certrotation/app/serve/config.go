@@ -1,0 +1,130 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
+
+	"certrotation.dev/apis/certrotation/install"
+	"certrotation.dev/generated/openapi"
+)
+
+// Config is everything that a Server is made of.
+type Config struct {
+	Generic *genericapiserver.RecommendedConfig
+	Extra   ExtraConfig
+}
+
+// ExtraConfig is what a generic API server does not know.
+type ExtraConfig struct {
+	ServeAPI, ServeWebhook bool
+	// Webhook is the listener of the webhook; nil unless ServeWebhook.
+	Webhook *genericapiserver.SecureServingInfo
+	// Certificate is what both listeners present.
+	Certificate *servingCertificate
+	// Replica names the Lease of this replica.
+	Replica replica
+}
+
+type completedConfig struct {
+	generic genericapiserver.CompletedConfig
+	extra   ExtraConfig
+	client  *rest.Config
+}
+
+// CompletedConfig can only be made by Config.Complete.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+// Complete fills in what depends on the rest of the configuration.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{&completedConfig{
+		generic: c.Generic.Complete(),
+		extra:   c.Extra,
+		client:  clientConfig(c.Generic.ClientConfig),
+	}}
+}
+
+// Config turns validated options into a configuration. It opens the ports.
+func (o *Options) Config() (*Config, error) {
+	certificate, err := o.certificate()
+	if err != nil {
+		return nil, err
+	}
+	generic, err := o.genericConfig()
+	if err != nil {
+		return nil, err
+	}
+	if generic.ClientConfig == nil {
+		return nil, errors.New("a client of the API server is needed: give --kubeconfig outside of a cluster")
+	}
+	if err := certificate.connect(generic); err != nil {
+		return nil, err
+	}
+	config := &Config{Generic: generic, Extra: ExtraConfig{
+		ServeAPI:     o.ServeAPI,
+		ServeWebhook: o.ServeWebhook,
+		Certificate:  certificate,
+		Replica:      o.replica(),
+	}}
+	if o.ServeWebhook {
+		if config.Extra.Webhook, err = o.webhookListener(generic.SecureServing); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
+}
+
+func (o *Options) genericConfig() (*genericapiserver.RecommendedConfig, error) {
+	scheme := install.NewScheme()
+	codecs := install.NewCodecs(scheme)
+	config := genericapiserver.NewRecommendedConfig(codecs)
+	config.Serializer = install.NewNegotiatedSerializer(codecs)
+
+	namer := openapinamer.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig.Info.Title = "certrotation"
+	config.OpenAPIConfig.Info.Version = version.Get().GitVersion
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config.Info.Title = "certrotation"
+	config.OpenAPIV3Config.Info.Version = version.Get().GitVersion
+
+	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
+		return nil, fmt.Errorf("apply the options of the server: %w", err)
+	}
+	if err := o.Recommended.ApplyTo(config); err != nil {
+		return nil, fmt.Errorf("apply the recommended options: %w", err)
+	}
+	o.Metrics.Apply()
+	return config, nil
+}
+
+// webhookListener listens with the TLS settings of the secure port. Callers are not asked for a certificate: who may call
+// decides the network, and an admission review tells nobody anything.
+func (o *Options) webhookListener(secure *genericapiserver.SecureServingInfo) (*genericapiserver.SecureServingInfo, error) {
+	address := net.JoinHostPort(o.Recommended.SecureServing.BindAddress.String(), strconv.Itoa(o.WebhookPort))
+	listener, _, err := genericoptions.CreateListener("tcp", address, net.ListenConfig{})
+	if err != nil {
+		return nil, fmt.Errorf("listen for the webhook on %s: %w", address, err)
+	}
+	return &genericapiserver.SecureServingInfo{
+		Listener:                     listener,
+		Cert:                         secure.Cert,
+		MinTLSVersion:                secure.MinTLSVersion,
+		CipherSuites:                 secure.CipherSuites,
+		CurvePreferences:             secure.CurvePreferences,
+		HTTP2MaxStreamsPerConnection: secure.HTTP2MaxStreamsPerConnection,
+		DisableHTTP2:                 secure.DisableHTTP2,
+	}, nil
+}

@@ -1,0 +1,47 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	cliflag "k8s.io/component-base/cli/flag"
+
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+// Flags returns the flags in sections, as --help shows them.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	o.addOwnFlags(&sections)
+	r := o.Recommended
+	r.CoreAPI.AddFlags(sections.FlagSet("kube-apiserver"))
+	r.SecureServing.AddFlags(sections.FlagSet("secure serving"))
+	r.Authentication.AddFlags(sections.FlagSet("authentication"))
+	r.Authorization.AddFlags(sections.FlagSet("authorization"))
+	r.Audit.AddFlags(sections.FlagSet("audit"))
+	r.Features.AddFlags(sections.FlagSet("features"))
+	r.Traces.AddFlags(sections.FlagSet("traces"))
+	o.ServerRun.AddUniversalFlags(sections.FlagSet("server"))
+	o.Metrics.AddFlags(sections.FlagSet("metrics"))
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+	return sections
+}
+
+func (o *Options) addOwnFlags(sections *cliflag.NamedFlagSets) {
+	fs := sections.FlagSet("certrotation")
+	fs.BoolVar(&o.ServeAPI, "serve-api", o.ServeAPI,
+		"Serve the API group on the secure port. Without it the secure port has health and metrics only.")
+	fs.BoolVar(&o.ServeWebhook, "serve-webhook", o.ServeWebhook, "Serve the admission webhook on the webhook port.")
+	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort,
+		"The port on which to serve the admission webhook, on the address of --bind-address.")
+	fs.StringVar(&o.SystemNamespace, "system-namespace", o.SystemNamespace,
+		"The namespace of this installation: of the Leases of the replicas and of --signer-secret. Defaults to $POD_NAMESPACE.")
+	fs.StringVar(&o.SignerSecret, "signer-secret", o.SignerSecret,
+		"The signer Secret that the serving certificate is minted from, unless --tls-cert-file is given.")
+	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
+		"The Service in front of the replicas. The serving certificate is for SERVICE.NAMESPACE.svc and localhost.")
+	fs.StringSliceVar(&o.ServingNames, "serving-names", o.ServingNames,
+		"More DNS names and IP addresses that the serving certificate is for.")
+	fs.StringVar(&o.Identity, "identity", o.Identity,
+		"The identity of this replica, which its Lease is named after. Defaults to $POD_NAME, or to the host name with a random suffix.")
+}

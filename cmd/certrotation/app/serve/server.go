@@ -1,0 +1,111 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Server is the process: two faces over one inventory.
+type Server struct {
+	generic     *genericapiserver.GenericAPIServer
+	inventory   *inventory.Inventory
+	certificate *servingCertificate
+	// api and webhook are nil if that face is not served.
+	api     *apiGroup
+	webhook *webhook
+}
+
+// New makes the server. Nothing runs before Run.
+func (c CompletedConfig) New() (*Server, error) {
+	clk := clock.RealClock{}
+	clients, err := newClients(c.client)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{certificate: c.extra.Certificate}
+	if s.inventory, err = inventory.New(clients.kube, clients.metadata, inventory.Options{}); err != nil {
+		return nil, fmt.Errorf("make the inventory: %w", err)
+	}
+	if s.generic, err = c.generic.New("certrotation", genericapiserver.NewEmptyDelegate()); err != nil {
+		return nil, fmt.Errorf("make the API server: %w", err)
+	}
+	if err := s.generic.AddReadyzChecks(s.readyChecks()...); err != nil {
+		return nil, fmt.Errorf("add checks of readiness: %w", err)
+	}
+	if c.extra.ServeAPI {
+		if s.api, err = newAPIGroup(s.inventory, clients.kube, c.extra.Replica, clk); err != nil {
+			return nil, err
+		}
+		if err := s.generic.AddReadyzChecks(s.api.readyChecks()...); err != nil {
+			return nil, fmt.Errorf("add checks of readiness: %w", err)
+		}
+		if err := s.api.install(s.generic); err != nil {
+			return nil, err
+		}
+	}
+	if c.extra.ServeWebhook {
+		if s.webhook, err = newWebhook(c, s, clients, clk); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends, and returns nil after everything has drained and stopped.
+func (s *Server) Run(ctx context.Context) error {
+	// What is behind the listeners outlives them.
+	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	back, behind := errgroup.WithContext(behind)
+	front, serving := errgroup.WithContext(ctx)
+
+	s.inventory.Start(behind)
+	back.Go(func() error { s.inventory.Wait(); return nil })
+	back.Go(func() error { s.certificate.run(behind); return nil })
+	if s.api != nil {
+		// A view that cannot be filled ends the process.
+		front.Go(func() error { return s.fill(serving, back, behind) })
+	}
+	if s.webhook != nil {
+		front.Go(func() error { return s.webhook.run(serving) })
+	}
+	front.Go(func() error {
+		if err := s.generic.PrepareRun().RunWithContext(serving); err != nil {
+			return fmt.Errorf("serve the API: %w", err)
+		}
+		return nil
+	})
+	err := front.Wait()
+	stop()
+	if behindErr := back.Wait(); err == nil {
+		err = behindErr
+	}
+	return err
+}
+
+// fill runs the view behind the listeners, and fails as soon as the view does while they serve.
+func (s *Server) fill(serving context.Context, back *errgroup.Group, behind context.Context) error {
+	failed := make(chan error, 1)
+	back.Go(func() error {
+		err := s.api.run(behind)
+		if err != nil {
+			failed <- err
+		}
+		return err
+	})
+	select {
+	case err := <-failed:
+		return err
+	case <-serving.Done():
+		return nil
+	}
+}

@@ -1,0 +1,24 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command certrotation is the one binary of the system: the aggregated API server with the guard, and the controller.
+package main
+
+import (
+	"os"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register" // the log format json
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+
+	"certrotation.dev/cmd/certrotation/app"
+)
+
+func main() {
+	command := app.NewCommand()
+	// The first SIGTERM or SIGINT ends the context and starts the draining, a second one exits at once.
+	command.SetContext(genericapiserver.SetupSignalContext())
+	os.Exit(cli.Run(command))
+}
