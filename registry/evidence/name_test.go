@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"certrotation.dev/registry/evidence"
 )

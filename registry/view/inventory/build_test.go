@@ -71,6 +71,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 	}
 	want := &trust.Domain{
 		Namespace: testNamespace, Name: "web", StageDeadline: 30 * time.Minute,
+		Unlisted: &trust.Unlisted{Drain: 10 * time.Minute},
 		Signer: trust.Signer{
 			Object: object("web-signer"), Active: ca.Certificate, Next: next.Certificate,
 			Policy: policy(43800*time.Hour, pki.Profile{}),

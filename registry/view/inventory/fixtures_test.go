@@ -30,6 +30,7 @@ kind: RotationConfiguration
 trustDomains:
 - name: web
   stageDeadline: 30m
+  unlistedLeaves: {drain: 10m}
   signer:
     secretName: web-signer
   bundle:

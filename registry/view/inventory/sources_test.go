@@ -94,7 +94,7 @@ func TestBuildIsDeterministic(t *testing.T) {
 	ca := authority(t, "ca")
 	objects := []any{configuration("b", webConfig), configuration("a", disjointConfig("other")), configuration("c", "x"),
 		configuration("d", disjointConfig("other")), bundle("web-bundle", ca.Certificate), bundle("other-bundle", ca.Certificate)}
-	for _, name := range strings.Fields("n1 n2 n3 n4 n5 n6") {
+	for name := range strings.FieldsSeq("n1 n2 n3 n4 n5 n6") {
 		objects = append(objects, node(name), configMap("certrotation-evidence-"+name, nil, "certrotation.dev/evidence"))
 	}
 	s := sources(t, objects...)

@@ -74,8 +74,8 @@ func (w *walk) contents(v reflect.Value) {
 			w.contents(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			w.contents(v.Field(i))
+		for _, field := range v.Fields() {
+			w.contents(field)
 		}
 	case reflect.Map:
 		for entries := v.MapRange(); entries.Next(); {
