@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,8 +64,12 @@ func (f *follower) follow(ctx context.Context, until uint64, stopAfter int) {
 			return
 		}
 		stopAfter--
-		e := <-w.ResultChan()
-		f.fold(e)
+		select {
+		case e := <-w.ResultChan():
+			f.fold(e)
+		case <-time.After(10 * time.Second):
+			f.t.Fatalf("no event at %d within 10 s", revision)
+		}
 		if f.cursor != revision {
 			f.t.Fatalf("got an event at %d, want %d", f.cursor, revision)
 		}
