@@ -6,6 +6,7 @@ package app
 import (
 	"github.com/spf13/cobra"
 
+	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/serve"
 )
 
@@ -20,6 +21,6 @@ func NewCommand() *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serve.NewCommand(), newVersionCommand())
+	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand())
 	return root
 }
