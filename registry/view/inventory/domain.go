@@ -32,8 +32,9 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 	if err != nil {
 		return nil, err
 	}
+	out.Leaves = make([]trust.Leaf, 0, len(leaves))
 	for _, l := range leaves {
-		out.Leaves = append(out.Leaves, l.leaf)
+		out.Leaves = append(out.Leaves, *l.leaf)
 	}
 	for i := range cfg.RelyingParties {
 		party, partyProblems, err := b.party(cfg.Name, &cfg.RelyingParties[i], leaves)

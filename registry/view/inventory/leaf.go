@@ -17,7 +17,7 @@ import (
 
 // expandedLeaf is a leaf together with what the relying parties ask for.
 type expandedLeaf struct {
-	leaf trust.Leaf
+	leaf *trust.Leaf
 	cfg  *configv1alpha1.Leaf
 	// node is "" for a leaf that exists once.
 	node string
@@ -40,6 +40,7 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 				return nil, nil, fmt.Errorf("leaf %s: %w", cfg.SecretName, err)
 			}
 		}
+		leaves = slices.Grow(leaves, len(nodes))
 		for _, node := range nodes {
 			name := nameFor(cfg.SecretName, node)
 			if node != nil {
@@ -82,11 +83,11 @@ func (p *part) claimNodeLeaf(domain, name string, node *Node) *trust.Problem {
 }
 
 // leaf reads one leaf. The error says why its profile cannot be made.
-func (b *builder) leaf(name string, cfg *configv1alpha1.Leaf, node *Node) (trust.Leaf, error) {
+func (b *builder) leaf(name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
 	object, secret := b.tlsSecret(name)
-	out := trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy)}
+	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy)}
 	if secret != nil {
-		readLeaf(&out, secret)
+		readLeaf(out, secret)
 	}
 	profile, err := profileFor(cfg, node)
 	if err != nil {

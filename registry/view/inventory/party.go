@@ -34,6 +34,7 @@ func (b *builder) party(
 		problems []trust.Problem
 		index    = indexLeaves(leaves)
 	)
+	out.Members = make([]trust.Member, 0, len(names))
 	for i, name := range names {
 		member := trust.Member{
 			Name:        name,
