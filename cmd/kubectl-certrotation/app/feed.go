@@ -18,10 +18,12 @@ import (
 	"certrotation.dev/generated/informers/externalversions"
 )
 
-// change is one thing that the feed has learned: an object, or trouble with the connection.
+// change is one thing that the feed has learned: an object, that all objects of the first list were handed over, or
+// trouble with the connection.
 type change struct {
 	object  *v1alpha1.CertificateRotation
 	deleted bool
+	synced  bool
 	trouble error
 	// final tells that the trouble will not pass: the first list was refused.
 	final bool
@@ -50,15 +52,23 @@ func newFeed(ctx context.Context, t *target, selector string) (*feed, func(), er
 	}); err != nil {
 		return nil, nil, fmt.Errorf("watch %s: %w", t, err)
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { f.object(obj, false) },
 		UpdateFunc: func(_, obj any) { f.object(obj, false) },
 		DeleteFunc: func(obj any) { f.object(obj, true) },
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, nil, fmt.Errorf("watch %s: %w", t, err)
 	}
 	var running sync.WaitGroup
 	running.Go(func() { informer.RunWithContext(ctx) })
+	running.Go(func() {
+		select {
+		case <-handler.HasSyncedChecker().Done():
+			f.push(change{synced: true})
+		case <-ctx.Done():
+		}
+	})
 	return f, running.Wait, nil
 }
 

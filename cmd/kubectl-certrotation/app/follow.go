@@ -50,7 +50,7 @@ func (p *plugin) follow(ctx context.Context, t *target, g goal, before *v1alpha1
 			f.display.close()
 			return f.timedOut(timeout)
 		case <-tick:
-			f.display.show(f.progress, p.Clock.Now())
+			f.show(p.Clock.Now())
 		case <-feed.ready:
 			if done, err := f.take(feed.take()); done || err != nil {
 				return err
@@ -99,10 +99,16 @@ func (f *follower) take(changes []change) (done bool, err error) {
 			f.display.close()
 			return false, fmt.Errorf("%s: %s\nSee where it stands: %s", p.target, lost, p.target.command("tree"))
 		}
-		f.display.show(p, now)
+		f.show(now)
 	}
-	f.display.show(p, f.Clock.Now())
+	f.show(f.Clock.Now())
 	return false, nil
+}
+
+func (f *follower) show(now time.Time) {
+	if f.progress.synced || f.progress.trouble != "" {
+		f.display.show(f.progress, now)
+	}
 }
 
 // finish shows the last state and how long everything took.

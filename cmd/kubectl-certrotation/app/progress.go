@@ -21,6 +21,8 @@ type progress struct {
 	leaves map[string]*v1alpha1.CertificateRotation
 	// trouble with the connection since the last event, "" if there is none.
 	trouble string
+	// synced says whether all objects of the first list are known; before that the counts are too low.
+	synced bool
 	// started says whether the domain was seen in flight.
 	started bool
 	// stages are those seen, in order, with the time at which each was first seen.
@@ -40,6 +42,10 @@ func newProgress(t *target, before *v1alpha1.CertificateRotation, begun time.Tim
 
 // apply takes a change in. It reports whether the object that is waited for may have changed.
 func (p *progress) apply(c change, now time.Time) bool {
+	if c.synced {
+		p.synced = true
+		return false
+	}
 	if c.object == nil {
 		p.trouble = oneLine(statusText(c.trouble))
 		return false

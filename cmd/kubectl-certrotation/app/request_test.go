@@ -1,0 +1,179 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/pki"
+)
+
+func TestPlan(t *testing.T) {
+	blocked := plan()
+	blocked.Blockers = []v1alpha1.Blocker{{Object: "Secret/service-server", Reason: "ObjectProblem", Message: "cannot be\nread"}}
+	blocked.Steps[2].WaitsFor = []string{"a/1", "a/2", "a/3", "a/4", "a/5", "b/b"}
+	tests := []struct {
+		name, golden string
+		plan         *v1alpha1.RotationPlan
+		args         []string
+	}{
+		{name: "free", plan: plan(), golden: "plan.txt"},
+		{name: "blocked", plan: blocked, golden: "plan-blocked.txt"},
+		{name: "YAML", plan: plan(), args: []string{"-o", "yaml"}, golden: "plan.yaml"},
+		{name: "JSON", plan: plan(), args: []string{"-o", "json"}, golden: "plan.json"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell()
+			s.answer("rotate", tt.plan, nil)
+			golden(t, tt.golden, s.ok(t, append([]string{"plan", "service-signer"}, tt.args...)...))
+			if diff := cmp.Diff([]string{"All"}, s.posted(t, "rotate").CreateOptions.DryRun); diff != "" {
+				t.Errorf("dryRun (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRotateWithoutWait(t *testing.T) {
+	tests := []struct {
+		name, golden string
+		args         []string
+		request      v1alpha1.RotationRequest
+		dryRun       []string
+	}{
+		{name: "plain", golden: "rotate.txt"},
+		{
+			name: "with a reason", golden: "rotate.txt", args: []string{"--reason", "INC-1", "--compromised"},
+			request: v1alpha1.RotationRequest{Reason: "INC-1", Compromised: true},
+		},
+		{name: "dry run", golden: "rotate-dryrun.txt", args: []string{"--dry-run=server"}, dryRun: []string{"All"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell()
+			s.answer("rotate", plan(), nil)
+			golden(t, tt.golden, s.ok(t, append([]string{"rotate", "service-signer"}, tt.args...)...))
+			posted := s.posted(t, "rotate")
+			if diff := cmp.Diff(&tt.request, posted.Object); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.dryRun, posted.CreateOptions.DryRun); diff != "" {
+				t.Errorf("dryRun (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAcknowledge(t *testing.T) {
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: "ECDSA-P256", Validity: time.Hour}, testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := ca.Issue(pki.Profile{CommonName: "leaf", Key: "ECDSA-P256", Validity: time.Minute, Usages: []pki.Usage{pki.ClientAuth}}, testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caCert, leafCert := ca.Certificate, pair.Certificate
+	bundleFile, leafFile := filepath.Join(t.TempDir(), "ca.crt"), filepath.Join(t.TempDir(), "tls.crt")
+	chain := pki.EncodeCertificates(leafCert, caCert)
+	for file, data := range map[string][]byte{bundleFile: caCert.PEM(), leafFile: chain} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	caPrint, leafPrint := string(caCert.Fingerprint), string(leafCert.Fingerprint)
+	tests := []struct {
+		name, stdin string
+		args        []string
+		want        v1alpha1.Acknowledgement
+	}{
+		{
+			name: "fingerprints", args: []string{"--trusts", caPrint + "," + oldCA, "--presents", leafPrint},
+			want: v1alpha1.Acknowledgement{Trusts: []string{caPrint, oldCA}, Presents: []string{leafPrint}},
+		},
+		{
+			name: "as openssl prints them", args: []string{"--trusts", "AA:" + strings.ToUpper(oldCA[2:]), "--member", "client-b"},
+			want: v1alpha1.Acknowledgement{Member: "client-b", Trusts: []string{oldCA}, Presents: []string{}},
+		},
+		{
+			name: "files", args: []string{"--bundle", bundleFile, "--leaf", leafFile},
+			want: v1alpha1.Acknowledgement{Trusts: []string{caPrint}, Presents: []string{leafPrint}},
+		},
+		{
+			name: "standard input", stdin: string(caCert.PEM()), args: []string{"--bundle", "-"},
+			want: v1alpha1.Acknowledgement{Trusts: []string{caPrint}, Presents: []string{}},
+		},
+		{name: "trusts nothing", args: []string{"--trusts", ""}, want: v1alpha1.Acknowledgement{Trusts: []string{}, Presents: []string{}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell()
+			s.stdin = tt.stdin
+			tt.want.Party = "clients"
+			s.answer("acknowledge", &tt.want, nil)
+			got := s.ok(t, append([]string{"acknowledge", "service-signer", "--party", "clients"}, tt.args...)...)
+			if diff := cmp.Diff(&tt.want, s.posted(t, "acknowledge").Object); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(got, "acknowledged: clients") {
+				t.Errorf("printed %q", got)
+			}
+		})
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, line, want string }{
+		{"no name", "rotate", "takes the name of one Secret"},
+		{"two names", "plan a b", "got 2 arguments"},
+		{"unknown command", "doctor", "unknown command"},
+		{"unknown output", "tree -o xml", `unknown output format "xml"`},
+		{"name in all namespaces", "tree -A service-signer", "cannot be combined"},
+		{"unknown dry run", "rotate a --dry-run=client", "use none or server"},
+		{"waiting for a dry run", "rotate a --wait --dry-run=server", "starts nothing to wait for"},
+		{"negative timeout", "wait a --timeout=-1s", "must not be negative"},
+		{"unknown goal", "wait a --for=jsonpath=x", "use stage=STAGE"},
+		{"unknown stage", "wait a --for=stage=Done", "the stages are [Stable Distributing Reissuing Draining Retiring]"},
+		{"no party", "acknowledge a --trusts x", `required flag(s) "party"`},
+		{"nothing to acknowledge", "acknowledge a --party p", "at least one of the flags"},
+		{"two ways to acknowledge", "acknowledge a --party p --trusts x --bundle y", "were all set"},
+		{"missing file", "acknowledge a --party p --bundle /does/not/exist", "read /does/not/exist"},
+		{"empty file", "acknowledge a --party p --bundle " + empty, "bundle is empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell()
+			if code := s.run(t.Context(), strings.Fields(tt.line)...); code != 1 {
+				t.Errorf("exit code %d, want 1", code)
+			}
+			if got := s.errOut.String(); !strings.Contains(got, tt.want) {
+				t.Errorf("printed %q, want %q in it", got, tt.want)
+			}
+			if requests := actions(s); len(requests) > 0 {
+				t.Errorf("sent %v", requests)
+			}
+		})
+	}
+}
+
+func TestHelpHasExamples(t *testing.T) {
+	for _, verb := range []string{"tree", "plan", "rotate", "wait", "abort", "acknowledge"} {
+		t.Run(verb, func(t *testing.T) {
+			if help := newShell().ok(t, verb, "--help"); !strings.Contains(help, "  kubectl certrotation "+verb+" ") {
+				t.Errorf("no example in:\n%s", help)
+			}
+		})
+	}
+}

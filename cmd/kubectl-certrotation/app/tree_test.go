@@ -1,0 +1,84 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+func domain() []runtime.Object {
+	unready := func(o *v1alpha1.CertificateRotation) {
+		o.Status.Certificate.NotAfter = metav1.NewTime(testNow.Add(-3 * time.Hour))
+		o.Status.RotatesAt = at(-time.Hour)
+		o.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionReady, false, "the certificate expired at 2026-03-01T09:00:00Z")}
+	}
+	missing := func(o *v1alpha1.CertificateRotation) {
+		o.Status.Certificate, o.Status.RotatesAt = nil, nil
+		o.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionReady, false, "Secret/service-client-c does not exist")}
+	}
+	return []runtime.Object{
+		signer(distributing), bundle(),
+		leaf("service-server", oldCA), leaf("service-client-a", oldCA, unready),
+		leaf("service-client-b", ""), leaf("service-client-c", oldCA, missing),
+	}
+}
+
+func stableDomain(namespace string) []runtime.Object {
+	s, l := signer(), leaf("service-server", oldCA)
+	s.Namespace, l.Namespace = namespace, namespace
+	return []runtime.Object{s, l}
+}
+
+func TestTree(t *testing.T) {
+	tests := []struct {
+		name    string
+		objects []runtime.Object
+		args    []string
+		width   int
+		edit    func(*shell)
+		golden  string
+	}{
+		{name: "in a pipe", objects: domain(), args: []string{"tree"}, golden: "tree-ascii.txt"},
+		{name: "on a terminal without colour", objects: domain(), args: []string{"tree"}, width: 100, edit: func(s *shell) { s.environment["NO_COLOR"] = "1" }, golden: "tree-unicode.txt"},
+		{name: "with colour", objects: domain(), args: []string{"tree"}, width: 100, golden: "tree-colour.txt"},
+		{name: "ASCII asked for", objects: domain(), args: []string{"tree", "--ascii"}, width: 100, edit: func(s *shell) { s.environment["NO_COLOR"] = "1" }, golden: "tree-ascii.txt"},
+		{name: "terminal of another locale", objects: domain(), args: []string{"tree"}, width: 100, edit: func(s *shell) {
+			s.environment["NO_COLOR"], s.environment["LC_ALL"] = "1", "C"
+		}, golden: "tree-ascii.txt"},
+		{name: "of a leaf", objects: domain(), args: []string{"tree", "service-server"}, golden: "tree-ascii.txt"},
+		{name: "all namespaces", objects: append(stableDomain("b"), stableDomain("a")...), args: []string{"tree", "-A"}, golden: "tree-all.txt"},
+		{name: "overdue", objects: []runtime.Object{signer(distributing, func(o *v1alpha1.CertificateRotation) {
+			o.Status.StageDeadline = at(-5 * time.Minute)
+		})}, args: []string{"tree"}, golden: "tree-overdue.txt"},
+		{name: "YAML", objects: domain(), args: []string{"tree", "-o", "yaml"}, golden: "tree.yaml"},
+		{name: "JSON of nothing", args: []string{"tree", "-o", "json"}, golden: "tree-empty.json"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell(tt.objects...)
+			s.width = tt.width
+			if tt.edit != nil {
+				tt.edit(s)
+			}
+			golden(t, tt.golden, s.ok(t, tt.args...))
+		})
+	}
+}
+
+func TestTreeReadsOnlyTheTwoResources(t *testing.T) {
+	s := newShell(domain()...)
+	s.ok(t, "tree", "service-server")
+	for _, action := range actions(s) {
+		resource := action.GetResource().Resource
+		if verb := action.GetVerb(); (verb != "get" && verb != "list") || (resource != "certificaterotations" && resource != "bundlestatuses") {
+			t.Errorf("tree does %s %s", verb, resource)
+		}
+	}
+}
