@@ -86,6 +86,7 @@ func operationLabel(req *admissionv1.AdmissionRequest) string {
 	switch req.Operation {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete:
 		return strings.ToLower(string(req.Operation))
+	case admissionv1.Connect:
 	}
 	return "other"
 }
