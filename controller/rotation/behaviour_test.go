@@ -1,0 +1,409 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+func settled(t *testing.T) (*world, *Controller) {
+	t.Helper()
+	w := newWorld(t, webConfig)
+	c := w.controller()
+	w.settle(c)
+	return w, c
+}
+
+// TestNothingIsWrittenOnADecisionThatIsOutdated has each kind of action fail on a resource version that is not live.
+func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
+	w, c := settled(t)
+	d := w.domain()
+	profile := d.Signer.Policy.Profile
+	for _, action := range []trust.Action{
+		{Kind: trust.GenerateActive, ObjectKind: trust.SecretKind, Object: signerName, Profile: profile},
+		{Kind: trust.GenerateNext, ObjectKind: trust.SecretKind, Object: signerName, Profile: profile},
+		{Kind: trust.Promote, ObjectKind: trust.SecretKind, Object: signerName},
+		{Kind: trust.DropNext, ObjectKind: trust.SecretKind, Object: signerName},
+		{Kind: trust.DestroyPrevious, ObjectKind: trust.SecretKind, Object: signerName},
+		{Kind: trust.ClearRequest, ObjectKind: trust.SecretKind, Object: signerName},
+		{Kind: trust.RecordMetadata, ObjectKind: trust.SecretKind, Object: clientLeaf},
+		{Kind: trust.RecordMetadata, ObjectKind: trust.ConfigMapKind, Object: bundleName},
+		{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, Profile: d.Leaves[1].Policy.Profile, Authority: d.Signer.Active.Fingerprint},
+		{Kind: trust.PublishAnchors, ObjectKind: trust.ConfigMapKind, Object: bundleName, Anchors: d.Bundle.Anchors},
+		{Kind: trust.RetireAnchors, ObjectKind: trust.ConfigMapKind, Object: bundleName, Anchors: d.Bundle.Anchors},
+	} {
+		for name, version := range map[string]string{"another version": "1", "thought to be absent": ""} {
+			t.Run(string(action.Kind)+" of "+string(action.ObjectKind)+", "+name, func(t *testing.T) {
+				action.ResourceVersion = version
+				before := w.version
+				if _, err := c.write(t.Context(), d, &action); err == nil || !benign(err) {
+					t.Errorf("got error %v, want one that means to look again", err)
+				}
+				if w.version != before {
+					t.Error("something was written")
+				}
+			})
+		}
+	}
+}
+
+func TestForeignContentStays(t *testing.T) {
+	w, c := settled(t)
+	leaf := w.secret(serverLeaf)
+	leaf.Data["keystore.p12"] = []byte("mine")
+	leaf.Annotations["example.com/owner"] = "me"
+	leaf.Labels["team"] = "us"
+	before := leaf.Data[inventory.ActiveCertKey]
+	leaf.Annotations[trust.AnnotationRotateRequested] = "test"
+	w.put(leaf)
+	w.settle(c)
+	after := w.secret(serverLeaf)
+	if bytes.Equal(after.Data[inventory.ActiveCertKey], before) {
+		t.Fatal("the leaf was not reissued")
+	}
+	got := []string{string(after.Data["keystore.p12"]), after.Annotations["example.com/owner"], after.Labels["team"]}
+	if diff := cmp.Diff([]string{"mine", "me", "us"}, got); diff != "" {
+		t.Errorf("foreign content (-want +got):\n%s", diff)
+	}
+}
+
+func TestLeafSecretIsComplete(t *testing.T) {
+	w, _ := settled(t)
+	d, leaf := w.domain(), w.secret(serverLeaf)
+	pair, err := pki.ParsePair(leaf.Data[inventory.ActiveCertKey], leaf.Data[inventory.ActiveKeyKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pair.Chain) != 1 || !pair.Chain[0].Equal(d.Signer.Active) {
+		t.Error("tls.crt is not the leaf and then its signer")
+	}
+	if diff := cmp.Diff(w.configMap(bundleName).Data[inventory.BundleKey], string(leaf.Data[inventory.AuthorityKey])); diff != "" {
+		t.Errorf("ca.crt is not the bundle (-want +got):\n%s", diff)
+	}
+	if leaf.Type != corev1.SecretTypeTLS {
+		t.Errorf("the type is %s", leaf.Type)
+	}
+	if !pki.IsGenerationOf(d.Signer.Active.CommonName, testNamespace, signerName) {
+		t.Errorf("the signer is called %s", d.Signer.Active.CommonName)
+	}
+}
+
+func TestAggregate(t *testing.T) {
+	w, c := settled(t)
+	all := w.secret("all-certs")
+	if all.Type != corev1.SecretTypeOpaque || len(all.Data) != 4 || all.Labels[trust.LabelAggregate] != "true" {
+		t.Fatalf("type %s, %d keys, labels %v", all.Type, len(all.Data), all.Labels)
+	}
+	if want := contentHash(all.Data); all.Annotations[AnnotationContentHash] != want {
+		t.Errorf("content hash %s, want %s", all.Annotations[AnnotationContentHash], want)
+	}
+	for _, leaf := range []string{serverLeaf, clientLeaf} {
+		certKey, keyKey := inventory.AggregateKeys(leaf)
+		if _, err := pki.ParsePair(all.Data[certKey], all.Data[keyKey]); err != nil {
+			t.Errorf("pair of %s: %v", leaf, err)
+		}
+	}
+	all.Data["gone-node.crt"] = []byte("left over")
+	all.Labels["team"] = "us"
+	w.put(all)
+	w.settle(c)
+	after := w.secret("all-certs")
+	if _, ok := after.Data["gone-node.crt"]; ok || after.Labels["team"] != "us" {
+		t.Errorf("keys %d, labels %v: want the foreign key gone and the label kept", len(after.Data), after.Labels)
+	}
+}
+
+func TestDeletedObjectsComeBack(t *testing.T) {
+	for _, name := range []string{serverLeaf, "all-certs"} {
+		t.Run(name, func(t *testing.T) {
+			w, c := settled(t)
+			secrets := corev1.SchemeGroupVersion.WithResource("secrets")
+			if err := w.client.Tracker().Delete(secrets, testNamespace, name); err != nil {
+				t.Fatal(err)
+			}
+			w.version++
+			w.settle(c)
+			if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGenerationsHaveNamesOfTheirOwn(t *testing.T) {
+	w, c := settled(t)
+	d := w.domain()
+	action := &trust.Action{Profile: d.Signer.Policy.Profile}
+	w.clock.SetTime(d.Signer.Active.NotBefore.Add(d.Signer.Policy.Profile.Backdate))
+	made, err := c.newAuthority(d, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Certificate.SubjectHash == d.Signer.Active.SubjectHash {
+		t.Errorf("two generations are called %s", made.Certificate.CommonName)
+	}
+}
+
+// TestStaleCache holds the cache back after each write: nothing more may be decided on it, and after a while the
+// decision is made on live reads.
+func TestStaleCache(t *testing.T) {
+	w, c := settled(t)
+	requestRotation(w)
+	w.frozen = w.Sources(testNamespace)
+	k := key{namespace: testNamespace, domain: "web"}
+	start := w.writes
+	for range 5 {
+		if err := c.safely(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.writes - start; got != 1 {
+		t.Fatalf("%d writes on a cache that shows none of them, want 1", got)
+	}
+	w.clock.Step(expectationTimeout + time.Second)
+	if err := c.safely(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.writes - start; got != 2 {
+		t.Fatalf("%d writes after the live read, want 2", got)
+	}
+	if got := len(w.domain().Bundle.Anchors); got != 1 {
+		t.Fatalf("the frozen view changed: %d anchors", got)
+	}
+	w.frozen = nil
+	w.settle(c)
+	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+		t.Errorf("at the end (-want +got):\n%s", diff)
+	}
+}
+
+// refuser is a Refresher that changes the world in the middle of a confirmation.
+type refuser struct{ do func() error }
+
+func (r refuser) Refresh(context.Context, *trust.Domain) error { return r.do() }
+
+func TestIrreversibleActionIsConfirmed(t *testing.T) {
+	w, c := settled(t)
+	requestRotation(w)
+	k := key{namespace: testNamespace, domain: "web"}
+	for range 2 {
+		if err := c.safely(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.acknowledge()
+	actions := trust.Assess(w.domain(), w.clock.Now()).Actions
+	if len(actions) != 1 || actions[0].Kind != trust.Promote {
+		t.Fatalf("actions %v, want the promotion", actions)
+	}
+	for name, refresh := range map[string]func() error{
+		"the collector fails": func() error { return errors.New("no") },
+		"a member is found to lag": func() error {
+			for _, cm := range w.Sources(testNamespace).ConfigMaps {
+				if cm.Evidence != nil {
+					if err := w.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, cm.Name); err != nil {
+						return err
+					}
+					return nil
+				}
+			}
+			return errors.New("no evidence")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.evidence = refuser{refresh}
+			before := w.writes
+			if err := c.safely(t.Context(), k); err == nil {
+				t.Error("no error")
+			}
+			if w.writes != before || len(w.domain().Signer.Previous) > 0 {
+				t.Error("it was promoted all the same")
+			}
+		})
+	}
+}
+
+func TestBlockedIsSaidOnce(t *testing.T) {
+	w, c := settled(t)
+	requestRotation(w)
+	k := key{namespace: testNamespace, domain: "web"}
+	for range 6 {
+		if err := c.safely(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var blocked []string
+	for _, e := range w.events.all {
+		if strings.Contains(e, EventRotationBlocked) {
+			blocked = append(blocked, e)
+		}
+	}
+	if len(blocked) != 1 || !strings.Contains(blocked[0], "clients/a") || !strings.Contains(blocked[0], "servers/servers") {
+		t.Errorf("events %q, want one that names both members", blocked)
+	}
+	if stage := trust.Assess(w.domain(), w.clock.Now()).Stage; stage != trust.Distributing {
+		t.Errorf("stage %s, want it to wait in %s", stage, trust.Distributing)
+	}
+}
+
+func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
+	broken := strings.ReplaceAll(webConfig[:strings.Index(webConfig, "aggregate:")], "web", "other")
+	w, c := settled(t)
+	w.put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "other-config", Labels: map[string]string{"certrotation.dev/config": ""}},
+		Data:       map[string]string{"config.yaml": broken},
+	})
+	w.put(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "other-signer"}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{"tls.crt": []byte("-----BEGIN CERTIFICATE-----\nbroken"), "tls.key": []byte("secret")},
+	})
+	w.put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "third-config", Labels: map[string]string{"certrotation.dev/config": ""}},
+		Data:       map[string]string{"config.yaml": "nonsense: true"},
+	})
+	before := w.secret("other-signer")
+	for range 3 {
+		for _, domain := range []string{"", "other"} {
+			if err := c.safely(t.Context(), key{namespace: testNamespace, domain: domain}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(before.Data, w.secret("other-signer").Data); diff != "" {
+		t.Errorf("the broken object was touched (-before +after):\n%s", diff)
+	}
+	counts := map[string]int{}
+	for _, e := range w.events.all {
+		if strings.HasPrefix(e, "Warning") {
+			counts[e[:strings.Index(e, ":")]]++
+		}
+	}
+	want := map[string]int{
+		"Warning ObjectProblem Secret/other-signer":           1,
+		"Warning RotationBlocked Secret/other-signer":         1,
+		"Warning InvalidConfiguration ConfigMap/third-config": 1,
+	}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	requestRotation(w)
+	w.settle(c)
+	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+		t.Errorf("the sound domain (-want +got):\n%s", diff)
+	}
+}
+
+// panicking is an Inventory with a fault of ours in it.
+type panicking struct{ *world }
+
+func (panicking) Namespace(string) *inventory.Namespace { panic("a fault") }
+
+func TestPanicIsAnError(t *testing.T) {
+	w := newWorld(t, webConfig)
+	c := w.controller()
+	c.inventory = panicking{w}
+	if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestRunWorksAndEnds(t *testing.T) {
+	w := newWorld(t, webConfig)
+	w.acknowledge()
+	registry := metrics.NewKubeRegistry()
+	c, err := New(Config{Client: w.client, Inventory: &serialized{world: w}, Recorder: w.events, Metrics: registry, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); c.Run(ctx) }()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for secrets := 0; secrets < 4; {
+		select {
+		case <-deadline:
+			t.Fatal("it did not bootstrap")
+		case <-tick.C:
+			c.NamespaceChanged(testNamespace)
+			list, err := w.client.CoreV1().Secrets(testNamespace).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			secrets = len(list.Items)
+		}
+	}
+	cancel()
+	<-done
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, f := range families {
+		names[f.GetName()] = true
+	}
+	for _, name := range []string{"certrotation_actions_total", "certrotation_writes_total", "certrotation_rotation_stage", "certrotation_signer_expiration_timestamp_seconds"} {
+		if !names[name] {
+			t.Errorf("no metric %s in %v", name, names)
+		}
+	}
+}
+
+// serialized is a world for several goroutines.
+type serialized struct{ *world }
+
+func (s *serialized) Sources(namespace string) *inventory.Sources {
+	sources, err := s.Live(context.WithoutCancel(s.t.Context()), namespace)
+	if err != nil {
+		return nil
+	}
+	return sources
+}
+
+func (s *serialized) Namespace(namespace string) *inventory.Namespace {
+	return inventory.Build(s.Sources(namespace))
+}
+
+func TestOpenShiftMetric(t *testing.T) {
+	w := newWorld(t, webConfig)
+	r := newReports()
+	r.replace(key{namespace: "openshift-etcd", domain: "etcd"}, status{stage: trust.Stable, signer: "etcd-signer", expires: w.clock.Now().Add(36 * time.Hour)})
+	registry := metrics.NewKubeRegistry()
+	newMeters(r, w.clock).register(registry)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "openshift_etcd_operator_signer_expiration_days" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, label := range m.GetLabel() {
+				got[label.GetName()+"="+label.GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"name=signer-ca": 1.5, "namespace=openshift-etcd": 1.5}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

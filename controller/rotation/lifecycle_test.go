@@ -1,0 +1,158 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+func requestRotation(w *world) {
+	signer := w.secret(signerName)
+	signer.Annotations[trust.AnnotationRotateRequested] = "test"
+	w.put(signer)
+}
+
+// end is what a domain looks like when nothing is to be done.
+type end struct {
+	Stage               trust.Stage
+	Anchors, Slots      int
+	LeavesOfActive      int
+	Aggregated, Problem bool
+}
+
+func endOf(w *world) end {
+	n := w.Namespace(testNamespace)
+	d := n.Domain("web")
+	a := trust.Assess(d, w.clock.Now())
+	e := end{Stage: a.Stage, Anchors: len(d.Bundle.Anchors), Slots: len(d.Signer.Previous), Problem: len(a.Problems) > 0}
+	for _, ca := range []*pki.Certificate{d.Signer.Active, d.Signer.Next} {
+		if ca != nil {
+			e.Slots++
+		}
+	}
+	for i := range d.Leaves {
+		if c := d.Leaves[i].Certificate; c != nil && c.SignedBy(d.Signer.Active) {
+			e.LeavesOfActive++
+		}
+	}
+	m := membersOf(n)
+	actions, blockers := trust.AssessAggregate(n.Aggregates[0], m.leaves, m.bundles)
+	e.Aggregated = len(actions)+len(blockers) == 0
+	return e
+}
+
+var rested = end{Stage: trust.Stable, Anchors: 1, Slots: 1, LeavesOfActive: 2, Aggregated: true}
+
+func TestBootstrapAndRotation(t *testing.T) {
+	w := newWorld(t, webConfig)
+	c := w.controller()
+	w.settle(c)
+	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+		t.Fatalf("after the bootstrap (-want +got):\n%s", diff)
+	}
+	first := w.domain().Signer.Active
+	if n := w.settle(c); n != 0 {
+		t.Fatalf("%d writes in the steady state, want none", n)
+	}
+
+	requestRotation(w)
+	w.settle(c)
+	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+		t.Fatalf("after the rotation (-want +got):\n%s", diff)
+	}
+	signer := w.secret(signerName)
+	if w.domain().Signer.Active.Equal(first) {
+		t.Error("the signer is the same as before")
+	}
+	for _, name := range []string{inventory.NextKeyKey, inventory.PreviousKeyKey, inventory.PreviousCertKey} {
+		if _, ok := signer.Data[name]; ok {
+			t.Errorf("the signer still has %s", name)
+		}
+	}
+	if _, ok := signer.Annotations[trust.AnnotationRotateRequested]; ok {
+		t.Error("the request is still there")
+	}
+	if n := w.settle(c); n != 0 {
+		t.Fatalf("%d writes in the steady state, want none", n)
+	}
+	for _, reason := range []string{
+		EventSignerUpdateRequired, EventTargetUpdateRequired, EventCABundleUpdateRequired,
+		EventStageChanged, EventRotationCompleted, EventSignerPromoted, EventPreviousKeyDestroyed,
+	} {
+		if !slices.ContainsFunc(w.events.all, func(e string) bool { return strings.Contains(e, " "+reason+" ") }) {
+			t.Errorf("no event %s among:\n%s", reason, strings.Join(w.events.all, "\n"))
+		}
+	}
+	for _, e := range w.events.all {
+		if strings.Contains(e, "PRIVATE KEY") || strings.Contains(e, "BEGIN CERTIFICATE") {
+			t.Errorf("an event quotes PEM: %s", e)
+		}
+	}
+}
+
+// lifecycle goes from nothing through a whole rotation, with a new controller after each crash.
+func lifecycle(t *testing.T, fail func(write int) fault) (w *world, writes int) {
+	t.Helper()
+	w = newWorld(t, webConfig)
+	w.fault = fail
+	settle := func() {
+		w.settle(w.controller())
+		for w.dead {
+			w.dead = false
+			w.settle(w.controller())
+		}
+	}
+	settle()
+	first := w.domain().Signer.Active
+	requestRotation(w)
+	settle()
+	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+		t.Errorf("at the end (-want +got):\n%s", diff)
+	}
+	if w.domain().Signer.Active.Equal(first) {
+		t.Error("the signer is the same as before")
+	}
+	return w, w.writes
+}
+
+// TestEveryWriteFails makes each single write of a lifecycle fail in each way in turn.
+func TestEveryWriteFails(t *testing.T) {
+	_, writes := lifecycle(t, func(int) fault { return noFault })
+	if writes < 15 {
+		t.Fatalf("a lifecycle has %d writes, that is too few to be one", writes)
+	}
+	for name, kind := range map[string]fault{
+		"conflict": conflict, "internal error": internalError,
+		"timeout after success": timeoutAfterSuccess, "crash after success": crashAfterSuccess,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; n <= writes; n++ {
+				lifecycle(t, func(write int) fault {
+					if write == n {
+						return kind
+					}
+					return noFault
+				})
+			}
+		})
+	}
+}
+
+// TestEveryWriteConflictsOnce lets no write through at the first attempt.
+func TestEveryWriteConflictsOnce(t *testing.T) {
+	lifecycle(t, func(write int) fault {
+		if write%2 == 1 {
+			return conflict
+		}
+		return noFault
+	})
+}
