@@ -142,7 +142,7 @@ func TestAnswersHoldNoKey(t *testing.T) {
 				t.Errorf("not denied: %s", body)
 			}
 			for _, data := range []map[string][]byte{server.Data, changed.Data} {
-				for _, line := range strings.SplitSeq(string(data[corev1.TLSPrivateKeyKey]), "\n") {
+				for line := range strings.SplitSeq(string(data[corev1.TLSPrivateKeyKey]), "\n") {
 					if len(line) > 0 && !strings.HasPrefix(line, "-----") && strings.Contains(body, line) {
 						t.Errorf("the answer holds a line of a key: %s", body)
 					}
