@@ -99,7 +99,11 @@ func (p *progress) facts() []string {
 		return []string{"does not exist now"}
 	}
 	s := &p.main.Status
-	out := []string{"trusted " + fraction(int(s.Trust.Trusted), int(s.Trust.Total))}
+	var out []string
+	if !p.started && progressing(p.main) {
+		out = append(out, "is yet to begin")
+	}
+	out = append(out, "trusted "+fraction(int(s.Trust.Trusted), int(s.Trust.Total)))
 	if len(p.leaves) > 0 && s.Stage != v1alpha1.StageStable {
 		out = append(out, "leaves moved "+fraction(p.moved(), len(p.leaves)))
 	}
