@@ -7,8 +7,11 @@ package main
 import (
 	"os"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // the log format json
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
@@ -17,6 +20,8 @@ import (
 )
 
 func main() {
+	// What the logging flags may ask for is behind feature gates, which must be known before flags are parsed.
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	command := app.NewCommand()
 	// The first SIGTERM or SIGINT ends the context and starts the draining, a second one exits at once.
 	command.SetContext(genericapiserver.SetupSignalContext())

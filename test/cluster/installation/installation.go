@@ -169,7 +169,7 @@ func (in *Installation) startController(ctx context.Context) error {
 	}
 	args := append([]string{
 		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
-		"--bind-address=127.0.0.1:" + strconv.Itoa(in.ports.Controller),
+		"--metrics-bind-address=127.0.0.1:" + strconv.Itoa(in.ports.Controller),
 	}, in.cfg.ControllerFlags...)
 	in.Controller, err = in.start(ctx, Controller, in.Binary("certrotation"), args, httpReady(in.ControllerURL()+"/readyz"))
 	return err

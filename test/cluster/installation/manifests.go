@@ -33,7 +33,7 @@ patches:
 const service = `apiVersion: v1
 kind: Service
 metadata:
-  name: certrotation-serve
+  name: certrotation
   namespace: certrotation-system
 spec:
   type: ExternalName

@@ -111,7 +111,7 @@ func (o *Options) recommend() {
 func newRegistry() basecompatibility.ComponentGlobalsRegistry {
 	registry := basecompatibility.NewComponentGlobalsRegistry()
 	release := version.DefaultKubeBinaryVersion
-	effective := basecompatibility.NewEffectiveVersionFromString(release, release, release)
+	effective := basecompatibility.NewEffectiveVersionFromString(release, release, "")
 	utilruntime.Must(registry.Register(basecompatibility.DefaultKubeComponent, effective, utilfeature.DefaultMutableFeatureGate))
 	return registry
 }
