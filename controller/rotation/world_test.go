@@ -169,12 +169,12 @@ func (w *world) write(action clienttesting.Action, o runtime.Object,
 		return true, nil, apierrors.NewInternalError(errors.New("injected"))
 	case noFault, timeoutAfterSuccess, crashAfterSuccess:
 	}
-	w.version++
 	o = o.DeepCopyObject()
-	o.(metav1.Object).SetResourceVersion(strconv.Itoa(w.version))
+	o.(metav1.Object).SetResourceVersion(strconv.Itoa(w.version + 1))
 	if err := store(gvr, o, action.GetNamespace()); err != nil {
 		return true, nil, err
 	}
+	w.version++
 	switch kind {
 	case timeoutAfterSuccess:
 		return true, nil, apierrors.NewTimeoutError("injected", 0)

@@ -17,6 +17,9 @@ import (
 
 // write does one action of a domain and returns the resource version of the object afterwards.
 func (c *Controller) write(ctx context.Context, d *trust.Domain, action *trust.Action) (string, error) {
+	if action.ResourceVersion == "" && !creates(action.Kind) {
+		return "", errStale
+	}
 	switch action.Kind {
 	case trust.GenerateActive, trust.GenerateNext, trust.Promote, trust.DestroyPrevious, trust.DropNext:
 		return c.writeSigner(ctx, d, action)
@@ -29,6 +32,17 @@ func (c *Controller) write(ctx context.Context, d *trust.Domain, action *trust.A
 	case trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 	}
 	return "", fmt.Errorf("action %q is unknown", action.Kind)
+}
+
+// creates says whether an action makes the object that it writes, if it does not exist.
+func creates(kind trust.ActionKind) bool {
+	switch kind {
+	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors,
+		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
+		return true
+	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.ClearRequest, trust.RecordMetadata:
+	}
+	return false
 }
 
 // writeSecret makes one write of one Secret. It starts from the live Secret, which has to be the one that was decided
