@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -19,7 +18,7 @@ func (a *assessor) actions(out *Assessment) []Action {
 		return nil
 	}
 	for _, step := range []func(*Assessment) *Action{
-		a.generateFirst, a.publish, a.abort, a.promote, a.generateNext,
+		a.generateFirst, a.dropExpired, a.publish, a.abort, a.promote, a.generateNext,
 	} {
 		if action := step(out); action != nil {
 			return []Action{*action}
@@ -62,7 +61,7 @@ func (a *assessor) own(anchors []*pki.Certificate) []*pki.Certificate {
 func (a *assessor) generateFirst(*Assessment) *Action {
 	s := &a.d.Signer
 	switch {
-	case s.Next != nil || (s.Active != nil && !s.Active.Expired(a.now)):
+	case a.usable(s.Next) || a.usable(s.Active):
 		return nil
 	case !a.anyLive():
 		reason := "it does not exist and no leaf is live"
@@ -76,6 +75,20 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 		return a.signerAction(GenerateNext, "it does not exist, and live leaves depend on a CA whose key is lost")
 	}
 	return nil
+}
+
+// usable says whether there is a CA that has not expired.
+func (a *assessor) usable(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(a.now) }
+
+// dropExpired drops a CA that nobody waits for any more, so that a rotation that was held up for too long can begin anew.
+func (a *assessor) dropExpired(*Assessment) *Action {
+	s := &a.d.Signer
+	if s.Next == nil || s.Active == nil || a.usable(s.Next) {
+		return nil
+	}
+	action := a.signerAction(DropNext, "the new CA expired before everybody had loaded it")
+	action.Irreversible = true
+	return action
 }
 
 // publish adds what is missing to the bundle.
@@ -120,7 +133,7 @@ func (a *assessor) promote(*Assessment) *Action {
 	}
 	reason := "every relying party has loaded " + s.Next.Subject
 	if len(a.waitsForTrust(a.parties, s.Next)) > 0 {
-		if a.anyLive() {
+		if a.restorable() || a.anyLive() {
 			return nil
 		}
 		reason = "no leaf is live, so nobody can be cut off by " + s.Next.Subject
@@ -128,7 +141,7 @@ func (a *assessor) promote(*Assessment) *Action {
 	action := a.signerAction(Promote, reason)
 	action.Authority = s.Next.Fingerprint
 	m := MetadataOfSigner(a.d.Name, s.Next, s.Policy)
-	m.Annotations[AnnotationPromotedAt] = a.now.UTC().Format(time.RFC3339)
+	m.Annotations[AnnotationPromotedAt] = stamp(a.now)
 	action.Annotations, action.Labels = m.Annotations, m.Labels
 	action.Irreversible = true
 	return action

@@ -21,8 +21,8 @@ func Assess(d *Domain, now time.Time) *Assessment {
 	if s := d.Signer; s.Active != nil {
 		out.SignerDue = due(s.Active, s.Policy)
 		a.recheckAt(out.SignerDue)
-		a.recheckAt(s.Active.NotAfter)
 	}
+	a.recheckAuthorities()
 	if out.Stage != Stable {
 		out.StageSince = a.stageSince(out.Stage)
 		if !out.StageSince.IsZero() && d.StageDeadline > 0 {
@@ -189,6 +189,17 @@ func (a *assessor) newest() *pki.Certificate {
 func (a *assessor) recheckAt(t time.Time) {
 	if t.After(a.now) && (a.recheck.IsZero() || t.Before(a.recheck)) {
 		a.recheck = t
+	}
+}
+
+// recheckEnd notes when a certificate expires: the moment after its last one.
+func (a *assessor) recheckEnd(c *pki.Certificate) { a.recheckAt(c.NotAfter.Add(time.Nanosecond)) }
+
+// recheckAuthorities notes when CAs begin and end.
+func (a *assessor) recheckAuthorities() {
+	for _, ca := range a.authorities {
+		a.recheckAt(ca.NotBefore)
+		a.recheckEnd(ca)
 	}
 }
 

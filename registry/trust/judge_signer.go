@@ -13,10 +13,16 @@ func (j *judge) judgeSigner() {
 	old, s := &j.before.d.Signer, &j.after.Signer
 	object := secret(s.Name)
 	if !s.Present {
-		if old.Present && j.inFlight() {
+		switch {
+		case !old.Present:
+		case j.inFlight():
 			j.refuse(OneRotation, object, nil,
 				fmt.Sprintf("the rotation is in the stage %s, and the Secret holds the keys that it still needs", j.stage),
 				"wait for the stage Stable; deleting a stable signer asks for its rotation")
+		case j.before.restorable() && !j.before.anyLive():
+			j.refuse(TrustBeforeUse, object, nil,
+				"no leaf is live in a Secret, but holders may still present theirs: with this key nobody would be cut off, with a new one they would",
+				"wait until the leaves are reissued; deleting a stable signer asks for its rotation")
 		}
 		return
 	}
@@ -40,11 +46,11 @@ func (j *judge) judgeActive(old, s *Signer) {
 		j.refuse(TrustBeforeUse, object, j.allUsers(), "the active CA would be gone", rotate)
 		return
 	}
-	if !j.before.anyLive() {
+	if !j.before.anyLive() && !j.before.restorable() {
 		return
 	}
 	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
-	everybodyUsesIt := j.before.liveUnder(s.Active) == j.before.lives
+	everybodyUsesIt := j.before.lives > 0 && j.before.liveUnder(s.Active) == j.before.lives
 	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
 		return
 	}
@@ -67,7 +73,7 @@ func (j *judge) judgeNext(old, s *Signer) {
 		j.refuse(AnchorInUse, object, j.before.under[old.Next.Fingerprint],
 			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
 			"let the rotation end, then rotate again")
-	case s.Next != nil:
+	case s.Next != nil && j.before.usable(old.Next):
 		j.refuse(OneRotation, object, nil, "the CA of the rotation in flight would be replaced by another one",
 			fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s` first", s.Name))
 	}
@@ -81,7 +87,7 @@ func (j *judge) judgePrevious(old, s *Signer) {
 	}
 	undelivered := j.before.undelivered()
 	for _, ca := range former(old, s) {
-		if keeps[ca.Fingerprint] || same(ca, s.Active) {
+		if keeps[ca.Fingerprint] || same(ca, s.Active) || j.retired(ca) {
 			continue
 		}
 		if users := j.before.neededBy(ca, undelivered); len(users) > 0 {
@@ -90,6 +96,12 @@ func (j *judge) judgePrevious(old, s *Signer) {
 				"let the rotation end: the controller destroys the key when nothing needs it")
 		}
 	}
+}
+
+// retired says whether nobody accepts the leaves of ca any more: its anchor has left the bundle.
+func (j *judge) retired(ca *pki.Certificate) bool {
+	b := j.before
+	return len(b.d.Bundle.Anchors) > 0 && !b.inBundle[ca.Fingerprint] && b.liveUnder(ca) == 0
 }
 
 // former are the CAs that the signer is expected to keep as previous after an edit.

@@ -23,7 +23,8 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 		if l.Certificate != nil {
 			la.Due = due(l.Certificate, l.Policy)
 			a.recheckAt(la.Due)
-			a.recheckAt(l.Certificate.NotAfter)
+			a.recheckAt(l.Certificate.NotBefore)
+			a.recheckEnd(l.Certificate)
 			la.Usable = l.Problem == nil && l.Certificate.ValidAt(a.now) &&
 				la.SignedBy != nil && a.inBundle[la.SignedBy.Fingerprint]
 		}
@@ -42,8 +43,8 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	if l.Problem != nil {
 		return nil, nil
 	}
-	reason := a.wants(l)
 	best, against := a.bestSigner(l.Name)
+	reason := a.wants(l, best)
 	current := a.signers[l.Name]
 	switch {
 	case best == nil && reason != "":
@@ -76,8 +77,9 @@ func (a *assessor) waitsToLeave(current *pki.Certificate, against []Blocker) []B
 	return against
 }
 
-// wants says why a leaf needs a new certificate whoever signs it, "" if it does not.
-func (a *assessor) wants(l *Leaf) string {
+// wants says why a leaf needs a new certificate whoever signs it, "" if it does not. A leaf that ends with its signer
+// gains no time from a renewal: it would be due again at once, over and over.
+func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 	c := l.Certificate
 	switch {
 	case !l.Present || c == nil:
@@ -86,7 +88,7 @@ func (a *assessor) wants(l *Leaf) string {
 		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
 	case rotationRequested(&l.Object):
 		return "its rotation was requested" + requestText(&l.Object)
-	case !due(c, l.Policy).After(a.now):
+	case !due(c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
 		return fmt.Sprintf("it is past %d%% of its validity", l.Policy.RenewAtPercent)
 	}
 	extra, missing := hostDifference(c, l.Policy.Profile)

@@ -26,7 +26,7 @@ func MetadataOfSigner(domain string, c *pki.Certificate, p Policy) Metadata {
 // MetadataOfLeaf describes a leaf that was issued at issuedAt.
 func MetadataOfLeaf(domain string, c *pki.Certificate, p Policy, issuedAt time.Time) Metadata {
 	m := certificateMetadata(domain, ManagedTypeTarget, c, p)
-	m.Annotations[AnnotationIssuedAt] = issuedAt.UTC().Format(time.RFC3339)
+	m.Annotations[AnnotationIssuedAt] = stamp(issuedAt)
 	if names := hosts(c.DNSNames, c.IPAddresses); len(names) > 0 {
 		m.Annotations[AnnotationHostnames] = strings.Join(names, ",")
 	}
@@ -64,9 +64,15 @@ func MetadataOfBundle(domain string, anchors []*pki.Certificate, published map[p
 func formatPublished(times map[pki.Fingerprint]time.Time) string {
 	entries := make([]string, 0, len(times))
 	for _, f := range slices.Sorted(maps.Keys(times)) {
-		entries = append(entries, string(f)+"="+times[f].UTC().Format(time.RFC3339))
+		entries = append(entries, string(f)+"="+stamp(times[f]))
 	}
 	return strings.Join(entries, " ")
+}
+
+// stamp writes a time from which something is waited for. It is rounded up to the second that the text counts in: a
+// wait must never end early.
+func stamp(t time.Time) string {
+	return t.UTC().Add(time.Second - 1).Truncate(time.Second).Format(time.RFC3339)
 }
 
 // parsePublished reads AnnotationPublished. An entry that cannot be read is left out: its anchor then counts as not

@@ -4,6 +4,8 @@
 package trust
 
 import (
+	"slices"
+
 	"certrotation.dev/registry/pki"
 )
 
@@ -15,9 +17,20 @@ func (a *assessor) live(l *Leaf) bool {
 // anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live, and so do leaves
 // that no Secret holds.
 func (a *assessor) anyLive() bool {
+	return a.lives+len(a.unreadable) > 0 || a.unlistedLive()
+}
+
+// unlistedLive says whether leaves that no Secret holds may be presented: of the active CA, or, if its key was lost, of
+// one that is still an anchor.
+func (a *assessor) unlistedLive() bool {
+	return a.d.Unlisted != nil && (a.usable(a.d.Signer.Active) || slices.ContainsFunc(a.former(), a.usable))
+}
+
+// restorable says whether leaves that are missing or expired come back from the active CA, which everybody trusts
+// already. Their holders may still present what their Secrets no longer hold, so this is no fresh start.
+func (a *assessor) restorable() bool {
 	active := a.d.Signer.Active
-	unlisted := a.d.Unlisted != nil && active != nil && !active.Expired(a.now)
-	return a.lives+len(a.unreadable) > 0 || unlisted
+	return len(a.d.Leaves) > 0 && active != nil && active.ValidAt(a.now) && a.inBundle[active.Fingerprint]
 }
 
 // liveUnder counts the live leaves that ca signed.

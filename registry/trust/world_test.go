@@ -5,8 +5,9 @@ package trust
 
 import (
 	"slices"
-	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
 )
@@ -14,7 +15,7 @@ import (
 // world is a trust domain whose actions are really performed, with real keys, and whose members load and present what
 // a test lets them.
 type world struct {
-	t   testing.TB
+	t   rapid.TB
 	d   Domain
 	now time.Time
 	// keys of the CAs by fingerprint.
@@ -26,7 +27,7 @@ type world struct {
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // newWorld is a mutual TLS service: a server that verifies two clients, which verify the server.
-func newWorld(t testing.TB) *world {
+func newWorld(t rapid.TB) *world {
 	policy := Policy{RenewAtPercent: 80, Profile: pki.Profile{
 		Key: pki.ECDSAP256, Validity: 5 * 365 * 24 * time.Hour, Backdate: 5 * time.Minute,
 	}}
@@ -117,7 +118,7 @@ func (w *world) perform(action *Action) {
 	s, b := &w.d.Signer, &w.d.Bundle
 	switch action.Kind {
 	case GenerateActive:
-		s.Present, s.Active, s.Previous = true, w.authority(action.Profile), nil
+		s.Present, s.Active = true, w.authority(action.Profile)
 		record(&s.Object, MetadataOfSigner(w.d.Name, s.Active, s.Policy))
 	case GenerateNext:
 		s.Present, s.Next = true, w.authority(action.Profile)
@@ -161,7 +162,10 @@ func (w *world) object(name string) *Object {
 
 func record(o *Object, m Metadata) {
 	if o.Annotations == nil {
-		o.Annotations, o.Labels = map[string]string{}, map[string]string{}
+		o.Annotations = map[string]string{}
+	}
+	if o.Labels == nil {
+		o.Labels = map[string]string{}
 	}
 	for k, v := range m.Annotations {
 		o.Annotations[k] = v
@@ -194,7 +198,7 @@ func (w *world) issue(action *Action) {
 }
 
 // bootstrapped is a world in the stage Stable in which everybody has loaded everything.
-func bootstrapped(t testing.TB) *world {
+func bootstrapped(t rapid.TB) *world {
 	w := newWorld(t)
 	w.settle()
 	w.reloadAll()

@@ -1,0 +1,221 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"certrotation.dev/registry/pki"
+)
+
+// fleet is a world whose members are processes: what each trusts and presents changes only when it loads, and what the
+// model knows of it only when it is observed.
+type fleet struct {
+	*world
+	processes []*process
+	// orphaned says that a signer Secret was deleted, so that leaves may chain to a CA that has no slot any more.
+	orphaned bool
+	// dead says that no CA could sign and no leaf was valid: nobody can be cut off, and handshakes prove nothing until
+	// the domain comes to rest.
+	dead     bool
+	verified map[string]validity
+}
+
+// process is one running member.
+type process struct {
+	party  *Party
+	member *Member
+	trust  []*pki.Certificate
+	leaves map[string]*pki.Certificate
+	// behind is since when something is published that the process has not loaded, zero if nothing is.
+	behind time.Time
+}
+
+// topology of a fleet: the evidence kind of each server and client.
+type topology struct {
+	servers, clients []EvidenceKind
+	// peers says that servers verify each other, as members of etcd do.
+	peers bool
+}
+
+const fleetGrace = time.Hour
+
+// newFleet is a stable domain in which every process has loaded everything and was observed.
+func newFleet(t rapid.TB, top topology) *fleet {
+	policy := Policy{RenewAtPercent: 80, Profile: pki.Profile{
+		Key: pki.Ed25519, Validity: 365 * 24 * time.Hour, Backdate: 5 * time.Minute,
+	}}
+	f := &fleet{verified: map[string]validity{}, world: &world{
+		t: t, now: start, keys: map[pki.Fingerprint]*pki.Pair{}, d: Domain{
+			Namespace: "demo", Name: "service", StageDeadline: time.Hour,
+			Signer: Signer{Object: Object{Name: "signer"}, Policy: policy},
+			Bundle: Bundle{Object: Object{Name: "bundle"}},
+		},
+	}}
+	policy.Profile.Validity = 90 * 24 * time.Hour
+	add := func(role string, kinds []EvidenceKind, usage pki.Usage) (names []string) {
+		for i, kind := range kinds {
+			name := fmt.Sprintf("%s-%d", role, i)
+			p := policy
+			p.Profile.CommonName, p.Profile.Usages = name, []pki.Usage{usage}
+			f.d.Leaves = append(f.d.Leaves, Leaf{Object: Object{Name: name}, Policy: p})
+			f.d.Parties = append(f.d.Parties, Party{
+				Name: name, Kind: kind, Grace: fleetGrace, Members: []Member{{Name: name, Holds: []string{name}}},
+			})
+			names = append(names, name)
+		}
+		return names
+	}
+	clients := add("client", top.clients, pki.ClientAuth)
+	servers := add("server", top.servers, pki.ServerAuth)
+	for i := range f.d.Parties {
+		p := &f.d.Parties[i]
+		if slices.Contains(clients, p.Name) || top.peers {
+			p.Verifies = append(p.Verifies, servers...)
+		}
+		if slices.Contains(servers, p.Name) {
+			p.Verifies = append(p.Verifies, clients...)
+		}
+	}
+	f.settle()
+	for i := range f.d.Parties {
+		p := &f.d.Parties[i]
+		f.processes = append(f.processes, &process{party: p, member: &p.Members[0], leaves: map[string]*pki.Certificate{}})
+	}
+	f.loadAll()
+	f.done = nil
+	return f
+}
+
+func (f *fleet) names() []string {
+	names := make([]string, 0, len(f.processes))
+	for _, p := range f.processes {
+		names = append(names, p.member.Name)
+	}
+	return names
+}
+
+func (f *fleet) process(name string) *process {
+	for _, p := range f.processes {
+		if p.member.Name == name {
+			return p
+		}
+	}
+	f.t.Fatalf("no process %q", name)
+	return nil
+}
+
+// load lets a process read its files. What does not exist leaves it with what it has.
+func (f *fleet) load(p *process) {
+	if f.d.Bundle.Present {
+		p.trust = slices.Clone(f.d.Bundle.Anchors)
+	}
+	for _, name := range p.member.Holds {
+		if c := f.leaf(name).Certificate; c != nil {
+			p.leaves[name] = c
+		}
+	}
+	p.behind = time.Time{}
+}
+
+// restart is a load after which older observations prove nothing.
+func (f *fleet) restart(p *process) {
+	f.load(p)
+	p.member.RestartedAt = f.now
+}
+
+// observe tells the model what a process has loaded; nothing is observed of kinds that go without.
+func (f *fleet) observe(p *process) {
+	if p.party.Kind != TLSProbe && p.party.Kind != Acknowledgement {
+		return
+	}
+	o := &Observation{ObservedAt: f.now}
+	for _, ca := range p.trust {
+		if p.party.Kind == TLSProbe {
+			o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
+		} else {
+			o.Trusts = append(o.Trusts, ca.Fingerprint)
+		}
+	}
+	for _, name := range p.member.Holds {
+		if c := p.leaves[name]; c != nil {
+			o.Presents = append(o.Presents, c.Fingerprint)
+		}
+	}
+	p.member.Observation = o
+}
+
+func (f *fleet) loadAll() {
+	for _, p := range f.processes {
+		f.load(p)
+		f.observe(p)
+	}
+}
+
+// pass lets time pass. Processes of the kind gracePeriod load within their grace: that is what its operator promises.
+func (f *fleet) pass(d time.Duration) {
+	f.now = f.now.Add(d)
+	for _, p := range f.processes {
+		if p.party.Kind == GracePeriod && !p.behind.IsZero() && !p.behind.Add(p.party.Grace).After(f.now) {
+			f.load(p)
+		}
+	}
+}
+
+// act performs one action and returns what Judge says of it.
+func (f *fleet) act(action *Action) []Violation {
+	before, at := f.clone(), f.now
+	f.perform(action)
+	verdict := Judge(before, f.clone(), at)
+	f.written(action.Object, at)
+	f.pass(0)
+	return verdict
+}
+
+// written notes who has something to load. Processes of the kind renewed load bundle and leaf with each new leaf.
+func (f *fleet) written(object string, at time.Time) {
+	for _, p := range f.processes {
+		holds := slices.Contains(p.member.Holds, object)
+		if !holds && object != f.d.Bundle.Name {
+			continue
+		}
+		if p.behind.IsZero() {
+			p.behind = at
+		}
+		if p.party.Kind == Renewed && holds {
+			f.load(p)
+		}
+	}
+}
+
+// edit applies a person's edit if Judge lets it through.
+func (f *fleet) edit(change func(*Domain)) []Violation {
+	after := f.clone()
+	change(after)
+	found := Judge(f.clone(), after, f.now)
+	if len(found) == 0 {
+		f.d.Signer, f.d.Bundle, f.d.Leaves = after.Signer, after.Bundle, after.Leaves
+	}
+	return found
+}
+
+func deleteSigner(d *Domain) {
+	d.Signer = Signer{Object: Object{Name: d.Signer.Name}, Policy: d.Signer.Policy}
+}
+
+func deleteBundle(d *Domain) { d.Bundle = Bundle{Object: Object{Name: d.Bundle.Name}} }
+
+func deleteLeaf(name string) func(*Domain) {
+	return func(d *Domain) {
+		for i := range d.Leaves {
+			if l := &d.Leaves[i]; l.Name == name {
+				*l = Leaf{Object: Object{Name: name}, Policy: l.Policy}
+			}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var (
+	serverKinds = []EvidenceKind{TLSProbe, Acknowledgement, GracePeriod}
+	// A server that is proven by the renewal of its own leaf would wait for clients that wait for it.
+	clientKinds = []EvidenceKind{Acknowledgement, GracePeriod, Renewed}
+)
+
+// TestNobodyIsEverCutOff plays random stories of a trust domain: the controller, the processes, their observation, time
+// and people move in any order. No handshake may fail at any moment, and in the end every story comes to rest.
+func TestNobodyIsEverCutOff(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		top := topology{
+			servers: rapid.SliceOfN(rapid.SampledFrom(serverKinds), 1, 3).Draw(rt, "servers"),
+			clients: rapid.SliceOfN(rapid.SampledFrom(clientKinds), 0, 3).Draw(rt, "clients"),
+			peers:   rapid.Bool().Draw(rt, "peers"),
+		}
+		s := &story{rt: rt, fleet: newFleet(rt, top)}
+		rt.Logf("servers %v, clients %v, peers %t", top.servers, top.clients, top.peers)
+		rt.Repeat(map[string]func(*rapid.T){
+			"":               s.invariants,
+			"controller":     s.controller,
+			"controller too": s.controller,
+			"load":           s.loads,
+			"observe":        s.observes,
+			"both":           s.loadsAndIsObserved,
+			"restart":        s.restarts,
+			"time":           s.time,
+			"request":        s.request,
+			"abort":          s.abort,
+			"delete leaf":    s.deleteLeaf,
+			"delete bundle":  s.deleteBundle,
+			"delete signer":  s.deleteSigner,
+		})
+		s.comesToRest()
+	})
+}
+
+// story is a fleet to which things happen.
+type story struct {
+	*fleet
+	rt *rapid.T
+}
+
+func (s *story) logf(format string, args ...any) {
+	s.rt.Logf("%s  %s", s.now.Format("2006-01-02 15:04:05"), fmt.Sprintf(format, args...))
+}
+
+func (s *story) invariants(rt *rapid.T) {
+	a := s.assess()
+	s.dead = s.dead || s.isDead()
+	if err := s.check(); err != nil && !s.dead {
+		rt.Fatalf("in the stage %s: %v", a.Stage, err)
+	}
+	if a.Stage == Stable {
+		s.orphaned = s.orphaned && s.d.Signer.Active == nil
+	}
+	if a.Recheck.IsZero() {
+		return
+	}
+	if before := Assess(&s.d, a.Recheck.Add(-1)); outline(before) != outline(a) {
+		rt.Fatalf("time changed the assessment before its recheck at %s:\n%s\n%s", a.Recheck, outline(a), outline(before))
+	}
+}
+
+// isDead says whether nothing is left that a CA could have been cut off from.
+func (s *story) isDead() bool {
+	for i := range s.d.Leaves {
+		if c := s.d.Leaves[i].Certificate; c != nil && !c.Expired(s.now) {
+			return false
+		}
+	}
+	return s.d.Signer.Active == nil || s.d.Signer.Active.Expired(s.now)
+}
+
+// outline is what of an assessment may not change without an event.
+func outline(a *Assessment) string {
+	var b strings.Builder
+	fmt.Fprint(&b, a.Stage, a.StageSince, a.StageDeadline, a.Blocked())
+	for i := range a.Actions {
+		fmt.Fprint(&b, " ", a.Actions[i].Kind, " ", a.Actions[i].Object)
+	}
+	for _, x := range a.Blockers {
+		fmt.Fprint(&b, "\n", x)
+	}
+	for _, p := range a.Problems {
+		fmt.Fprint(&b, "\n", p)
+	}
+	for _, l := range a.Leaves {
+		fmt.Fprint(&b, "\n", l.Name, l.SignedBySlot, l.Usable, l.Trusted)
+	}
+	for _, x := range a.Anchors {
+		fmt.Fprint(&b, "\n", x.Slot, x.Leaves, x.Trusted, x.NeededBy)
+	}
+	for _, m := range a.Members {
+		fmt.Fprint(&b, "\n", m)
+	}
+	return b.String()
+}
+
+func (s *story) controller(rt *rapid.T) {
+	actions := s.assess().Actions
+	if len(actions) == 0 {
+		rt.Skip("nothing to do")
+	}
+	action := &actions[rapid.IntRange(0, len(actions)-1).Draw(rt, "which")]
+	s.performs(action)
+}
+
+func (s *story) performs(action *Action) {
+	s.logf("controller: %s %s, as %s", action.Kind, action.Object, action.Reason)
+	if found := s.act(action); len(found) > 0 {
+		s.rt.Fatalf("the guard would refuse the controller: %+v", found)
+	}
+}
+
+func (s *story) draw(rt *rapid.T) *process {
+	return s.process(rapid.SampledFrom(s.names()).Draw(rt, "process"))
+}
+
+func (s *story) loads(rt *rapid.T) {
+	p := s.draw(rt)
+	s.logf("%s (%s) loads", p.member.Name, p.party.Kind)
+	s.load(p)
+}
+
+func (s *story) observes(rt *rapid.T) {
+	p := s.draw(rt)
+	s.logf("%s is observed", p.member.Name)
+	s.observe(p)
+}
+
+func (s *story) loadsAndIsObserved(rt *rapid.T) {
+	p := s.draw(rt)
+	s.logf("%s (%s) loads and is observed", p.member.Name, p.party.Kind)
+	s.load(p)
+	s.observe(p)
+}
+
+func (s *story) restarts(rt *rapid.T) {
+	p := s.draw(rt)
+	s.logf("%s restarts", p.member.Name)
+	s.restart(p)
+}
+
+func (s *story) time(rt *rapid.T) {
+	d := rapid.SampledFrom([]time.Duration{
+		time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour, 100 * 24 * time.Hour,
+	}).Draw(rt, "duration")
+	s.logf("%s pass", d)
+	s.pass(d)
+}
+
+func (s *story) request(rt *rapid.T) {
+	if !s.d.Signer.Present {
+		rt.Skip("no signer")
+	}
+	if rapid.Bool().Draw(rt, "as library-go") {
+		s.tries("the annotation "+AnnotationNotAfter+" of the signer is deleted", func(d *Domain) {
+			delete(d.Signer.Annotations, AnnotationNotAfter)
+		})
+		return
+	}
+	s.tries("a rotation is requested", func(d *Domain) { d.Signer.Annotations[AnnotationRotateRequested] = "story" })
+}
+
+func (s *story) abort(rt *rapid.T) {
+	if !s.d.Signer.Present {
+		rt.Skip("no signer")
+	}
+	s.tries("an abort is requested", func(d *Domain) { d.Signer.Annotations[AnnotationAbortRequested] = "story" })
+}
+
+func (s *story) deleteLeaf(rt *rapid.T) {
+	name := rapid.SampledFrom(s.names()).Draw(rt, "leaf")
+	s.tries("leaf "+name+" is deleted", deleteLeaf(name))
+}
+
+func (s *story) deleteBundle(*rapid.T) { s.tries("the bundle is deleted", deleteBundle) }
+
+func (s *story) deleteSigner(*rapid.T) {
+	if s.tries("the signer is deleted", deleteSigner) {
+		s.orphaned = true
+	}
+}
+
+// tries makes an edit, which the guard may refuse.
+func (s *story) tries(what string, change func(*Domain)) bool {
+	found := s.edit(change)
+	if len(found) > 0 {
+		s.logf("%s: refused by %s", what, found[0].Invariant)
+		return false
+	}
+	s.logf("%s", what)
+	return true
+}
+
+// comesToRest: when every process loads and is observed again and again, the domain is Stable with one anchor.
+func (s *story) comesToRest() {
+	s.logf("from here on everybody loads and is observed")
+	for range 20 {
+		for n := 0; ; n++ {
+			actions := s.assess().Actions
+			if len(actions) == 0 {
+				break
+			}
+			if n == 100 {
+				s.rt.Fatalf("no end of actions: %s %s, as %s", actions[0].Kind, actions[0].Object, actions[0].Reason)
+			}
+			s.performs(&actions[0])
+			s.invariants(s.rt)
+		}
+		s.loadAll()
+		s.invariants(s.rt)
+		s.pass(fleetGrace)
+	}
+	a := s.assess()
+	if a.Stage != Stable || len(s.d.Bundle.Anchors) != 1 || len(a.Actions) > 0 || len(a.Blockers) > 0 {
+		s.rt.Fatalf("no rest: %s\n%d anchors", outline(a), len(s.d.Bundle.Anchors))
+	}
+	for _, l := range a.Leaves {
+		if !l.Usable || l.SignedBySlot != SlotActive {
+			s.rt.Fatalf("at rest, leaf %s is not usable: %+v", l.Name, l)
+		}
+	}
+}
