@@ -1,0 +1,203 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const (
+	testNamespace = "demo"
+	serverDNS     = "web.demo.svc"
+)
+
+func newAuthority(t *testing.T, name string) *pki.Pair {
+	t.Helper()
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: time.Hour}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+func newLeaf(t *testing.T, ca *pki.Pair, name string, usage pki.Usage) *pki.Pair {
+	t.Helper()
+	leaf, err := ca.Issue(pki.Profile{
+		CommonName: name, DNSNames: []string{name}, Usages: []pki.Usage{usage}, Key: pki.ECDSAP256, Validity: time.Hour,
+	}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+func keyPair(t *testing.T, pair *pki.Pair) tls.Certificate {
+	t.Helper()
+	key, err := pair.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tls.X509KeyPair(pair.CertPEM(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func pool(cas ...*pki.Pair) *x509.CertPool {
+	p := x509.NewCertPool()
+	for _, ca := range cas {
+		p.AppendCertsFromPEM(ca.Certificate.PEM())
+	}
+	return p
+}
+
+// server is a TLS server that says how its handshakes ended.
+type server struct {
+	net.Listener
+	results chan error
+	conns   sync.WaitGroup
+}
+
+func serveTLS(t *testing.T, config *tls.Config) *server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{Listener: listener, results: make(chan error, 100)}
+	s.conns.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.conns.Go(func() { s.serve(tls.Server(conn, config)) })
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); s.conns.Wait() })
+	return s
+}
+
+// serve reads to the end, as a server does that waits for a request. A reset shows as an error.
+func (s *server) serve(conn *tls.Conn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, err := io.Copy(io.Discard, conn)
+	s.results <- err
+}
+
+// silent accepts connections and never says a word.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		var open []net.Conn
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				for _, c := range open {
+					_ = c.Close()
+				}
+				return
+			}
+			open = append(open, conn)
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); conns.Wait() })
+	return listener.Addr().String()
+}
+
+// refused is an address on which nobody listens.
+func refused(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// fixed is an Inventory with one namespace.
+type fixed struct {
+	mu sync.Mutex
+	n  *inventory.Namespace
+}
+
+func (f *fixed) Namespace(string) *inventory.Namespace {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}
+
+func (f *fixed) set(d *trust.Domain) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n = &inventory.Namespace{Name: testNamespace, Domains: []*trust.Domain{d}}
+}
+
+// domain has one probed member that holds leaf and is reached at address.
+func domain(address string, leaf *pki.Certificate, anchors ...*pki.Pair) *trust.Domain {
+	d := &trust.Domain{
+		Namespace: testNamespace, Name: "web",
+		Signer: trust.Signer{Object: trust.Object{Name: "web-signer", Present: true}, Active: anchors[0].Certificate},
+		Bundle: trust.Bundle{Object: trust.Object{Name: "web-bundle", Present: true}},
+		Leaves: []trust.Leaf{{
+			Object: trust.Object{Name: "web-server", Present: true}, Certificate: leaf,
+			Policy: trust.Policy{RenewAtPercent: 80, Profile: pki.Profile{DNSNames: []string{serverDNS}}},
+		}},
+		Parties: []trust.Party{{Name: "servers", Kind: trust.TLSProbe, Verifies: []string{"web-client"}, Members: []trust.Member{{
+			Name: "a", Holds: []string{"web-server"},
+			Probe: &trust.Probe{Address: address, ServerName: serverDNS, Interval: time.Second, Timeout: time.Second},
+		}}}},
+	}
+	d.Signer.Policy = trust.Policy{RenewAtPercent: 80}
+	for _, ca := range anchors {
+		d.Bundle.Anchors = append(d.Bundle.Anchors, ca.Certificate)
+	}
+	return d
+}
+
+func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
+	t.Helper()
+	key, err := pair.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "web-client"},
+		Data:       map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
+	}
+}
+
+func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset(objects...)
+	c, err := New(Config{Client: client, Inventory: inv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.queue.ShutDown)
+	return c, client
+}
