@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/trust"
@@ -135,7 +135,7 @@ func (p *Projector) processNext(ctx context.Context) bool {
 	defer p.queue.Done(namespace)
 	if err := p.project(namespace); err != nil {
 		// A store refuses only when it is stopped or cannot get a new epoch, which asks the API server.
-		utilruntime.HandleErrorWithContext(ctx, err, "Failed to project the namespace, will try again", "namespace", namespace)
+		klog.FromContext(ctx).Error(err, "Failed to project the namespace, will try again", "namespace", namespace)
 		p.queue.AddRateLimited(namespace)
 		return true
 	}
