@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/klog/v2"
 
@@ -20,14 +21,13 @@ import (
 // Run executes one command line and returns the exit code: 0, 1 for a failure, and 130 when ctx was cancelled, as shells
 // report an interrupt.
 func Run(ctx context.Context, config Config, args []string) int {
-	cmd := NewCommand(config)
+	cmd := NewCommand(config) //nolint:contextcheck // cobra hands the context over in ExecuteContext
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	var stopped *interrupted
-	if errors.As(err, &stopped) {
+	if _, ok := errors.AsType[*interrupted](err); ok {
 		fmt.Fprintln(config.Streams.ErrOut, err)
 		return 130
 	}
@@ -105,8 +105,16 @@ func (t *target) bundles() typed.BundleStatusInterface {
 	return t.client.CertrotationV1alpha1().BundleStatuses(t.namespace)
 }
 
-// String is how progress lines name the target.
-func (t *target) String() string { return t.namespace + "/" + t.name }
+// String is how progress lines and errors name the target.
+func (t *target) String() string {
+	switch {
+	case t.name != "":
+		return t.namespace + "/" + t.name
+	case t.namespace != "":
+		return "namespace " + t.namespace
+	}
+	return "all namespaces"
+}
 
 // command is a command line of the plugin that acts on the target.
 func (t *target) command(verb string) string {

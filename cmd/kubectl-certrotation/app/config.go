@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"

@@ -47,30 +47,36 @@ const maxBlockers = 8
 type blockDisplay struct {
 	out    io.Writer
 	screen func() screen
-	drawn  int
+	// drawn is what stands on the screen, and lines how many lines that takes.
+	drawn string
+	lines int
 }
 
 func (d *blockDisplay) show(p *progress, now time.Time) {
 	s := d.screen()
-	var out strings.Builder
-	d.erase(&out)
 	lines := block(p, now)
+	var out strings.Builder
 	for _, c := range lines {
 		out.WriteString(s.paint(c.style, cut(c.text, s.width-1)))
 		out.WriteByte('\n')
 	}
-	d.drawn = len(lines)
+	if out.String() == d.drawn {
+		return
+	}
 	// One write, so that the terminal never shows a half.
-	_, _ = io.WriteString(d.out, out.String())
+	_, _ = io.WriteString(d.out, d.eraser()+out.String())
+	d.drawn, d.lines = out.String(), len(lines)
 }
 
 // close leaves the last state on the screen.
-func (d *blockDisplay) close() { d.drawn = 0 }
+func (d *blockDisplay) close() { d.drawn, d.lines = "", 0 }
 
-func (d *blockDisplay) erase(out *strings.Builder) {
-	if d.drawn > 0 {
-		fmt.Fprintf(out, "\x1b[%dA\x1b[J", d.drawn)
+// eraser moves the cursor to where the block begins and clears from there.
+func (d *blockDisplay) eraser() string {
+	if d.lines == 0 {
+		return ""
 	}
+	return fmt.Sprintf("\x1b[%dA\x1b[J", d.lines)
 }
 
 // block is the present state on several lines.

@@ -44,8 +44,7 @@ func fail(verb string, t *target, err error) error {
 // explain is the text of an error for a person: what is wrong, and the next step where there is one.
 func explain(err error) string {
 	text, next := err.Error(), ""
-	var request *failed
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*failed](err); ok {
 		text, next = request.explain()
 	}
 	var unreachable net.Error

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
 	"sigs.k8s.io/yaml"
 )
 
