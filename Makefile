@@ -9,7 +9,8 @@ MAKEFLAGS += --no-print-directory
 # The time that `make fuzz` gives each target.
 TIME ?= 30s
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# A semantic version, as the Kubernetes libraries insist on one.
+VERSION := $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.1.0-dev+$$(git describe --always --dirty 2>/dev/null || echo unknown))
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # The dates of a build are those of its commit: the same commit makes the same bytes.
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo 1970-01-01T00:00:00Z)

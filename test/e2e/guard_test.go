@@ -149,11 +149,11 @@ func TestGuardDuringARotation(t *testing.T) {
 	s := theSystem(t)
 	start := s.counters(t)
 	s.http(t, http.MethodPost, s.sample.ControlURL["b"]+"/hold")
-	t.Cleanup(func() {
+	defer func() {
 		s.http(t, http.MethodPost, s.sample.ControlURL["b"]+"/resume")
 		s.waitForStage(t, demo, signer, v1alpha1.StageStable)
 		s.assertTraffic(t, start)
-	})
+	}()
 	s.must(t, "certrotation", "rotate", "-n", demo, signer)
 	s.waitForBlocker(t, "client-b")
 

@@ -129,23 +129,17 @@ func TestRotationHoldsForAClientThatDoesNotReload(t *testing.T) {
 	s := theSystem(t)
 	start := s.counters(t)
 	s.http(t, http.MethodPost, s.sample.ControlURL["b"]+"/hold")
-	resumed := false
-	t.Cleanup(func() {
-		if !resumed {
-			s.http(t, http.MethodPost, s.sample.ControlURL["b"]+"/resume")
-		}
-	})
+	defer func() {
+		s.http(t, http.MethodPost, s.sample.ControlURL["b"]+"/resume")
+		s.waitForStage(t, demo, signer, v1alpha1.StageStable)
+		s.assertTraffic(t, start)
+	}()
 	if out, err := s.run(t, "", s.Cluster.Kubeconfig(), s.Cluster.Tool("kubectl"), "certrotation", "rotate", "-n", demo, signer); err != nil {
 		t.Fatalf("rotate: %v\n%s", err, out)
 	}
 	s.waitForBlocker(t, "client-b")
 	s.assertBlockerIsNamedEverywhere(t)
 	s.assertNothingAdvances(t)
-
-	s.http(t, http.MethodPost, s.sample.ControlURL["b"]+"/resume")
-	resumed = true
-	s.waitForStage(t, demo, signer, v1alpha1.StageStable)
-	s.assertTraffic(t, start)
 }
 
 func (s *system) waitForBlocker(t *testing.T, party string) {

@@ -36,8 +36,9 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 	for _, l := range leaves {
 		out.Leaves = append(out.Leaves, *l.leaf)
 	}
+	index := newLeafIndex(leaves)
 	for i := range cfg.RelyingParties {
-		party, partyProblems, err := b.party(cfg.Name, &cfg.RelyingParties[i], leaves)
+		party, partyProblems, err := b.party(cfg.Name, &cfg.RelyingParties[i], index)
 		if err != nil {
 			return nil, fmt.Errorf("relying party %s: %w", cfg.RelyingParties[i].Name, err)
 		}

@@ -5,7 +5,6 @@ package inventory
 
 import (
 	"net"
-	"slices"
 	"strings"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -14,31 +13,24 @@ import (
 
 // party makes a relying party with its members. The problems are nodes that cannot be probed.
 func (b *builder) party(
-	domain string, cfg *configv1alpha1.RelyingParty, leaves []expandedLeaf,
+	domain string, cfg *configv1alpha1.RelyingParty, leaves *leafIndex,
 ) (trust.Party, []trust.Problem, error) {
 	out := trust.Party{
-		Name:  cfg.Name,
-		Kind:  trust.EvidenceKind(cfg.Evidence.Kind),
-		Grace: durationOf(cfg.Evidence.GracePeriod),
-	}
-	for _, l := range leaves {
-		if verifies(&cfg.Verifies, l.cfg) {
-			out.Verifies = append(out.Verifies, l.leaf.Name)
-		}
+		Name:     cfg.Name,
+		Kind:     trust.EvidenceKind(cfg.Evidence.Kind),
+		Grace:    durationOf(cfg.Evidence.GracePeriod),
+		Verifies: leaves.selected(&cfg.Verifies),
 	}
 	nodes, names, err := b.members(cfg)
 	if err != nil {
 		return trust.Party{}, nil, err
 	}
-	var (
-		problems []trust.Problem
-		index    = indexLeaves(leaves)
-	)
+	var problems []trust.Problem
 	out.Members = make([]trust.Member, 0, len(names))
 	for i, name := range names {
 		member := trust.Member{
 			Name:        name,
-			Holds:       holds(cfg.Presents, name, index),
+			Holds:       leaves.heldBy(cfg.Presents, name),
 			Observation: b.records[memberKey{domain: domain, party: cfg.Name, member: name}],
 		}
 		if out.Kind == trust.TLSProbe && cfg.Evidence.TLSProbe != nil {
@@ -74,42 +66,6 @@ func (b *builder) members(cfg *configv1alpha1.RelyingParty) ([]*Node, []string, 
 	default:
 		return nil, []string{cfg.Name}, nil
 	}
-}
-
-// verifies says whether a selection has the leaf: one of the usages, if any are named, and one of the leaves, if any are
-// named.
-func verifies(selection *configv1alpha1.LeafSelection, leaf *configv1alpha1.Leaf) bool {
-	if len(selection.Leaves) > 0 && !slices.Contains(selection.Leaves, leaf.SecretName) {
-		return false
-	}
-	return len(selection.Usages) == 0 ||
-		slices.ContainsFunc(leaf.Usages, func(usage configv1alpha1.Usage) bool { return slices.Contains(selection.Usages, usage) })
-}
-
-// leafKey finds an expanded leaf; node is "" for one that exists once.
-type leafKey struct{ template, node string }
-
-func indexLeaves(leaves []expandedLeaf) map[leafKey]string {
-	index := make(map[leafKey]string, len(leaves))
-	for _, l := range leaves {
-		index[leafKey{template: l.cfg.SecretName, node: l.node}] = l.leaf.Name
-	}
-	return index
-}
-
-// holds returns the leaves that a member presents, in the order of presents: those that exist once, and of those that
-// exist for each node the one of the node that is named as the member.
-func holds(presents []string, member string, leaves map[leafKey]string) []string {
-	var out []string
-	for _, template := range presents {
-		for _, node := range []string{"", member} {
-			if name, ok := leaves[leafKey{template: template, node: node}]; ok {
-				out = append(out, name)
-				break
-			}
-		}
-	}
-	return out
 }
 
 // probeFor returns how the member of that index, or of that node, is probed. A member whose address is not known has
