@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,21 +137,21 @@ func TestWaitSurvives(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := rotating()
 				first := watch.NewFake()
-				watches, down := 0, false
+				var watches atomic.Int32
+				var down atomic.Bool
 				client := s.client.(*fake.Clientset)
 				client.PrependWatchReactor("certificaterotations", func(clienttesting.Action) (bool, watch.Interface, error) {
-					watches++
-					return watches == 1, first, nil
+					return watches.Add(1) == 1, first, nil
 				})
 				client.PrependReactor("list", "certificaterotations", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return down && tt.list != nil, nil, tt.list
+					return down.Load() && tt.list != nil, nil, tt.list
 				})
 				sc := begin(t, s, "rotate", "service-signer", "--wait")
-				down = true
+				down.Store(true)
 				sc.after(time.Second, signer(distributing))
 				tt.breaks(first)
 				sc.after(30 * time.Second)
-				down = false
+				down.Store(false)
 				sc.after(time.Minute)
 				sc.after(time.Second, signer(promoted))
 				sc.exits(0)
