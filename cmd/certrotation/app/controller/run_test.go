@@ -1,0 +1,182 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/cluster"
+)
+
+const demoConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  signer: {secretName: web-signer}
+  bundle: {configMapName: web-bundle}
+  leaves:
+  - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+  relyingParties:
+  - name: clients
+    verifies: {usages: [ServerAuth]}
+    evidence: {kind: gracePeriod, gracePeriod: 1s}
+  - name: servers
+    presents: [web-server]
+    verifies: {usages: [ClientAuth]}
+    evidence: {kind: gracePeriod, gracePeriod: 1s}
+aggregate:
+  secretName: all-certs
+  leaves: [web-server]
+  configMapName: all-bundles
+  bundles: [{key: web.crt, configMapName: web-bundle}]
+`
+
+// TestRunOnControlPlane takes a trust domain from nothing through a rotation on a real API server, with a change of the
+// leader in the middle of it.
+func TestRunOnControlPlane(t *testing.T) {
+	c := cluster.ForTest(t)
+	config := func() *Config {
+		o := NewOptions()
+		o.Kubeconfig, o.BindAddress = c.Kubeconfig(), "127.0.0.1:0"
+		config, err := o.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	first := config()
+	client := first.Client
+	for _, name := range []string{"certrotation-system", "demo"} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.CoreV1().ConfigMaps("demo").Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{"certrotation.dev/config": ""}},
+		Data:       map[string]string{"config.yaml": demoConfig},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	stop := start(t, first)
+	until(t, "the aggregate exists", func(ctx context.Context) bool {
+		_, err := client.CoreV1().Secrets("demo").Get(ctx, "all-certs", metav1.GetOptions{})
+		return err == nil
+	})
+	for path, want := range map[string]string{"/readyz": "ok", "/livez": "ok", "/metrics": "certrotation_actions_total"} {
+		if body := get(t, "http://"+first.Listener.Addr().String()+path); !strings.Contains(body, want) {
+			t.Errorf("%s does not say %q:\n%.400s", path, want, body)
+		}
+	}
+	before := signer(t, client)
+	before.Annotations[trust.AnnotationRotateRequested] = "test"
+	if _, err := client.CoreV1().Secrets("demo").Update(t.Context(), before, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the rotation has begun", func(context.Context) bool {
+		return len(signer(t, client).Data[inventory.NextCertKey]) > 0 || len(signer(t, client).Data[inventory.PreviousCertKey]) > 0
+	})
+	stop()
+
+	stop = start(t, config())
+	defer stop()
+	until(t, "the rotation has ended", func(context.Context) bool {
+		now := signer(t, client)
+		return string(now.Data[inventory.ActiveCertKey]) != string(before.Data[inventory.ActiveCertKey]) &&
+			now.Data[inventory.NextCertKey] == nil && now.Data[inventory.PreviousCertKey] == nil
+	})
+	bundle, err := client.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(bundle.Data[inventory.BundleKey], "BEGIN"); n != 1 {
+		t.Errorf("%d anchors at the end, want 1", n)
+	}
+	until(t, "the end is an event", func(ctx context.Context) bool {
+		events, err := client.EventsV1().Events("demo").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false
+		}
+		for i := range events.Items {
+			if events.Items[i].Reason == "RotationCompleted" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// start runs the controller; the returned function ends it as SIGTERM does.
+func start(t *testing.T, c *Config) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- c.Run(ctx) }()
+	return func() {
+		t.Helper()
+		cancel()
+		select {
+		case err := <-result:
+			if err != nil {
+				t.Errorf("Run returned %v, want nil", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("Run does not end")
+		}
+	}
+}
+
+func signer(t *testing.T, client kubernetes.Interface) *corev1.Secret {
+	t.Helper()
+	secret, err := client.CoreV1().Secrets("demo").Get(t.Context(), "web-signer", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func until(t *testing.T, what string, done func(context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) { return done(ctx), nil })
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("it does not come to pass that %s", what)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
