@@ -21,8 +21,9 @@ import (
 )
 
 // NewCommand makes the command.
-func NewCommand() *cobra.Command {
-	options := NewOptions()
+func NewCommand() *cobra.Command { return newCommand(NewOptions()) }
+
+func newCommand(options *Options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the aggregated API and the admission webhook",
