@@ -129,6 +129,13 @@ func ready(rotation *v1alpha1.CertificateRotation) *metav1.Condition {
 }
 
 func testKubectl(t *testing.T, s *served) {
+	eventually(t, "kube-apiserver publishes the OpenAPI of the group", func(context.Context) error {
+		out, err := s.kubectl(t, s.Kubeconfig(), "explain", "certificaterotation")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -168,6 +175,13 @@ func testKubectl(t *testing.T, s *served) {
 			}
 		})
 	}
+	t.Run("watch", func(t *testing.T) {
+		// The server ends the watch after the timeout; what was printed until then is what counts.
+		out, err := s.kubectl(t, s.Kubeconfig(), "get", "certrot", "-n", demoNamespace, "service-server", "-w", "--request-timeout=2s")
+		if !strings.Contains(out, "ROTATES") || !strings.Contains(out, "service-server") {
+			t.Errorf("kubectl get -w: %v\n%s", err, out)
+		}
+	})
 	t.Run("unknown field", func(t *testing.T) {
 		out, err := s.kubectl(t, s.Kubeconfig(), "get", "certrot", "-A", "--field-selector", "spec.rolle=Signer")
 		if err == nil || !strings.Contains(out, "spec.rolle") {
