@@ -6,7 +6,9 @@ package evidence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -105,12 +107,8 @@ func (c *Collector) processNext(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	if t.member == "" {
-		c.fanOut(t.namespace)
-		return true
-	}
 	logger := klog.FromContext(ctx).WithValues("namespace", t.namespace, "trustDomain", t.domain, "party", t.party, "member", t.member)
-	again, err := c.visit(klog.NewContext(ctx, logger), t)
+	again, err := c.safely(klog.NewContext(ctx, logger), t)
 	if err != nil && ctx.Err() == nil {
 		logger.Error(err, "Failed to record evidence, will retry")
 	}
@@ -118,6 +116,20 @@ func (c *Collector) processNext(ctx context.Context) bool {
 		c.queue.AddAfter(t, again)
 	}
 	return true
+}
+
+// safely turns a panic into an error, and comes again later: one member must not end the probes of all others.
+func (c *Collector) safely(ctx context.Context, t target) (again time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			again, err = time.Minute, fmt.Errorf("panic while probing: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if t.member == "" {
+		c.fanOut(t.namespace)
+		return 0, nil
+	}
+	return c.visit(ctx, t)
 }
 
 // fallbackInterval is between probes whose configuration gives no interval.

@@ -40,8 +40,7 @@ func describe(ctx context.Context, err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closes the connection during the handshake"
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return "it cannot be reached: " + op.Err.Error()
 	}
 	return "the handshake fails: " + err.Error()

@@ -30,10 +30,19 @@ func (c *Collector) observe(ctx context.Context, s *subject) error {
 	probing, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found, err := c.look(probing, s)
-	if err != nil || ctx.Err() != nil {
-		return cmp.Or(err, ctx.Err())
+	if err := cmp.Or(err, ended(ctx)); err != nil {
+		return err
 	}
 	return c.record(ctx, s, c.observation(s, found))
+}
+
+// ended says whether ctx has ended. The deadline of a connection may fire a moment before that of the context it was
+// taken from; what was seen then is as little the member's doing.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // look fails only if the API server cannot be asked, which says nothing about the member. What is wrong with the member

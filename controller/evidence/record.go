@@ -6,6 +6,7 @@ package evidence
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,7 +67,5 @@ func (s *subject) encode(configMap *corev1.ConfigMap, o *trust.Observation) {
 	if configMap.Labels == nil {
 		configMap.Labels = map[string]string{}
 	}
-	for name, value := range labels {
-		configMap.Labels[name] = value
-	}
+	maps.Copy(configMap.Labels, labels)
 }

@@ -263,7 +263,8 @@ func TestBlockedIsSaidOnce(t *testing.T) {
 }
 
 func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
-	broken := strings.ReplaceAll(webConfig[:strings.Index(webConfig, "aggregate:")], "web", "other")
+	domains, _, _ := strings.Cut(webConfig, "aggregate:")
+	broken := strings.ReplaceAll(domains, "web", "other")
 	w, c := settled(t)
 	w.put(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "other-config", Labels: map[string]string{"certrotation.dev/config": ""}},
@@ -291,7 +292,8 @@ func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
 	counts := map[string]int{}
 	for _, e := range w.events.all {
 		if strings.HasPrefix(e, "Warning") {
-			counts[e[:strings.Index(e, ":")]]++
+			object, _, _ := strings.Cut(e, ":")
+			counts[object]++
 		}
 	}
 	want := map[string]int{
