@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+func TestJudgeBundle(t *testing.T) {
+	all := []string{"Secret/client-a", "Secret/client-b", "Secret/server"}
+	only := func(keep int) func(*world, *Domain) {
+		return func(_ *world, d *Domain) { d.Bundle.Anchors = []*pki.Certificate{d.Bundle.Anchors[keep]} }
+	}
+	withForeign := func(w *world) { w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w)) }
+	tests := []judgement{
+		{name: "emptied", edit: func(_ *world, d *Domain) { d.Bundle.Anchors = nil },
+			invariant: NeverEmpty, object: "ConfigMap/bundle", affected: all, says: "no trust anchor", way: "safe to remove"},
+		{name: "created empty", before: func(w *world) { deleteBundle(&w.d) }, edit: func(_ *world, d *Domain) { d.Bundle.Present = true },
+			invariant: NeverEmpty, object: "ConfigMap/bundle", affected: all, says: "no trust anchor", way: "safe to remove"},
+		{name: "an empty one edited", before: func(w *world) { w.d.Bundle.Anchors = nil },
+			edit: func(_ *world, d *Domain) { d.Bundle.Labels = nil }},
+		{name: "damaged", edit: func(_ *world, d *Domain) {
+			d.Bundle.Problem = &Problem{Object: "ConfigMap/bundle", Reason: ReasonUnparsable, Message: "cut PEM"}
+		}, invariant: NeverEmpty, object: "ConfigMap/bundle", says: "cut PEM", way: "ca-bundle.crt"},
+		{name: "still damaged", before: func(w *world) { w.d.Bundle.Problem = &Problem{Reason: ReasonUnparsable} },
+			edit: func(_ *world, d *Domain) { d.Bundle.Labels = nil }},
+		{name: "the active anchor removed", before: func(w *world) { withForeign(w) }, edit: only(1),
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: append([]string{"Secret/signer"}, all...), says: "(active)", way: "rotate signer"},
+		{name: "the next anchor removed", before: publishedNext, edit: only(0),
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/signer"}, says: "(next)", way: "abort signer"},
+		{name: "the old anchor removed while leaves need it", before: func(w *world) { publishedNext(w); w.reload("server"); w.settle() }, edit: only(1),
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/signer", "Secret/server"}, says: "(active)", way: "rotate"},
+		{name: "the old anchor removed while it may be presented", before: inStage(Draining), edit: only(1),
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"server/server", "client-a/client-a", "client-b/client-b"},
+			says: "(previous)", way: "let the rotation end"},
+		{name: "the old anchor removed when nothing needs it", before: inStage(Retiring), edit: only(1)},
+		{name: "a lost signer's anchor removed", before: func(w *world) { deleteSigner(&w.d); w.settle() }, edit: only(1),
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: all, says: "(retired)", way: "let the rotation end"},
+		{name: "a foreign anchor removed that a leaf needs", before: func(w *world) {
+			withForeign(w)
+			w.leaf("server").Certificate = signedLeaf(w, "server", w.d.Bundle.Anchors[1])
+		}, edit: only(0), invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/server"}, says: "(foreign)", way: "reissue"},
+		{name: "a foreign anchor removed that nothing needs", before: withForeign, edit: only(0)},
+		{name: "an anchor removed while a leaf cannot be read", before: func(w *world) {
+			withForeign(w)
+			w.leaf("server").Certificate = nil
+		}, edit: only(0), invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/server"}, says: "(foreign)", way: "reissue"},
+		{name: "an anchor added", edit: func(w *world, d *Domain) { d.Bundle.Anchors = append(d.Bundle.Anchors, foreign(w)) }},
+		{name: "deleted when stable", edit: func(_ *world, d *Domain) { deleteBundle(d) }},
+		{name: "deleted when it is not there", before: func(w *world) { deleteBundle(&w.d) }, edit: func(_ *world, d *Domain) { deleteBundle(d) }},
+		{name: "deleted mid-flight", before: inStage(Draining), edit: func(_ *world, d *Domain) { deleteBundle(d) },
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: all, says: "stage Draining", way: "Stable"},
+		{name: "deleted when its signer cannot be read", before: func(w *world) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} },
+			edit:      func(_ *world, d *Domain) { deleteBundle(d) },
+			invariant: NeverEmpty, object: "ConfigMap/bundle", affected: all, says: "could not be rebuilt", way: "Secret/signer"},
+		{name: "deleted with a foreign anchor that nothing needs", before: withForeign, edit: func(_ *world, d *Domain) { deleteBundle(d) }},
+		{name: "deleted with a foreign anchor that is needed", before: func(w *world) {
+			withForeign(w)
+			w.leaf("server").Certificate = nil
+		}, edit: func(_ *world, d *Domain) { deleteBundle(d) },
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/server"}, says: "its signer does not know", way: "safe to remove"},
+	}
+	for i := range tests {
+		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
+	}
+}
+
+func TestJudgePublished(t *testing.T) {
+	set := func(at time.Duration, f func(w *world) pki.Fingerprint) func(*world, *Domain) {
+		return func(w *world, d *Domain) {
+			d.Bundle.Annotations[AnnotationPublished] = formatPublished(map[pki.Fingerprint]time.Time{f(w): w.now.Add(at)})
+		}
+	}
+	next := func(w *world) pki.Fingerprint { return w.d.Signer.Next.Fingerprint }
+	tests := []judgement{
+		{name: "lowered mid-rollout", before: publishedNext, edit: set(-time.Hour, next),
+			invariant: ContentDecides, object: "ConfigMap/bundle", says: "lowered", way: "Stable"},
+		{name: "raised mid-rollout", before: publishedNext, edit: set(time.Hour, next)},
+		{name: "of an anchor that was not recorded", before: publishedNext, edit: set(0, func(*world) pki.Fingerprint { return "ab" })},
+		{name: "deleted mid-rollout", before: publishedNext, edit: func(_ *world, d *Domain) { delete(d.Bundle.Annotations, AnnotationPublished) },
+			invariant: ContentDecides, object: "ConfigMap/bundle", says: "deleted", way: "Stable"},
+		{name: "deleted when stable", edit: func(_ *world, d *Domain) { delete(d.Bundle.Annotations, AnnotationPublished) }},
+		{name: "a revision lowered mid-rollout", before: func(w *world) {
+			publishedNext(w)
+			w.d.Bundle.Annotations[AnnotationRolloutRevision] = "7"
+		}, edit: func(_ *world, d *Domain) { d.Bundle.Annotations[AnnotationRolloutRevision] = "6" },
+			invariant: ContentDecides, object: "ConfigMap/bundle", says: "from \"7\" to \"6\"", way: "Stable"},
+	}
+	for i := range tests {
+		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
+	}
+}

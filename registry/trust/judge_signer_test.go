@@ -1,0 +1,98 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+func TestJudgeSigner(t *testing.T) {
+	leaves := []string{"Secret/client-a", "Secret/client-b", "Secret/server"}
+	members := []string{"server/server", "client-a/client-a", "client-b/client-b"}
+	remove := func(_ *world, d *Domain) { deleteSigner(d) }
+	replace := func(w *world, d *Domain) { d.Signer.Active = foreign(w) }
+	tests := []judgement{
+		{name: "deleted when stable", edit: remove},
+		{name: "deleted when it is not there", before: func(w *world) { deleteSigner(&w.d) }, edit: remove},
+		{name: "deleted mid-flight", before: inStage(Draining), edit: remove,
+			invariant: OneRotation, object: "Secret/signer", says: "stage Draining", way: "Stable"},
+		{name: "deleted while its leaves are being reissued", before: func(w *world) {
+			for _, name := range []string{"client-a", "client-b", "server"} {
+				deleteLeaf(name)(&w.d)
+			}
+		}, edit: remove, invariant: TrustBeforeUse, object: "Secret/signer", says: "still present", way: "reissued"},
+		{name: "deleted when it and all leaves have expired", before: func(w *world) { w.now = w.now.Add(6 * 365 * 24 * time.Hour) }, edit: remove},
+		{name: "the key of another certificate", edit: func(_ *world, d *Domain) {
+			d.Signer.Problem = &Problem{Object: "Secret/signer", Reason: ReasonKeyMismatch, Message: "tls.key does not belong"}
+		}, invariant: PairMatches, object: "Secret/signer", says: "does not belong", way: "one update"},
+		{name: "a certificate that is no CA", edit: func(_ *world, d *Domain) {
+			d.Signer.Problem = &Problem{Object: "Secret/signer", Reason: ReasonNotCA, Message: "is no CA"}
+		}, invariant: TrustBeforeUse, object: "Secret/signer", says: "no CA", way: "one update"},
+		{name: "an edit of an unreadable one", before: func(w *world) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} },
+			edit: func(_ *world, d *Domain) { d.Signer.Labels = nil }},
+		{name: "an unreadable one repaired", before: func(w *world) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} },
+			edit: func(_ *world, d *Domain) { d.Signer.Problem = nil }},
+		{name: "active replaced by hand", edit: replace,
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: members, says: "before everybody", way: "rotate signer"},
+		{name: "active replaced by hand while the leaves are being reissued", before: func(w *world) {
+			for _, name := range []string{"client-a", "client-b", "server"} {
+				deleteLeaf(name)(&w.d)
+			}
+		}, edit: replace, invariant: TrustBeforeUse, object: "Secret/signer", affected: members, says: "before everybody", way: "rotate signer"},
+		{name: "active replaced by a CA that everybody trusts", before: func(w *world) {
+			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w))
+			w.reloadAll()
+		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[1] }},
+		{name: "active restored that all leaves are of", before: func(w *world) {
+			w.d.Signer.Active = foreign(w)
+			for _, m := range []string{"server", "client-a", "client-b"} {
+				w.member(m).Observation = nil
+			}
+		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[0] }},
+		{name: "active replaced when everything has expired", before: func(w *world) { w.now = w.now.Add(6 * 365 * 24 * time.Hour) }, edit: replace},
+		{name: "active removed", edit: func(_ *world, d *Domain) { d.Signer.Active = nil },
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: leaves, says: "would be gone", way: "rotate signer"},
+		{name: "promoted by hand too early", before: publishedNext, edit: promoteByHand,
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: members, says: "before everybody", way: "rotate"},
+		{name: "promoted by hand in time", before: func(w *world) { publishedNext(w); w.reloadAll() }, edit: promoteByHand},
+		{name: "promoted by hand without keeping the old key", before: func(w *world) { publishedNext(w); w.reloadAll() },
+			edit:      func(w *world, d *Domain) { promoteByHand(w, d); d.Signer.Previous = nil },
+			invariant: AnchorInUse, object: "Secret/signer", affected: append([]string{"Secret/signer"}, leaves...), says: "would be lost", way: "destroys the key"},
+		{name: "a second rotation", before: inStage(Draining), edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) },
+			invariant: OneRotation, object: "Secret/signer", says: "stage Draining", way: "Stable"},
+		{name: "a rotation begun by hand", edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) }},
+		{name: "next replaced", before: publishedNext, edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) },
+			invariant: OneRotation, object: "Secret/signer", says: "replaced by another", way: "abort signer"},
+		{name: "an expired next replaced", before: func(w *world) { publishedNext(w); w.now = w.now.Add(6 * 365 * 24 * time.Hour) },
+			edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) }},
+		{name: "next dropped in time", before: publishedNext, edit: func(_ *world, d *Domain) { d.Signer.Next = nil }},
+		{name: "next dropped when it has signed", before: func(w *world) { publishedNext(w); w.reload("server"); w.settle() },
+			edit:      func(_ *world, d *Domain) { d.Signer.Next = nil },
+			invariant: AnchorInUse, object: "Secret/signer", affected: []string{"Secret/client-a", "Secret/client-b"}, says: "signed by it", way: "let the rotation end"},
+		{name: "previous dropped while leaves are of it", before: func(w *world) { publishedNext(w); w.reloadAll(); w.step() }, edit: dropPrevious,
+			invariant: AnchorInUse, object: "Secret/signer", affected: leaves,
+			says: "would be lost", way: "destroys the key"},
+		{name: "previous dropped while its leaves may be presented", before: inStage(Draining), edit: dropPrevious,
+			invariant: AnchorInUse, object: "Secret/signer", affected: members, says: "would be lost", way: "destroys the key"},
+		{name: "previous dropped when nothing needs it", before: inStage(Retiring), edit: dropPrevious},
+		{name: "previous dropped when its anchor is gone, though a member restarted", before: func(w *world) {
+			inStage(Retiring)(w)
+			w.step()
+			w.member("server").RestartedAt = w.now.Add(time.Minute)
+		}, edit: dropPrevious},
+	}
+	for i := range tests {
+		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
+	}
+}
+
+func promoteByHand(_ *world, d *Domain) {
+	d.Signer.Previous = []*pki.Certificate{d.Signer.Active}
+	d.Signer.Active, d.Signer.Next = d.Signer.Next, nil
+}
+
+func dropPrevious(_ *world, d *Domain) { d.Signer.Previous = nil }

@@ -1,0 +1,183 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlanRotation(t *testing.T) {
+	w := bootstrapped(t)
+	p, err := PlanRotation(&w.d, "signer", w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, all := []string{"client-a/client-a", "client-b/client-b"}, []string{"client-a/client-a", "client-b/client-b", "server/server"}
+	servers := []string{"server/server"}
+	want := []Step{
+		{Stage: Distributing, Action: GenerateNext, Object: "Secret/signer"},
+		{Stage: Distributing, Action: PublishAnchors, Object: "ConfigMap/bundle"},
+		{Stage: Reissuing, Action: Promote, Object: "Secret/signer", WaitsFor: all},
+		{Stage: Reissuing, Action: IssueLeaf, Object: "Secret/client-a", WaitsFor: servers},
+		{Stage: Reissuing, Action: IssueLeaf, Object: "Secret/client-b", WaitsFor: servers},
+		{Stage: Reissuing, Action: IssueLeaf, Object: "Secret/server", WaitsFor: clients},
+		{Stage: Draining, Action: RetireAnchors, Object: "ConfigMap/bundle", WaitsFor: all},
+		{Stage: Retiring, Action: DestroyPrevious, Object: "Secret/signer"},
+	}
+	got := append([]Step(nil), p.Steps...)
+	for i := range got {
+		if got[i].Message == "" {
+			t.Errorf("step %d has no message", i)
+		}
+		got[i].Message = ""
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if p.Target != "signer" || len(p.Hash) != 64 || len(p.Blockers) > 0 {
+		t.Errorf("target %q, hash %q, blockers %v", p.Target, p.Hash, p.Blockers)
+	}
+	again, err := PlanRotation(&w.d, "signer", w.now)
+	if err != nil || again.Hash != p.Hash {
+		t.Errorf("the same plan has another hash: %v", err)
+	}
+	// What is planned is what is done.
+	w.request("test")
+	for range 10 {
+		w.settle()
+		w.reloadAll()
+	}
+	var planned []string
+	for _, s := range p.Steps {
+		_, name, _ := strings.Cut(s.Object, "/")
+		planned = append(planned, string(s.Action)+" "+name)
+	}
+	if diff := cmp.Diff(planned, w.done); diff != "" {
+		t.Errorf("planned and done (-planned +done):\n%s", diff)
+	}
+}
+
+func TestPlanNamesWhatWouldHold(t *testing.T) {
+	w := bootstrapped(t)
+	w.member("server").Observation = nil
+	w.member("client-a").RestartedAt = w.now.Add(time.Second)
+	w.party("client-b").Kind = GracePeriod
+	w.leaf("server").Problem = &Problem{Object: "Secret/server", Reason: ReasonUnparsable, Message: "cannot be read"}
+	p, err := PlanRotation(&w.d, "signer", w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Blocker{
+		{Object: "Secret/server", Reason: ReasonObjectProblem, Message: "cannot be read"},
+		{Party: "server", Member: "server", Reason: ReasonNotObserved, Message: "has not been probed yet"},
+		{Party: "client-a", Member: "client-a", Reason: ReasonNotObserved, Message: "was restarted after it was last observed"},
+	}
+	if diff := cmp.Diff(want, p.Blockers); diff != "" {
+		t.Errorf("blockers (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlanRefusals(t *testing.T) {
+	tests := []struct {
+		name   string
+		target string
+		before func(w *world)
+		want   Invariant
+	}{
+		{"a stranger", "stranger", nil, ContentDecides},
+		{"in flight", "signer", inStage(Draining), OneRotation},
+		{"no signer", "signer", func(w *world) { *w = *newWorld(w.t) }, ContentDecides},
+		{"unreadable signer", "signer", func(w *world) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} }, ContentDecides},
+		{"unreadable bundle", "signer", func(w *world) { w.d.Bundle.Problem = &Problem{Reason: ReasonUnparsable} }, ContentDecides},
+		{"unreadable leaf", "server", func(w *world) { w.leaf("server").Problem = &Problem{Reason: ReasonUnparsable, Message: "cut"} }, TrustBeforeUse},
+		{"a leaf that waits for trust", "server", func(w *world) { deleteSigner(&w.d); w.settle() }, TrustBeforeUse},
+		{"a leaf without a signer", "server", func(w *world) { deleteSigner(&w.d) }, TrustBeforeUse},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			if tt.before != nil {
+				tt.before(w)
+			}
+			p, err := PlanRotation(&w.d, tt.target, w.now)
+			refused(t, err, tt.want)
+			if p != nil {
+				t.Errorf("a plan all the same: %+v", p)
+			}
+		})
+	}
+}
+
+func refused(t *testing.T, err error, want Invariant) {
+	t.Helper()
+	var refusal *Refusal
+	if !errors.As(err, &refusal) || refusal.Invariant != want || refusal.Message == "" {
+		t.Fatalf("got %v, want a refusal by %s", err, want)
+	}
+	if refusal.Error() != string(want)+": "+refusal.Message {
+		t.Errorf("text %q", refusal.Error())
+	}
+}
+
+func TestPlanOfLeaf(t *testing.T) {
+	w := bootstrapped(t)
+	p, err := PlanRotation(&w.d, "server", w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Steps) != 1 || p.Steps[0].Action != IssueLeaf || p.Steps[0].Object != "Secret/server" || p.Steps[0].Stage != Stable {
+		t.Errorf("steps %+v", p.Steps)
+	}
+}
+
+func TestPlanAbort(t *testing.T) {
+	w := bootstrapped(t)
+	_, err := PlanAbort(&w.d, w.now)
+	refused(t, err, OneRotation)
+	publishedNext(w)
+	p, err := PlanAbort(&w.d, w.now)
+	if err != nil || len(p.Steps) != 2 || p.Steps[0].Action != DropNext || p.Steps[1].Action != RetireAnchors {
+		t.Errorf("plan %+v, %v", p, err)
+	}
+	w.reload("server")
+	w.settle()
+	_, err = PlanAbort(&w.d, w.now)
+	refused(t, err, AnchorInUse)
+}
+
+func TestCheckAcknowledgement(t *testing.T) {
+	early, late := start, start.Add(time.Minute)
+	tests := []struct {
+		name, party, member string
+		before              *Observation
+		started             time.Time
+		want                Invariant
+	}{
+		{"first report", "client-a", "client-a", nil, early, ""},
+		{"of the same process", "client-a", "client-a", &Observation{StartedAt: early}, early, ""},
+		{"of a later process", "client-a", "client-a", &Observation{StartedAt: early}, late, ""},
+		{"of an earlier process", "client-a", "client-a", &Observation{StartedAt: late}, early, ContentDecides},
+		{"of a process that does not say", "client-a", "client-a", &Observation{StartedAt: late}, time.Time{}, ""},
+		{"of a party that is probed", "server", "server", nil, early, TrustBeforeUse},
+		{"of a stranger", "client-a", "stranger", nil, early, TrustBeforeUse},
+		{"of no party", "stranger", "stranger", nil, early, TrustBeforeUse},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.member("client-a").Observation = tt.before
+			err := CheckAcknowledgement(&w.d, tt.party, tt.member, &Observation{StartedAt: tt.started})
+			if tt.want != "" {
+				refused(t, err, tt.want)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
