@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -21,8 +22,9 @@ import (
 func TestVerbs(t *testing.T) {
 	var storage any = &REST{}
 	for name, offered := range map[string]bool{
-		"create": is[rest.Creater](storage), "named create": is[rest.NamedCreater](storage), "update": is[rest.Updater](storage),
-		"patch": is[rest.Patcher](storage), "delete": is[rest.GracefulDeleter](storage),
+		"create": is[rest.Creater](storage), "named create": is[rest.NamedCreater](storage), //nolint:misspell // the interfaces are called so
+		"update": is[rest.Updater](storage),
+		"patch":  is[rest.Patcher](storage), "delete": is[rest.GracefulDeleter](storage),
 		"deletecollection": is[rest.CollectionDeleter](storage), "connect": is[rest.Connecter](storage),
 	} {
 		if offered {

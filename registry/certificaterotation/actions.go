@@ -108,8 +108,7 @@ func (a *Actions) find(ctx context.Context, name string) (*target, error) {
 
 // refused turns what the model answers into an API error: a refusal is a conflict with the present state.
 func refused(name string, err error) error {
-	var refusal *trust.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*trust.Refusal](err); ok {
 		return apierrors.NewConflict(resource(), name, refusal)
 	}
 	return apierrors.NewInternalError(err)

@@ -51,8 +51,7 @@ func isRace(err error) bool {
 
 // recordError tells what the model refuses from what the API server does.
 func recordError(name string, err error) error {
-	var refusal *trust.Refusal
-	if errors.As(err, &refusal) {
+	if _, ok := errors.AsType[*trust.Refusal](err); ok {
 		return refused(name, err)
 	}
 	return writeError(name, err)
@@ -99,8 +98,8 @@ func versionOf(configMap *corev1.ConfigMap, err error) (string, error) {
 // seen: a report of an older process than that of the record is refused here too. A record that cannot be read is
 // replaced.
 func judgeLive(r record, live *corev1.ConfigMap) (same bool, err error) {
-	_, _, _, recorded, malformed := evidence.Decode(live.Data)
-	if replace := malformed != nil; replace {
+	recorded, readable := decode(live)
+	if !readable {
 		return false, nil
 	}
 	domain := withObservation(r.target.domain, r.party, r.member, recorded)
@@ -108,6 +107,11 @@ func judgeLive(r record, live *corev1.ConfigMap) (same bool, err error) {
 		return false, err
 	}
 	return live.Labels[trust.LabelEvidence] != "" && evidence.Same(recorded, r.report), nil
+}
+
+func decode(live *corev1.ConfigMap) (*trust.Observation, bool) {
+	_, _, _, recorded, err := evidence.Decode(live.Data)
+	return recorded, err == nil
 }
 
 // withObservation returns the domain as it would be with another observation of one member.

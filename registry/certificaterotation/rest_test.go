@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -29,8 +30,9 @@ func TestVerbs(t *testing.T) {
 		}
 	}
 	for name, offered := range map[string]bool{
-		"create": is[rest.Creater](storage), "named create": is[rest.NamedCreater](storage), "update": is[rest.Updater](storage),
-		"patch": is[rest.Patcher](storage), "delete": is[rest.GracefulDeleter](storage),
+		"create": is[rest.Creater](storage), "named create": is[rest.NamedCreater](storage), //nolint:misspell // the interfaces are called so
+		"update": is[rest.Updater](storage),
+		"patch":  is[rest.Patcher](storage), "delete": is[rest.GracefulDeleter](storage),
 		"deletecollection": is[rest.CollectionDeleter](storage), "connect": is[rest.Connecter](storage),
 	} {
 		if offered {

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
-	"k8s.io/utils/ptr"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
@@ -106,7 +105,7 @@ func (s *served) register(t *testing.T, ca *pki.Pair) {
 			Group: "certrotation.dev", Version: "v1alpha1", GroupPriorityMinimum: 100, VersionPriority: 100,
 			CABundle: ca.CertPEM(),
 			Service: &apiregistrationv1.ServiceReference{
-				Namespace: systemNamespace, Name: serviceName, Port: ptr.To(int32(s.securePort)),
+				Namespace: systemNamespace, Name: serviceName, Port: new(int32(s.securePort)),
 			},
 		},
 	}, metav1.CreateOptions{})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"k8s.io/component-base/metrics"
 
 	"certrotation.dev/registry/trust"
@@ -122,7 +123,7 @@ func TestProjector(t *testing.T) {
 		source.set(known)
 		expect("nothing new", "", "")
 
-		time.Sleep(24*time.Hour + time.Second)
+		<-time.After(24*time.Hour + time.Second)
 		expect("a deadline has passed", "ns/server", "")
 
 		replaced := *w.domain
@@ -134,7 +135,7 @@ func TestProjector(t *testing.T) {
 		certificates.fail = 2
 		certificates.mu.Unlock()
 		source.set(nil)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		expect("the configuration is gone, after failures", "-ns/server -ns/signer", "-ns/bundle")
 
 		if families, err := registry.Gather(); err != nil || len(families) == 0 {

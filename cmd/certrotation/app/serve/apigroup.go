@@ -92,17 +92,22 @@ func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 // run fills the stores until ctx ends. An API server that cannot be written to delays the start and does not end it.
 func (g *apiGroup) run(ctx context.Context) error {
 	for _, store := range []*view.Store{g.certificates, g.bundles} {
-		err := wait.PollUntilContextCancel(ctx, epochRetry, true, func(ctx context.Context) (bool, error) {
-			if err := store.Start(ctx); err != nil {
-				klog.FromContext(ctx).Info("Waiting for an epoch", "reason", err.Error())
-				return false, nil
-			}
-			return true, nil
-		})
-		if err != nil {
+		if !started(ctx, store) {
 			return nil
 		}
 	}
 	g.epoch.reach()
 	return g.projector.Run(ctx)
+}
+
+// started tries to start a store until it is, or ctx has ended.
+func started(ctx context.Context, store *view.Store) bool {
+	err := wait.PollUntilContextCancel(ctx, epochRetry, true, func(ctx context.Context) (bool, error) {
+		if err := store.Start(ctx); err != nil {
+			klog.FromContext(ctx).Info("Waiting for an epoch", "reason", err.Error())
+			return false, nil
+		}
+		return true, nil
+	})
+	return err == nil
 }

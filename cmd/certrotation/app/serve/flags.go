@@ -5,7 +5,6 @@ package serve
 
 import (
 	cliflag "k8s.io/component-base/cli/flag"
-
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 

@@ -23,7 +23,7 @@ const (
 	DefaultSecurePort      = 8443
 	DefaultWebhookPort     = 9443
 	DefaultSystemNamespace = "certrotation-system"
-	DefaultSignerSecret    = "certrotation-signer"
+	DefaultSignerSecret    = "certrotation-signer" //nolint:gosec // the name of a Secret, not its content
 	DefaultServiceName     = "certrotation"
 )
 

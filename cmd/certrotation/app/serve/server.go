@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/utils/clock"
 
@@ -73,7 +74,7 @@ func (s *Server) Run(ctx context.Context) error {
 	back.Go(func() error { s.certificate.run(behind); return nil })
 	if s.api != nil {
 		// A view that cannot be filled ends the process.
-		front.Go(func() error { return s.fill(serving, back, behind) })
+		front.Go(func() error { return s.fill(serving, behind, back) })
 	}
 	if s.webhook != nil {
 		front.Go(func() error { return s.webhook.run(serving) })
@@ -93,7 +94,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // fill runs the view behind the listeners, and fails as soon as the view does while they serve.
-func (s *Server) fill(serving context.Context, back *errgroup.Group, behind context.Context) error {
+func (s *Server) fill(serving, behind context.Context, back *errgroup.Group) error {
 	failed := make(chan error, 1)
 	back.Go(func() error {
 		err := s.api.run(behind)
