@@ -243,7 +243,17 @@ func TestBlockedIsSaidOnce(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
 	k := key{namespace: testNamespace, domain: "web"}
-	for range 6 {
+	for i := range 6 {
+		if i == 3 {
+			for _, e := range w.events.all {
+				if strings.Contains(e, EventRotationBlocked) {
+					t.Errorf("said at once: %q", e)
+				}
+			}
+		}
+		if i >= 3 {
+			w.clock.Step(blockedPatience)
+		}
 		if err := c.safely(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
@@ -280,6 +290,7 @@ func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
 	})
 	before := w.secret("other-signer")
 	for range 3 {
+		w.clock.Step(blockedPatience)
 		for _, domain := range []string{"", "other"} {
 			if err := c.safely(t.Context(), key{namespace: testNamespace, domain: domain}); err != nil {
 				t.Fatal(err)

@@ -20,7 +20,7 @@ const actionAssess = "Assess"
 
 // report says by events what has changed since the last look at a domain, and keeps what the metrics show.
 func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
-	before, known := c.reported.replace(k, statusOf(d, a))
+	before, known, tell, in := c.reported.replace(k, statusOf(d, a, c.clock.Now()))
 	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
 	if known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
@@ -31,8 +31,11 @@ func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 				fmt.Sprintf("trust domain %s uses %s alone", d.Name, subject(a)))
 		}
 	}
-	if text := blockedText(a); text != "" && text != before.blocked {
-		c.emit(signer, corev1.EventTypeWarning, EventRotationBlocked, actionAssess, text)
+	switch {
+	case tell:
+		c.emit(signer, corev1.EventTypeWarning, EventRotationBlocked, actionAssess, blockedText(a))
+	case in > 0:
+		c.queue.AddAfter(k, in)
 	}
 	c.reportProblems(k, d, a.Problems)
 }

@@ -15,8 +15,10 @@ import (
 // status is what was last found of a domain.
 type status struct {
 	stage trust.Stage
-	// blocked is the text of the last RotationBlocked event, "" if nothing is blocked.
-	blocked  string
+	// blocked says what the domain waits for since blockedAt, "" if nothing is blocked; told is the text of the last event.
+	blocked   string
+	blockedAt time.Time
+	told      string
 	blockers int
 	problems int
 	// signer is the name of the signer Secret, and expires when its active CA ends; zero if there is none.
@@ -24,9 +26,9 @@ type status struct {
 	expires time.Time
 }
 
-func statusOf(d *trust.Domain, a *trust.Assessment) status {
+func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	s := status{
-		stage: a.Stage, blocked: blockedText(a), blockers: len(a.Blockers), problems: len(a.Problems), signer: d.Signer.Name,
+		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers), problems: len(a.Problems), signer: d.Signer.Name,
 	}
 	if d.Signer.Active != nil {
 		s.expires = d.Signer.Active.NotAfter
@@ -46,13 +48,32 @@ func newReports() *reports {
 	return &reports{statuses: map[key]status{}, problems: map[key]map[trust.Problem]bool{}}
 }
 
-// replace stores a status and returns the one before, if there was one.
-func (r *reports) replace(k key, s status) (before status, known bool) {
+// blockedPatience is how long a rotation waits for the same before that is worth an event: relying parties take a moment
+// to reload in every rotation.
+const blockedPatience = 10 * time.Second
+
+// replace stores a status and returns the one before, if there was one. tell says that the domain has waited for the
+// same long enough; in is how long until it will have, zero if it does not wait.
+func (r *reports) replace(k key, s status) (before status, known, tell bool, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, known = r.statuses[k]
+	if s.blocked != "" && s.blocked != before.told {
+		waited := time.Duration(0)
+		if s.blocked == before.blocked {
+			waited = s.blockedAt.Sub(before.blockedAt)
+			s.blockedAt = before.blockedAt
+		}
+		tell, in = waited >= blockedPatience, max(blockedPatience-waited, 0)
+	}
+	if s.blocked != "" {
+		s.told = before.told
+	}
+	if tell {
+		s.told = s.blocked
+	}
 	r.statuses[k] = s
-	return before, known
+	return before, known, tell, in
 }
 
 // newProblems stores the problems of a key and returns those that it did not have before.
