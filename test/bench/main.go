@@ -1,0 +1,151 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"certrotation.dev/test/cluster"
+)
+
+// options are the flags.
+type options struct {
+	sections []string
+	sizes    sizes
+	rounds   int
+	leaves   int
+	watchers sizes
+}
+
+// section is a part of the benchmark that can be left out.
+type section struct {
+	name, about string
+	// onCluster says whether it needs a running control plane.
+	onCluster bool
+	run       func(*bench, context.Context) error
+}
+
+// allSections in the order in which they run. What fills the cluster comes after what wants it empty.
+func allSections() []section {
+	return []section{
+		{name: "engine", about: "model, view engine and admission review in process", run: (*bench).goBenchmarks},
+		{name: "keys", about: "issuance against the machine's key generation and signing rate", run: (*bench).keys},
+		{name: "writes", about: "kube-apiserver's own Secret write rate", onCluster: true, run: (*bench).writes},
+		{name: "bootstrap", about: "the controller, from a configuration to all Ready", onCluster: true, run: (*bench).bootstrap},
+		{name: "admission", about: "writes of a guarded and of an unguarded namespace", onCluster: true, run: (*bench).admission},
+		{name: "view", about: "list, get, watch and memory of the virtual API", onCluster: true, run: (*bench).view},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "\nerror: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, progress io.Writer) (err error) {
+	opts, err := parse(args, progress)
+	if err != nil {
+		return err
+	}
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return fmt.Errorf("find the repository: %w", err)
+	}
+	dir := filepath.Join(root, ".local", "bench")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	b := &bench{root: root, dir: dir, opts: opts, progress: progress, report: newReport(out, args)}
+	if err := b.machine(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.stop(), b.save()) }()
+	for _, s := range allSections() {
+		if !slices.Contains(opts.sections, s.name) {
+			continue
+		}
+		if s.onCluster {
+			if err := b.start(ctx); err != nil {
+				return fmt.Errorf("start the control plane: %w", err)
+			}
+		}
+		b.say("%s: %s", s.name, s.about)
+		begun := time.Now()
+		if err := s.run(b, ctx); err != nil {
+			return fmt.Errorf("section %s: %w", s.name, err)
+		}
+		b.say("%s took %.0f s", s.name, time.Since(begun).Seconds())
+	}
+	return nil
+}
+
+func parse(args []string, progress io.Writer) (options, error) {
+	opts := options{sizes: sizes{1_000, 10_000}, watchers: sizes{1, 50}}
+	all := allSections()
+	names := make([]string, 0, len(all))
+	for _, s := range all {
+		names = append(names, s.name)
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	chosen := flags.String("sections", strings.Join(names, ","), "what to measure, separated by commas")
+	flags.Var(&opts.sizes, "sizes", "numbers of certificates of the virtual API, rising multiples of 100")
+	flags.Var(&opts.watchers, "watchers", "numbers of simultaneous watches")
+	flags.IntVar(&opts.rounds, "rounds", 3, "repeats of each batch")
+	flags.IntVar(&opts.leaves, "leaves", 300, "leaves of the namespace that the controller bootstraps")
+	flags.Usage = func() {
+		fmt.Fprintln(progress, "usage: bench [flags]\n\nSections:")
+		for _, s := range all {
+			fmt.Fprintf(progress, "  %-10s %s\n", s.name, s.about)
+		}
+		fmt.Fprintln(progress, "\nFlags:")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return opts, err
+	}
+	opts.sections = strings.Split(*chosen, ",")
+	for _, name := range opts.sections {
+		if !slices.Contains(names, name) {
+			return opts, fmt.Errorf("there is no section %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return opts, opts.check(flags.Args())
+}
+
+func (o *options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected arguments %q", rest)
+	case o.rounds < 1 || o.leaves < 1:
+		return errors.New("-rounds and -leaves must be at least 1")
+	case !slices.IsSorted(o.sizes):
+		return fmt.Errorf("-sizes is %v, want rising numbers: each fills up the one before", o.sizes)
+	}
+	for _, size := range o.sizes {
+		if size%perNamespace != 0 {
+			return fmt.Errorf("-sizes has %d, want multiples of %d", size, perNamespace)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/pki"
+)
+
+const (
+	// perNamespace is how many certificates a populated namespace has: a signer and its leaves.
+	perNamespace = 100
+	// writers is how many Secrets are written at a time.
+	writers = 32
+)
+
+// populate writes the objects of as many namespaces as hold the given number of certificates, each as the controller would
+// have left it, and leaves out the first have namespaces. The controller should not run meanwhile.
+func (b *bench) populate(ctx context.Context, have, certificates int) error {
+	begun := time.Now()
+	for i := have; i < certificates/perNamespace; i++ {
+		if err := b.fill(ctx, newDomain(fmt.Sprintf("bench-%04d", i), pki.ECDSAP256, perNamespace-1)); err != nil {
+			return err
+		}
+	}
+	b.say("wrote up to %d certificates in %.0f s", certificates, time.Since(begun).Seconds())
+	return nil
+}
+
+// fill writes one domain. The configuration comes last: until then nobody looks at the rest.
+func (b *bench) fill(ctx context.Context, d *domain) error {
+	if err := d.makeAuthority(); err != nil {
+		return err
+	}
+	if err := b.createNamespace(ctx, d, false); err != nil {
+		return err
+	}
+	group, parallel := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	group.Go(func() error {
+		signer, err := d.signer()
+		if err != nil {
+			return err
+		}
+		return b.createSecret(parallel, signer)
+	})
+	for _, name := range d.leaves {
+		group.Go(func() error {
+			secret, err := d.issue(name)
+			if err != nil {
+				return err
+			}
+			return b.createSecret(parallel, secret)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("fill namespace %s: %w", d.namespace, err)
+	}
+	if err := b.createConfigMap(ctx, d.bundle()); err != nil {
+		return err
+	}
+	return b.configure(ctx, d)
+}
+
+func (b *bench) configure(ctx context.Context, d *domain) error {
+	configuration, err := d.configuration()
+	if err != nil {
+		return err
+	}
+	return b.createConfigMap(ctx, configuration)
+}
+
+func (b *bench) createNamespace(ctx context.Context, d *domain, guarded bool) error {
+	if _, err := b.kube.CoreV1().Namespaces().Create(ctx, d.namespaceObject(guarded), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create namespace %s: %w", d.namespace, err)
+	}
+	return nil
+}
+
+func (b *bench) createSecret(ctx context.Context, secret *corev1.Secret) error {
+	if _, err := b.kube.CoreV1().Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
+}
+
+func (b *bench) createConfigMap(ctx context.Context, cm *corev1.ConfigMap) error {
+	if _, err := b.kube.CoreV1().ConfigMaps(cm.Namespace).Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create configmap %s/%s: %w", cm.Namespace, cm.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// started is what a start of serve costs, by repeat, and its memory after the last one.
+type started struct {
+	seconds, cpu []float64
+	memory       memory
+}
+
+// coldStart stops serve and starts it again until it is ready, several times, and then waits until the API shows everything.
+func (b *bench) coldStart(ctx context.Context, size int) (started, error) {
+	var s started
+	url, err := b.serveReadyURL()
+	if err != nil {
+		return s, err
+	}
+	for range b.opts.rounds {
+		if err := b.in.Serve.Stop(ctx); err != nil {
+			return s, err
+		}
+		begun := time.Now()
+		if err := b.in.Serve.Start(); err != nil {
+			return s, err
+		}
+		if err := b.in.Serve.WaitReady(ctx, func(ctx context.Context) error { return ready(ctx, url) }); err != nil {
+			return s, err
+		}
+		s.seconds = append(s.seconds, time.Since(begun).Seconds())
+		cpu, err := cpuSeconds(b.in.Serve.Pid())
+		if err != nil {
+			return s, err
+		}
+		s.cpu = append(s.cpu, cpu)
+	}
+	if s.memory, err = memoryOf(b.in.Serve.Pid()); err != nil {
+		return s, err
+	}
+	return s, b.waitForCertificates(ctx, size)
+}
+
+// waitForCertificates waits until kube-apiserver routes to serve again.
+func (b *bench) waitForCertificates(ctx context.Context, size int) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		list, err := b.rotations.CertrotationV1alpha1().CertificateRotations("").List(ctx, metav1.ListOptions{})
+		last = atLeast(size, len(list.Items), err)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for %d certificates (the last answer was %w): %w", size, last, err)
+	}
+	return nil
+}
+
+// serveReadyURL is /readyz of serve itself, by the port that the installation keeps in its file.
+func (b *bench) serveReadyURL() (string, error) {
+	file := filepath.Join(b.cluster.Dir(), "installation.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("find the port of serve: %w", err)
+	}
+	var ports struct {
+		API int `json:"api"`
+	}
+	if err := json.Unmarshal(text, &ports); err != nil {
+		return "", fmt.Errorf("find the port of serve in %s: %w", file, err)
+	}
+	if ports.API == 0 {
+		return "", fmt.Errorf("find the port of serve in %s: %w", file, errors.New("there is none"))
+	}
+	return fmt.Sprintf("https://127.0.0.1:%d/readyz", ports.API), nil
+}
+
+func ready(ctx context.Context, url string) error {
+	// Who answers does not matter for "is it up".
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

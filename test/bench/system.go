@@ -1,0 +1,138 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+)
+
+// startTimeout bounds the start of the control plane with certrotation in it.
+const startTimeout = 4 * time.Minute
+
+// bench is one run. Everything of the control plane is nil until start.
+type bench struct {
+	root, dir string
+	opts      options
+	progress  io.Writer
+	report    *report
+
+	cluster *cluster.Cluster
+	in      *installation.Installation
+	// kube talks protobuf, kubeJSON talks JSON, rotations is ours. All of them count what they receive in wire.
+	kube, kubeJSON kubernetes.Interface
+	rotations      versioned.Interface
+	wire           atomic.Int64
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.progress, "bench: "+format+"\n", args...)
+}
+
+// start starts the control plane with certrotation, once.
+func (b *bench) start(ctx context.Context) error {
+	if b.in != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	dir, err := os.MkdirTemp(b.dir, "cluster-")
+	if err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	b.cluster, err = cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := b.connect(); err != nil {
+		return err
+	}
+	return b.install(ctx)
+}
+
+// install starts certrotation; a controller that runs with other flags is replaced.
+func (b *bench) install(ctx context.Context, controllerFlags ...string) error {
+	in, err := installation.Prepare(b.cluster, installation.Config{
+		Progress: b.progress, ControllerFlags: controllerFlags,
+	})
+	if err != nil {
+		return err
+	}
+	if err := in.Install(ctx); err != nil {
+		return err
+	}
+	b.in = in
+	return nil
+}
+
+func (b *bench) connect() error {
+	json := b.cluster.AdminConfig()
+	json.Dial = countingDial(&b.wire)
+	http, err := rest.HTTPClientFor(json)
+	if err != nil {
+		return fmt.Errorf("make an HTTP client: %w", err)
+	}
+	protobuf := rest.CopyConfig(json)
+	protobuf.ContentType = runtime.ContentTypeProtobuf
+	protobuf.AcceptContentTypes = runtime.ContentTypeProtobuf
+	if b.kube, err = kubernetes.NewForConfigAndClient(protobuf, http); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	if b.kubeJSON, err = kubernetes.NewForConfigAndClient(json, http); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	if b.rotations, err = versioned.NewForConfigAndClient(json, http); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return nil
+}
+
+// stop ends what start started; the logs stay when there is reason to read them.
+func (b *bench) stop() error {
+	if b.cluster == nil {
+		return nil
+	}
+	// Not the context of the run, which may have ended already.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := b.cluster.Stop(ctx); err != nil {
+		return fmt.Errorf("stop the control plane in %s: %w", b.cluster.Dir(), err)
+	}
+	if err := os.RemoveAll(b.cluster.Dir()); err != nil {
+		return fmt.Errorf("remove %s: %w", b.cluster.Dir(), err)
+	}
+	return nil
+}
+
+// pids are the processes that run, by name.
+func (b *bench) pids() map[string]int {
+	out := map[string]int{}
+	if b.cluster == nil {
+		return out
+	}
+	for _, name := range []string{cluster.Etcd, cluster.APIServer} {
+		out[name] = b.cluster.Process(name).Pid()
+	}
+	if b.in != nil {
+		for _, p := range []*cluster.Process{b.in.Serve, b.in.Controller} {
+			if p.Running() {
+				out[p.Name()] = p.Pid()
+			}
+		}
+	}
+	return out
+}
