@@ -34,6 +34,8 @@ type ExtraConfig struct {
 	Certificate *servingCertificate
 	// Replica names the Lease of this replica.
 	Replica replica
+	// EvidenceWriters are the users whose evidence records the guard accepts.
+	EvidenceWriters []string
 }
 
 type completedConfig struct {
@@ -73,10 +75,11 @@ func (o *Options) Config() (*Config, error) {
 		return nil, err
 	}
 	config := &Config{Generic: generic, Extra: ExtraConfig{
-		ServeAPI:     o.ServeAPI,
-		ServeWebhook: o.ServeWebhook,
-		Certificate:  certificate,
-		Replica:      o.replica(),
+		ServeAPI:        o.ServeAPI,
+		ServeWebhook:    o.ServeWebhook,
+		Certificate:     certificate,
+		Replica:         o.replica(),
+		EvidenceWriters: o.EvidenceWriters,
 	}}
 	if o.ServeWebhook {
 		if config.Extra.Webhook, err = o.webhookListener(generic.SecureServing); err != nil {

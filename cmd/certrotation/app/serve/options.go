@@ -9,6 +9,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
@@ -46,6 +47,8 @@ type Options struct {
 	ServeAPI, ServeWebhook bool
 	// WebhookPort is the port of the webhook's own listener, on the same address as the secure port.
 	WebhookPort int
+	// EvidenceWriters are the users whose evidence records the guard accepts.
+	EvidenceWriters []string
 	// SystemNamespace holds the Leases of the replicas and the signer of the serving certificate.
 	SystemNamespace string
 	// SignerSecret is the signer that the serving certificate is minted from.
@@ -128,6 +131,11 @@ func (o *Options) Complete() error {
 	}
 	if o.Recommended.Authorization.RemoteKubeConfigFile == "" {
 		o.Recommended.Authorization.RemoteKubeConfigFile = kubeconfig
+	}
+	if len(o.EvidenceWriters) == 0 {
+		for _, name := range []string{"certrotation-controller", "certrotation-serve"} {
+			o.EvidenceWriters = append(o.EvidenceWriters, serviceaccount.MakeUsername(o.SystemNamespace, name))
+		}
 	}
 	if o.Identity == "" {
 		identity, err := defaultIdentity()
