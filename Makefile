@@ -9,6 +9,9 @@ MAKEFLAGS += --no-print-directory
 # The time that `make fuzz` gives each target.
 TIME ?= 30s
 
+# Flags of `make bench`; BENCH=-h lists them.
+BENCH ?=
+
 # A semantic version, as the Kubernetes libraries insist on one.
 VERSION := $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.1.0-dev+$$(git describe --always --dirty 2>/dev/null || echo unknown))
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -69,8 +72,8 @@ fuzz: ## Run every fuzz target for TIME (30s) each.
 	@hack/fuzz.sh $(TIME)
 
 .PHONY: bench
-bench: tools build ## Run the benchmarks; prints the tables of the README.
-	@go test -run '^$$' -bench . -benchmem -timeout 60m ./...
+bench: tools build ## Run the benchmarks; prints the tables of the README. BENCH has flags, such as -sections=view.
+	@hack/bench.sh $(BENCH)
 
 ##@ Change
 
