@@ -120,8 +120,8 @@ func currentObservation(p *Party, m *Member) (*Observation, verdict) {
 }
 
 // delivers says whether there is evidence that a member presents the current content of the leaf that it holds, and
-// nothing older.
-func (a *assessor) delivers(p *Party, m *Member, l *Leaf) verdict {
+// nothing older, as presentsOlder has found.
+func (a *assessor) delivers(p *Party, m *Member, l *Leaf, older bool) verdict {
 	if l.Certificate == nil {
 		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}
 	}
@@ -142,7 +142,7 @@ func (a *assessor) delivers(p *Party, m *Member, l *Leaf) verdict {
 	if o == nil {
 		return missing
 	}
-	if !slices.Contains(o.Presents, l.Certificate.Fingerprint) || a.presentsOlder(m, o) {
+	if !slices.Contains(o.Presents, l.Certificate.Fingerprint) || older {
 		return verdict{
 			reason:  ReasonLeafNotPresented,
 			message: fmt.Sprintf("does not present the current Secret/%s yet: make it reload its leaf", l.Name),
@@ -152,17 +152,17 @@ func (a *assessor) delivers(p *Party, m *Member, l *Leaf) verdict {
 }
 
 // presentsOlder says whether a member presents something that is not the current content of a leaf that it holds.
-func (a *assessor) presentsOlder(m *Member, o *Observation) bool {
-	for _, presented := range o.Presents {
-		current := slices.ContainsFunc(m.Holds, func(name string) bool {
-			l := a.leaves[name]
-			return l != nil && l.Certificate != nil && l.Certificate.Fingerprint == presented
-		})
-		if !current {
-			return true
+func (a *assessor) presentsOlder(m *Member) bool {
+	if m.Observation == nil {
+		return false
+	}
+	current := make(map[pki.Fingerprint]bool, len(m.Holds))
+	for _, name := range m.Holds {
+		if l := a.leaves[name]; l != nil && l.Certificate != nil {
+			current[l.Certificate.Fingerprint] = true
 		}
 	}
-	return false
+	return slices.ContainsFunc(m.Observation.Presents, func(f pki.Fingerprint) bool { return !current[f] })
 }
 
 // issuedAt is when a leaf was issued: never earlier than it really was, because a grace period is a lower bound.
@@ -217,12 +217,13 @@ func (a *assessor) waitsForDelivery() []Blocker {
 }
 
 func (a *assessor) deliversAll(p *Party, m *Member) verdict {
+	older := a.presentsOlder(m)
 	for _, name := range m.Holds {
 		l := a.leaves[name]
 		if l == nil {
 			continue
 		}
-		if v := a.delivers(p, m, l); !v.proven {
+		if v := a.delivers(p, m, l, older); !v.proven {
 			return v
 		}
 	}

@@ -47,8 +47,9 @@ func (p Problem) holds() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // Blocker is something that a rotation waits for.

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -167,12 +168,8 @@ func record(o *Object, m Metadata) {
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
 	}
-	for k, v := range m.Annotations {
-		o.Annotations[k] = v
-	}
-	for k, v := range m.Labels {
-		o.Labels[k] = v
-	}
+	maps.Copy(o.Annotations, m.Annotations)
+	maps.Copy(o.Labels, m.Labels)
 }
 
 // authority makes a CA; the clock moves on, as each generation has a subject of its own second.
@@ -218,9 +215,7 @@ func (w *world) clone() *Domain {
 	d.Signer.Previous = slices.Clone(w.d.Signer.Previous)
 	clone := func(o *Object) {
 		annotations := map[string]string{}
-		for k, v := range o.Annotations {
-			annotations[k] = v
-		}
+		maps.Copy(annotations, o.Annotations)
 		o.Annotations = annotations
 	}
 	clone(&d.Signer.Object)
