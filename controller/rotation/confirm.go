@@ -25,7 +25,7 @@ func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, action
 	if live == nil {
 		return nil, nil, errStale
 	}
-	proposed := trust.Assess(live, c.clock.Now()).Actions
+	proposed := c.assess(live, c.clock.Now()).Actions
 	for i := range proposed {
 		if sameAction(&proposed[i], action) {
 			return live, &proposed[i], nil

@@ -50,6 +50,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Workers defaults to 4.
 	Workers int
+	// Assess defaults to trust.Assess. Only test/simulation sets it, to show that it finds a broken protocol.
+	Assess func(d *trust.Domain, now time.Time) *trust.Assessment
 }
 
 // Controller performs rotations. Make one with New.
@@ -60,6 +62,7 @@ type Controller struct {
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	workers   int
+	assess    func(d *trust.Domain, now time.Time) *trust.Assessment
 	queue     workqueue.TypedRateLimitingInterface[key]
 	expected  *expectations
 	reported  *reports
@@ -83,9 +86,12 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Workers <= 0 {
 		cfg.Workers = 4
 	}
+	if cfg.Assess == nil {
+		cfg.Assess = trust.Assess
+	}
 	c := &Controller{
 		client: cfg.Client, inventory: cfg.Inventory, evidence: cfg.Evidence, recorder: cfg.Recorder,
-		clock: cfg.Clock, workers: cfg.Workers,
+		clock: cfg.Clock, workers: cfg.Workers, assess: cfg.Assess,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: "rotation", Clock: cfg.Clock}),

@@ -25,7 +25,7 @@ func (c *Controller) reconcileDomain(ctx context.Context, k key) error {
 		return err
 	}
 	now := c.clock.Now()
-	a := trust.Assess(d, now)
+	a := c.assess(d, now)
 	c.report(k, d, a)
 	if !a.Recheck.IsZero() {
 		c.queue.AddAfter(k, a.Recheck.Sub(now))
