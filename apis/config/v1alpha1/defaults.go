@@ -11,14 +11,16 @@ import (
 
 // Defaults of optional fields.
 const (
-	DefaultKeyAlgorithm         = ECDSAP256
-	DefaultSignerValidity       = 43800 * time.Hour
-	DefaultLeafValidity         = 8760 * time.Hour
-	DefaultRenewAtPercent int32 = 80
-	DefaultBackdate             = 5 * time.Minute
-	DefaultStageDeadline        = time.Hour
-	DefaultProbeInterval        = 5 * time.Second
-	DefaultProbeTimeout         = 5 * time.Second
+	DefaultKeyAlgorithm           = ECDSAP256
+	DefaultSignerValidity         = 43800 * time.Hour
+	DefaultLeafValidity           = 8760 * time.Hour
+	DefaultRenewAtPercent   int32 = 80
+	DefaultLeafJitter       int32 = 5
+	DefaultReissuePerMinute int32 = 600
+	DefaultBackdate               = 5 * time.Minute
+	DefaultStageDeadline          = time.Hour
+	DefaultProbeInterval          = 5 * time.Second
+	DefaultProbeTimeout           = 5 * time.Second
 )
 
 // SetDefaults fills in the optional fields of the explicit trust domains, in place. A value that is there stays, even an
@@ -27,9 +29,12 @@ func SetDefaults(cfg *RotationConfiguration) {
 	for i := range cfg.TrustDomains {
 		domain := &cfg.TrustDomains[i]
 		setDefault(&domain.StageDeadline, DefaultStageDeadline)
-		setPolicyDefaults(&domain.Signer.Policy, DefaultSignerValidity)
+		if domain.ReissuePerMinute == 0 {
+			domain.ReissuePerMinute = DefaultReissuePerMinute
+		}
+		setPolicyDefaults(&domain.Signer.Policy, DefaultSignerValidity, 0)
 		for j := range domain.Leaves {
-			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy))
+			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy), DefaultLeafJitter)
 		}
 		for j := range domain.RelyingParties {
 			if probe := domain.RelyingParties[j].Evidence.TLSProbe; probe != nil {
@@ -40,12 +45,15 @@ func SetDefaults(cfg *RotationConfiguration) {
 	}
 }
 
-func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration) {
+func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration, jitter int32) {
 	if policy.Key == "" {
 		policy.Key = DefaultKeyAlgorithm
 	}
 	if policy.RenewAtPercent == 0 {
 		policy.RenewAtPercent = DefaultRenewAtPercent
+	}
+	if policy.JitterPercent == nil {
+		policy.JitterPercent = &jitter
 	}
 	setDefault(&policy.Validity, validity)
 	setDefault(&policy.Backdate, DefaultBackdate)

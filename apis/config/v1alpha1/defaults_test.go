@@ -12,11 +12,13 @@ import (
 )
 
 func TestSetDefaults(t *testing.T) {
-	signer := IssuancePolicy{Key: ECDSAP256, Validity: duration(43800 * time.Hour), RenewAtPercent: 80, Backdate: duration(5 * time.Minute)}
+	signer := IssuancePolicy{Key: ECDSAP256, Validity: duration(43800 * time.Hour), RenewAtPercent: 80, JitterPercent: new(int32(0)), Backdate: duration(5 * time.Minute)}
 	leaf := signer
-	leaf.Validity = duration(8760 * time.Hour)
+	leaf.Validity, leaf.JitterPercent = duration(8760*time.Hour), new(int32(5))
 	day := signer
 	day.Validity = duration(24 * time.Hour)
+	dayLeaf := day
+	dayLeaf.JitterPercent = new(int32(5))
 
 	for _, tc := range []struct {
 		name string
@@ -27,25 +29,25 @@ func TestSetDefaults(t *testing.T) {
 			name: "everything is missing",
 			have: TrustDomain{Leaves: []Leaf{{}}, RelyingParties: []RelyingParty{{}, {Evidence: Evidence{TLSProbe: &TLSProbe{}}}}},
 			want: TrustDomain{
-				Signer: Signer{Policy: signer}, Leaves: []Leaf{{Policy: leaf}}, StageDeadline: duration(time.Hour),
+				Signer: Signer{Policy: signer}, Leaves: []Leaf{{Policy: leaf}}, StageDeadline: duration(time.Hour), ReissuePerMinute: 600,
 				RelyingParties: []RelyingParty{{}, {Evidence: Evidence{TLSProbe: &TLSProbe{Interval: duration(5 * time.Second), Timeout: duration(5 * time.Second)}}}},
 			},
 		},
 		{
 			name: "a short signer",
 			have: TrustDomain{Signer: Signer{Policy: IssuancePolicy{Validity: duration(24 * time.Hour)}}, Leaves: []Leaf{{}}},
-			want: TrustDomain{Signer: Signer{Policy: day}, Leaves: []Leaf{{Policy: day}}, StageDeadline: duration(time.Hour)},
+			want: TrustDomain{Signer: Signer{Policy: day}, Leaves: []Leaf{{Policy: dayLeaf}}, StageDeadline: duration(time.Hour), ReissuePerMinute: 600},
 		},
 		{
 			name: "what is there stays",
 			have: TrustDomain{
-				Signer:         Signer{Policy: IssuancePolicy{Key: Ed25519, Validity: duration(1), RenewAtPercent: 7, Backdate: duration(0)}},
-				StageDeadline:  duration(2),
+				Signer:        Signer{Policy: IssuancePolicy{Key: Ed25519, Validity: duration(1), RenewAtPercent: 7, JitterPercent: new(int32(3)), Backdate: duration(0)}},
+				StageDeadline: duration(2), ReissuePerMinute: 1,
 				RelyingParties: []RelyingParty{{Evidence: Evidence{TLSProbe: &TLSProbe{Interval: duration(3), Timeout: duration(4)}}}},
 			},
 			want: TrustDomain{
-				Signer:         Signer{Policy: IssuancePolicy{Key: Ed25519, Validity: duration(1), RenewAtPercent: 7, Backdate: duration(0)}},
-				StageDeadline:  duration(2),
+				Signer:        Signer{Policy: IssuancePolicy{Key: Ed25519, Validity: duration(1), RenewAtPercent: 7, JitterPercent: new(int32(3)), Backdate: duration(0)}},
+				StageDeadline: duration(2), ReissuePerMinute: 1,
 				RelyingParties: []RelyingParty{{Evidence: Evidence{TLSProbe: &TLSProbe{Interval: duration(3), Timeout: duration(4)}}}},
 			},
 		},

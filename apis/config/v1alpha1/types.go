@@ -114,6 +114,10 @@ type TrustDomain struct {
 	// +listType=map
 	// +listMapKey=name
 	RelyingParties []RelyingParty `json:"relyingParties,omitempty"`
+	// reissuePerMinute bounds how many leaves are reissued in a minute because their signer or their policy changed. What
+	// is missing, expired or asked for is not held back. Defaults to 600.
+	// +optional
+	ReissuePerMinute int32 `json:"reissuePerMinute,omitempty"`
 	// unlistedLeaves says that holders also make leaves from the active CA in their own memory.
 	// +optional
 	UnlistedLeaves *UnlistedLeaves `json:"unlistedLeaves,omitempty"`
@@ -157,6 +161,14 @@ type IssuancePolicy struct {
 	// renewAtPercent of its validity a certificate is renewed. Between 1 and 99, defaults to 80.
 	// +optional
 	RenewAtPercent int32 `json:"renewAtPercent,omitempty"`
+	// renewBefore the end of its validity a certificate is renewed, if that is earlier than renewAtPercent. Shorter than
+	// validity.
+	// +optional
+	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
+	// jitterPercent spreads due dates: each certificate is renewed earlier by its own share, always the same, of this
+	// part of its validity. Between 0 and 20 and less than renewAtPercent; defaults to 5 for leaves and 0 for signers.
+	// +optional
+	JitterPercent *int32 `json:"jitterPercent,omitempty"`
 	// backdate is how far the start of a certificate lies in the past, for verifiers whose clocks are behind.
 	// Defaults to 5m.
 	// +optional

@@ -80,6 +80,9 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
 	v.bundles.Insert(domain.Bundle.ConfigMapName)
 	v.add(validatePositive(domain.StageDeadline, path.Child("stageDeadline"))...)
+	if domain.ReissuePerMinute < 0 {
+		v.add(field.Invalid(path.Child("reissuePerMinute"), domain.ReissuePerMinute, "must not be negative"))
+	}
 	if domain.UnlistedLeaves != nil {
 		v.add(validatePositive(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves", "drain"))...)
 	}

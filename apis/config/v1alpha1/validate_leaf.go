@@ -92,6 +92,15 @@ func validatePolicy(policy IssuancePolicy, path *field.Path) field.ErrorList {
 	if policy.RenewAtPercent < 1 || policy.RenewAtPercent > 99 {
 		errs = append(errs, field.Invalid(path.Child("renewAtPercent"), policy.RenewAtPercent, "must be between 1 and 99"))
 	}
+	if jitter := policy.JitterPercent; jitter != nil && (*jitter < 0 || *jitter > 20 || (*jitter > 0 && *jitter >= policy.RenewAtPercent)) {
+		errs = append(errs, field.Invalid(path.Child("jitterPercent"), *jitter, "must be between 0 and 20 and less than renewAtPercent"))
+	}
+	if before := policy.RenewBefore; before != nil {
+		errs = append(errs, validatePositive(before, path.Child("renewBefore"))...)
+		if policy.Validity != nil && before.Duration >= policy.Validity.Duration {
+			errs = append(errs, field.Invalid(path.Child("renewBefore"), before.Duration.String(), "must be shorter than validity"))
+		}
+	}
 	if backdate := policy.Backdate.Duration; backdate < 0 || backdate > maxBackdate {
 		errs = append(errs, field.Invalid(path.Child("backdate"), backdate.String(),
 			fmt.Sprintf("must be between 0s and %s", maxBackdate)))

@@ -105,6 +105,16 @@ func (in *IssuancePolicy) DeepCopyInto(out *IssuancePolicy) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.RenewBefore != nil {
+		in, out := &in.RenewBefore, &out.RenewBefore
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.JitterPercent != nil {
+		in, out := &in.JitterPercent, &out.JitterPercent
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Backdate != nil {
 		in, out := &in.Backdate, &out.Backdate
 		*out = new(v1.Duration)
