@@ -1,0 +1,178 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// ended is one object of a namespace at the end of a story, without what differs from one to another: times, keys, and
+// the namespace.
+type ended struct {
+	Type                string
+	Labels, Annotations map[string]string
+	Managers            []string
+	Content             map[string]string
+}
+
+// endOf reads the end of a story from the API server.
+func (s *story) endOf(t *testing.T) map[string]ended {
+	t.Helper()
+	out := map[string]ended{}
+	secrets, err := s.client.CoreV1().Secrets(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps, err := s.client.CoreV1().ConfigMaps(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range secrets.Items {
+		secret := &secrets.Items[i]
+		e := s.ended(&secret.ObjectMeta)
+		e.Type = string(secret.Type)
+		for key, value := range secret.Data {
+			e.Content[key] = s.content(value)
+		}
+		out["Secret/"+secret.Name] = e
+	}
+	for i := range configMaps.Items {
+		configMap := &configMaps.Items[i]
+		e := s.ended(&configMap.ObjectMeta)
+		for key, value := range configMap.Data {
+			e.Content[key] = s.content([]byte(value))
+		}
+		out["ConfigMap/"+configMap.Name] = e
+	}
+	return out
+}
+
+func (s *story) ended(o *metav1.ObjectMeta) ended {
+	e := ended{Labels: o.Labels, Annotations: map[string]string{}, Content: map[string]string{}}
+	for key, value := range o.Annotations {
+		e.Annotations[key] = s.neutral(value)
+	}
+	for _, entry := range o.ManagedFields {
+		e.Managers = append(e.Managers, string(entry.Operation)+" by "+entry.Manager)
+	}
+	slices.Sort(e.Managers)
+	return e
+}
+
+var (
+	timeText        = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	fingerprintText = regexp.MustCompile(`[0-9a-f]{64}`)
+	generationText  = regexp.MustCompile(`@\d+`)
+)
+
+// neutral takes out of a text what differs from story to story.
+func (s *story) neutral(text string) string {
+	text = strings.ReplaceAll(text, s.namespace, "NAMESPACE")
+	text = timeText.ReplaceAllString(text, "TIME")
+	text = fingerprintText.ReplaceAllString(text, "FINGERPRINT")
+	return generationText.ReplaceAllString(text, "@GENERATION")
+}
+
+// content describes a value: the certificates in it, or that it is a key, or its neutral text.
+func (s *story) content(value []byte) string {
+	if strings.Contains(string(value), "PRIVATE KEY") {
+		return fmt.Sprintf("%d keys", strings.Count(string(value), "-----BEGIN"))
+	}
+	chain, err := certificates(value)
+	if err != nil {
+		return s.neutral(string(value))
+	}
+	var out strings.Builder
+	for _, cert := range chain {
+		fmt.Fprintf(&out, "%s from %s, CA %t, names %q, usages %v, key %s, valid for %s\n", s.neutral(cert.Subject.String()),
+			s.neutral(cert.Issuer.String()), cert.IsCA, cert.DNSNames, cert.ExtKeyUsage, cert.PublicKeyAlgorithm,
+			cert.NotAfter.Sub(cert.NotBefore).Round(time.Hour))
+	}
+	return out.String()
+}
+
+// checkEnd holds at the end of every story, whatever the others end in.
+func (s *story) checkEnd(t *testing.T, o objects, before string) {
+	t.Helper()
+	want := []string{
+		"ConfigMap/certrotation-config", "ConfigMap/certrotation-evidence-web.client-a.client-a",
+		"ConfigMap/certrotation-evidence-web.client-b.client-b", "ConfigMap/certrotation-evidence-web.server.server",
+		"ConfigMap/web-bundle", "Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
+	}
+	var have []string
+	for name := range o.secrets {
+		have = append(have, "Secret/"+name)
+	}
+	for name := range o.configMaps {
+		have = append(have, "ConfigMap/"+name)
+	}
+	slices.Sort(have)
+	if !slices.Equal(have, want) {
+		t.Errorf("there are %q, want %q", have, want)
+	}
+	active := s.checkSigner(t, o.secrets["web-signer"])
+	if string(fingerprintOf(active)) == before {
+		t.Error("the active CA is the one from before the rotation")
+	}
+	anchors, err := certificates([]byte(o.configMaps["web-bundle"].Data[inventory.BundleKey]))
+	if err != nil || len(anchors) != 1 || !anchors[0].Equal(active) {
+		t.Errorf("the bundle is not exactly the active CA: %d anchors, error %v", len(anchors), err)
+	}
+	for _, m := range s.members {
+		s.checkLeaf(t, o.secrets[m.leaf], m, active)
+	}
+	if err := s.verify(o); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkSigner returns the active CA.
+func (s *story) checkSigner(t *testing.T, signer *corev1.Secret) *x509.Certificate {
+	t.Helper()
+	for _, key := range []string{inventory.NextCertKey, inventory.NextKeyKey, inventory.PreviousCertKey, inventory.PreviousKeyKey} {
+		if _, ok := signer.Data[key]; ok {
+			t.Errorf("the signer still has %s", key)
+		}
+	}
+	if _, ok := signer.Annotations[trust.AnnotationRotateRequested]; ok {
+		t.Error("the request for the rotation is still there")
+	}
+	pair, err := tls.X509KeyPair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
+	if err != nil {
+		t.Fatalf("the signer is no pair: %v", err)
+	}
+	return pair.Leaf
+}
+
+func (s *story) checkLeaf(t *testing.T, secret *corev1.Secret, m *member, active *x509.Certificate) {
+	t.Helper()
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		t.Errorf("%s is no pair: %v", secret.Name, err)
+		return
+	}
+	if err := accepts([]*x509.Certificate{active}, pair.Leaf, m.presents); err != nil {
+		t.Errorf("%s is not of the active CA: %v", secret.Name, err)
+	}
+	if pair.Leaf.NotAfter.After(active.NotAfter) {
+		t.Errorf("%s outlives its signer", secret.Name)
+	}
+	if !m.loaded.Equal(pair.Leaf) {
+		t.Errorf("%s does not present what is in %s", m.party, secret.Name)
+	}
+}

@@ -1,0 +1,185 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// member is a process of a relying party: it runs with the trust and the leaf that it has loaded, whatever is in the
+// objects, and says by a record what these are.
+type member struct {
+	party, leaf string
+	// presents is the usage of its own leaf, verifies that of its peers.
+	presents, verifies x509.ExtKeyUsage
+
+	trustPEM, leafPEM string
+	trusts            []*x509.Certificate
+	loaded            *x509.Certificate
+}
+
+// fleet are the members of the trust domain of a story.
+type fleet struct {
+	namespace string
+	client    kubernetes.Interface
+	members   []*member
+	// handshakes counts the pairs of leaf and verifier that were checked.
+	handshakes int
+}
+
+func newFleet(namespace string, kube kubernetes.Interface) *fleet {
+	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
+	return &fleet{namespace: namespace, client: kube, members: []*member{
+		{party: "server", leaf: "web-server", presents: server, verifies: client},
+		{party: "client-a", leaf: "web-client-a", presents: client, verifies: server},
+		{party: "client-b", leaf: "web-client-b", presents: client, verifies: server},
+	}}
+}
+
+// objects are those of a namespace at one moment.
+type objects struct {
+	secrets    map[string]*corev1.Secret
+	configMaps map[string]*corev1.ConfigMap
+}
+
+// step has at most one member load one thing, trust before leaf, and report it, so that all the others lag behind. It
+// returns whether any did.
+func (f *fleet) step(ctx context.Context, o objects) (bool, error) {
+	for _, m := range f.members {
+		news, err := m.load(o)
+		if err != nil {
+			return false, err
+		}
+		if news {
+			return true, f.report(ctx, m)
+		}
+	}
+	return false, nil
+}
+
+func (m *member) load(o objects) (bool, error) {
+	bundle, leaf := o.configMaps["web-bundle"], o.secrets[m.leaf]
+	if bundle == nil || leaf == nil {
+		return false, nil
+	}
+	if text := bundle.Data[inventory.BundleKey]; text != m.trustPEM {
+		anchors, err := certificates([]byte(text))
+		if err != nil {
+			return false, fmt.Errorf("%s loads its trust: %w", m.party, err)
+		}
+		m.trustPEM, m.trusts = text, anchors
+		return true, nil
+	}
+	if text := string(leaf.Data[corev1.TLSCertKey]); text != m.leafPEM {
+		chain, err := certificates([]byte(text))
+		if err != nil {
+			return false, fmt.Errorf("%s loads its leaf: %w", m.party, err)
+		}
+		m.leafPEM, m.loaded = text, chain[0]
+		return true, nil
+	}
+	return false, nil
+}
+
+// report writes the evidence record of a member.
+func (f *fleet) report(ctx context.Context, m *member) error {
+	o := &trust.Observation{ObservedAt: time.Now()}
+	for _, anchor := range m.trusts {
+		o.Trusts = append(o.Trusts, fingerprintOf(anchor))
+	}
+	if m.loaded != nil {
+		o.Presents = append(o.Presents, fingerprintOf(m.loaded))
+	}
+	data, labels := evidence.Encode("web", m.party, m.party, o)
+	record := corev1apply.ConfigMap(evidence.RecordName("web", m.party, m.party), f.namespace).WithLabels(labels).WithData(data)
+	_, err := f.client.CoreV1().ConfigMaps(f.namespace).Apply(ctx, record, metav1.ApplyOptions{FieldManager: "member", Force: true})
+	if err != nil {
+		return fmt.Errorf("%s reports: %w", m.party, err)
+	}
+	return nil
+}
+
+// verify checks what has to hold at every moment: each live leaf, be it in a Secret or in a process, is accepted by
+// each process that verifies leaves of its kind, with the trust that it has loaded.
+func (f *fleet) verify(o objects) error {
+	var errs []error
+	for _, holder := range f.members {
+		live := map[string]*x509.Certificate{}
+		if holder.loaded != nil {
+			live["presented"] = holder.loaded
+		}
+		if secret := o.secrets[holder.leaf]; secret != nil {
+			chain, err := certificates(secret.Data[corev1.TLSCertKey])
+			if err != nil {
+				errs = append(errs, fmt.Errorf("read %s: %w", holder.leaf, err))
+				continue
+			}
+			live["stored"] = chain[0]
+		}
+		for _, verifier := range f.members {
+			if verifier.verifies != holder.presents || verifier.trusts == nil {
+				continue
+			}
+			for where, leaf := range live {
+				f.handshakes++
+				if err := accepts(verifier.trusts, leaf, holder.presents); err != nil {
+					errs = append(errs, fmt.Errorf("%s does not accept the %s leaf of %s: %w", verifier.party, where, holder.party, err))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// accepts is the verification of package crypto/tls.
+func accepts(anchors []*x509.Certificate, leaf *x509.Certificate, usage x509.ExtKeyUsage) error {
+	roots := x509.NewCertPool()
+	for _, anchor := range anchors {
+		roots.AddCert(anchor)
+	}
+	options := x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}}
+	if usage == x509.ExtKeyUsageServerAuth {
+		options.DNSName = webServerName
+	}
+	_, err := leaf.Verify(options)
+	return err
+}
+
+func fingerprintOf(cert *x509.Certificate) pki.Fingerprint {
+	sum := sha256.Sum256(cert.Raw)
+	return pki.Fingerprint(hex.EncodeToString(sum[:]))
+}
+
+// certificates reads one certificate or more.
+func certificates(data []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, cert)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no certificate")
+	}
+	return out, nil
+}

@@ -1,0 +1,268 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/cluster"
+)
+
+const (
+	webServerName    = "web.demo.svc"
+	webConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  signer: {secretName: web-signer}
+  bundle: {configMapName: web-bundle}
+  leaves:
+  - {secretName: web-server, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
+  - {secretName: web-client-a, commonName: client-a, usages: [ClientAuth]}
+  - {secretName: web-client-b, commonName: client-b, usages: [ClientAuth]}
+  relyingParties:
+  - {name: server, verifies: {usages: [ClientAuth]}, presents: [web-server], evidence: {kind: acknowledgement}}
+  - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [web-client-a], evidence: {kind: acknowledgement}}
+  - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [web-client-b], evidence: {kind: acknowledgement}}
+`
+	// storyTimeout bounds each half of a story; it takes about a second.
+	storyTimeout = time.Minute
+)
+
+// stage is where stories are played: one cluster and one binary for all of them.
+type stage struct {
+	*cluster.Cluster
+
+	client kubernetes.Interface
+	binary string
+}
+
+// story is one trust domain from nothing through a full rotation, in a namespace of its own with a controller of its own.
+type story struct {
+	*fleet
+
+	t          *testing.T
+	proxy      *faultProxy
+	controller *cluster.Process
+	metrics    string
+	secrets    corev1listers.SecretNamespaceLister
+	configMaps corev1listers.ConfigMapNamespaceLister
+	// changed holds one entry if anything has changed in the namespace since it was looked at.
+	changed chan struct{}
+}
+
+// newStory makes the namespace and starts the controller; at is the number of the write that the fault befalls.
+func (s *stage) newStory(t *testing.T, namespace string, f fault, at int) *story {
+	t.Helper()
+	p := newFaultProxy(t, s.AdminConfig(), namespace, f, at)
+	out := &story{fleet: newFleet(namespace, s.client), t: t, proxy: p, changed: make(chan struct{}, 1)}
+	out.watch()
+	makeNamespace(t, s.client, namespace)
+	if _, err := s.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
+		Data:       map[string]string{configv1alpha1.ConfigKey: webConfiguration},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	out.startController(s.binary)
+	return out
+}
+
+func (s *story) startController(binary string) {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	s.metrics = "127.0.0.1:" + strconv.Itoa(freePort(s.t))
+	s.controller = cluster.NewProcess(cluster.ProcessConfig{
+		Name: "controller", Path: binary, Dir: dir,
+		Args: []string{
+			"controller", "--kubeconfig", s.proxy.kubeconfig(s.t, dir), "--leader-elect=false", "--inject-ca=false",
+			"--metrics-bind-address", s.metrics,
+		},
+	})
+	s.proxy.kill = func() error { return errors.Join(s.controller.Kill(), s.controller.Start()) }
+	// Before the proxy closes, which waits for the watches of the controller.
+	s.t.Cleanup(func() {
+		if err := s.controller.Kill(); err != nil {
+			s.t.Errorf("kill the controller: %v", err)
+		}
+	})
+	if err := s.controller.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// watch keeps what is in the namespace up to date, past the proxy.
+func (s *story) watch() {
+	s.t.Helper()
+	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
+	s.secrets = factory.Core().V1().Secrets().Lister().Secrets(s.namespace)
+	s.configMaps = factory.Core().V1().ConfigMaps().Lister().ConfigMaps(s.namespace)
+	changed := func() {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
+	for _, informer := range []cache.SharedIndexInformer{
+		factory.Core().V1().Secrets().Informer(), factory.Core().V1().ConfigMaps().Informer(),
+	} {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { changed() },
+			UpdateFunc: func(any, any) { changed() },
+			DeleteFunc: func(any) { changed() },
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	factory.StartWithContext(ctx)
+	factory.WaitForCacheSyncWithContext(ctx)
+}
+
+// now returns what is known of the namespace.
+func (s *story) now() objects {
+	o := objects{secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
+	secrets, err := s.secrets.List(labels.Everything())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, secret := range secrets {
+		o.secrets[secret.Name] = secret
+	}
+	configMaps, err := s.configMaps.List(labels.Everything())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, configMap := range configMaps {
+		o.configMaps[configMap.Name] = configMap
+	}
+	return o
+}
+
+// assess asks the model.
+func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment) {
+	sources := &inventory.Sources{Namespace: namespace}
+	for name, secret := range o.secrets {
+		sources = sources.WithSecret(name, secret)
+	}
+	for name, configMap := range o.configMaps {
+		sources = sources.WithConfigMap(name, configMap)
+	}
+	n := inventory.Build(sources)
+	if n == nil || n.Domain("web") == nil {
+		return nil, nil
+	}
+	return n.Domain("web"), trust.Assess(n.Domain("web"), time.Now())
+}
+
+// settle lets the members work until the domain rests: with a CA other than before, which is in its bundle alone, and
+// nothing to do for anybody.
+func (s *story) settle(before string) objects {
+	s.t.Helper()
+	timeout := time.NewTimer(storyTimeout)
+	defer timeout.Stop()
+	for {
+		o := s.now()
+		worked, err := s.step(s.t.Context(), o)
+		if err := errors.Join(err, s.verify(o)); err != nil {
+			s.t.Fatalf("%v\n%s", err, s.describe(o))
+		}
+		if worked {
+			continue
+		}
+		if d, a := o.assess(s.namespace); rests(d, a, before) {
+			return o
+		}
+		select {
+		case <-s.changed:
+		case <-timeout.C:
+			s.t.Fatalf("it does not come to rest\n%s", s.describe(o))
+		}
+	}
+}
+
+func rests(d *trust.Domain, a *trust.Assessment, before string) bool {
+	if d == nil || d.Signer.Active == nil || string(d.Signer.Active.Fingerprint) == before {
+		return false
+	}
+	for i := range d.Leaves {
+		if d.Leaves[i].Certificate == nil {
+			return false
+		}
+	}
+	for _, m := range a.Members {
+		if !m.Trusted || !m.Delivered {
+			return false
+		}
+	}
+	return a.Stage == trust.Stable && len(a.Actions)+len(a.Blockers)+len(a.Problems) == 0 && len(d.Bundle.Anchors) == 1
+}
+
+// active is the fingerprint of the active CA.
+func (s *story) active(o objects) string {
+	s.t.Helper()
+	d, _ := o.assess(s.namespace)
+	return string(d.Signer.Active.Fingerprint)
+}
+
+// request asks for a rotation as the subresource does.
+func (s *story) request() {
+	s.t.Helper()
+	s.annotate("web-signer", "test", trust.AnnotationRotateRequested)
+}
+
+func (s *story) annotate(secret, value, annotation string) {
+	s.t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
+	_, err := s.client.CoreV1().Secrets(s.namespace).Patch(s.t.Context(), secret, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "person"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// writes is the number of writes of the controller so far.
+func (s *story) writes() int {
+	s.t.Helper()
+	writes, err := s.proxy.written()
+	if err == nil {
+		err = s.controller.Err()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(writes)
+}
+
+// describe says for a failure how far the story has come.
+func (s *story) describe(o objects) string {
+	writes, err := s.proxy.written()
+	_, a := o.assess(s.namespace)
+	log, logErr := os.ReadFile(s.controller.LogFile())
+	return fmt.Sprintf("objects %v %v\nassessment %+v\nwrites %q %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
+		slices.Sorted(maps.Keys(o.configMaps)), a, writes, err, logErr, log)
+}
