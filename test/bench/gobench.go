@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 
 // goBenchmarks runs benchmarks of the packages and prints the median of their repeats.
 func (b *bench) goBenchmarks(ctx context.Context) error {
+	var errs []error
 	for _, g := range []struct{ title, pkg, pattern string }{
 		{"The model: trust.Assess", "./registry/trust", "^BenchmarkAssess$"},
 		{"View engine: get, list, fan-out of a change to watches, a batch of changes", "./registry/view", "^Benchmark(Get|List|FanOut|Apply)$"},
@@ -30,7 +32,8 @@ func (b *bench) goBenchmarks(ctx context.Context) error {
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out.String())
+			errs = append(errs, fmt.Errorf("%v: %w\n%s", cmd.Args, err, out.String()))
+			continue
 		}
 		results := parseBenchmarks(out.String())
 		t := &table{Title: g.title, Columns: []string{"benchmark", "us/op (IQR)", "KiB/op", "allocs/op"}}
@@ -43,7 +46,7 @@ func (b *bench) goBenchmarks(ctx context.Context) error {
 		b.report.Samples["go test "+g.pkg] = out.String()
 		b.report.print(t)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // goBenchmark is one benchmark with a sample of each repeat.

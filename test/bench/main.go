@@ -80,22 +80,29 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, b.stop(), b.save()) }()
+	var errs []error
 	for _, s := range allSections() {
-		if !slices.Contains(opts.sections, s.name) {
-			continue
+		if slices.Contains(opts.sections, s.name) && ctx.Err() == nil {
+			errs = append(errs, b.run(ctx, &s))
 		}
-		if s.onCluster {
-			if err := b.start(ctx); err != nil {
-				return fmt.Errorf("start the control plane: %w", err)
-			}
-		}
-		b.say("%s: %s", s.name, s.about)
-		begun := time.Now()
-		if err := s.run(b, ctx); err != nil {
-			return fmt.Errorf("section %s: %w", s.name, err)
-		}
-		b.say("%s took %.0f s", s.name, time.Since(begun).Seconds())
 	}
+	return errors.Join(errs...)
+}
+
+// run runs a section. When it fails the others go on: what they find is worth as much.
+func (b *bench) run(ctx context.Context, s *section) error {
+	if s.onCluster {
+		if err := b.start(ctx); err != nil {
+			return fmt.Errorf("section %s: start the control plane: %w", s.name, err)
+		}
+	}
+	b.say("%s: %s", s.name, s.about)
+	begun := time.Now()
+	if err := s.run(b, ctx); err != nil {
+		b.say("%s failed: %v", s.name, err)
+		return fmt.Errorf("section %s: %w", s.name, err)
+	}
+	b.say("%s took %.0f s", s.name, time.Since(begun).Seconds())
 	return nil
 }
 

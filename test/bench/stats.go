@@ -27,7 +27,7 @@ func median(samples []float64) float64 { return quantile(samples, 0.5) }
 // spread is the interquartile range.
 func spread(samples []float64) float64 { return quantile(samples, 0.75) - quantile(samples, 0.25) }
 
-// number writes a figure with about three significant digits.
+// number writes a figure with about three significant digits. What is left of a difference of equal floats is zero.
 func number(x float64) string {
 	switch abs := math.Abs(x); {
 	case math.IsNaN(x):
@@ -38,7 +38,7 @@ func number(x float64) string {
 		return fmt.Sprintf("%.0f", x)
 	case abs >= 10:
 		return fmt.Sprintf("%.1f", x)
-	case abs >= 0.1 || x == 0:
+	case abs >= 0.1 || abs < 1e-9:
 		return fmt.Sprintf("%.2f", x)
 	default:
 		return fmt.Sprintf("%.2g", x)

@@ -40,7 +40,7 @@ func TestQuantile(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for want, x := range map[string]float64{
-		"-": math.NaN(), "0.00": 0, "0.0012": 0.00123, "0.12": 0.123, "1.23": 1.234, "12.3": 12.34, "123": 123.4, "12346": 12345.6, "-1.50": -1.5,
+		"-": math.NaN(), "0.00": 4e-14, "0.0012": 0.00123, "0.12": 0.123, "1.23": 1.234, "12.3": 12.34, "123": 123.4, "12346": 12345.6, "-1.50": -1.5,
 	} {
 		if got := number(x); got != want {
 			t.Errorf("number(%v) = %q, want %q", x, got, want)

@@ -43,23 +43,22 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, "bench: "+format+"\n", args...)
 }
 
-// start starts the control plane with certrotation, once.
+// start starts the control plane, once, and certrotation in it wherever it does not run with its default flags.
 func (b *bench) start(ctx context.Context) error {
-	if b.in != nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	dir, err := os.MkdirTemp(b.dir, "cluster-")
-	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
-	}
-	b.cluster, err = cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress})
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	if err := b.connect(); err != nil {
-		return err
+	if b.cluster == nil {
+		dir, err := os.MkdirTemp(b.dir, "cluster-")
+		if err != nil {
+			return fmt.Errorf("make a directory: %w", err)
+		}
+		b.cluster, err = cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress})
+		if err != nil {
+			return errors.Join(err, os.RemoveAll(dir))
+		}
+		if err := b.connect(); err != nil {
+			return err
+		}
 	}
 	return b.install(ctx)
 }
@@ -101,7 +100,7 @@ func (b *bench) connect() error {
 	return nil
 }
 
-// stop ends what start started; the logs stay when there is reason to read them.
+// stop ends what start started and removes it.
 func (b *bench) stop() error {
 	if b.cluster == nil {
 		return nil
