@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,17 +28,13 @@ func (b *bench) writes(ctx context.Context) error {
 		return err
 	}
 	processes := []string{cluster.APIServer, cluster.Etcd}
-	background := "In the background, in % of one core:"
-	for _, process := range processes {
-		idle, err := idlePercent(ctx, b.cluster.Process(process).Pid(), 5*time.Second)
-		if err != nil {
-			return err
-		}
-		background += fmt.Sprintf(" %s %s", process, number(idle))
+	background, err := b.background(ctx, processes)
+	if err != nil {
+		return err
 	}
 	t := &table{
 		Title:   "Secret writes of kube-apiserver, etcd with fsync",
-		Notes:   []string{"Creation of Secrets of the size of a leaf (ECDSA-P256) in an unguarded namespace: what any controller is bound by. "+background + "; it is part of all CPU seconds."},
+		Notes:   []string{"Creation of Secrets of the size of a leaf (ECDSA-P256) in an unguarded namespace: what any controller is bound by.", background},
 		Columns: append([]string{"writers", "n", "writes/s (IQR)", "p50 ms", "p99 ms"}, "CPU-s/1,000: "+processes[0], "CPU-s/1,000: "+processes[1]),
 	}
 	for _, c := range []struct{ writers, n int }{{1, 150}, {16, 1000}} {
@@ -60,6 +57,19 @@ func (b *bench) writes(ctx context.Context) error {
 	}
 	b.report.print(t)
 	return nil
+}
+
+// background says what processes use when nobody asks them anything, and before there is much in the cluster.
+func (b *bench) background(ctx context.Context, processes []string) (string, error) {
+	shares := make([]string, 0, len(processes))
+	for _, process := range processes {
+		idle, err := idlePercent(ctx, b.cluster.Process(process).Pid(), 5*time.Second)
+		if err != nil {
+			return "", err
+		}
+		shares = append(shares, fmt.Sprintf("%s %s", process, number(idle)))
+	}
+	return "In the background, in % of one core: " + strings.Join(shares, ", ") + ". That is part of all CPU seconds.", nil
 }
 
 // writeSecrets creates n Secrets that were made before the clock started.
