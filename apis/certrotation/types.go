@@ -255,6 +255,9 @@ type RotationPlan struct {
 	Steps []PlanStep
 	// Blockers that are known now.
 	Blockers []Blocker
+	// WouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once
+	// instead.
+	WouldBreak []string
 }
 
 // PlanStep is one step of a plan.

@@ -441,6 +441,11 @@ func (in *RotationPlan) DeepCopyInto(out *RotationPlan) {
 		*out = make([]Blocker, len(*in))
 		copy(*out, *in)
 	}
+	if in.WouldBreak != nil {
+		in, out := &in.WouldBreak, &out.WouldBreak
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -50,7 +50,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Workers defaults to 4.
 	Workers int
-	// Assess defaults to trust.Assess. Only test/simulation sets it, to show that it finds a broken protocol.
+	// Assess defaults to trust.Assess. The command sets it to add what it knows of the clock, and test/simulation to show
+	// that it finds a broken protocol.
 	Assess func(d *trust.Domain, now time.Time) *trust.Assessment
 }
 

@@ -19,8 +19,8 @@ type status struct {
 	blocked   string
 	blockedAt time.Time
 	told      string
-	blockers int
-	problems int
+	blockers  int
+	problems  int
 	// signer is the name of the signer Secret, and expires when its active CA ends; zero if there is none.
 	signer  string
 	expires time.Time

@@ -1165,6 +1165,25 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 							},
 						},
 					},
+					"wouldBreak": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "wouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once instead.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"target", "hash", "steps"},
 			},

@@ -66,4 +66,6 @@ type Action struct {
 	Irreversible bool
 	// Reason says why, for events: a full clause.
 	Reason string
+	// Urgent actions are not held back by the pace of reissuing.
+	Urgent bool
 }

@@ -14,7 +14,7 @@ import (
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
 // decided on its result; leaves are independent of each other.
 func (a *assessor) actions(out *Assessment) []Action {
-	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil {
+	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil {
 		return nil
 	}
 	for _, step := range []func(*Assessment) *Action{
@@ -73,6 +73,9 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 		return first
 	case s.Active == nil:
 		return a.signerAction(GenerateNext, "it does not exist, and live leaves depend on a CA whose key is lost")
+	case s.Next == nil:
+		// Whatever the stage is, it cannot end by a CA that is dead.
+		return a.signerAction(GenerateNext, a.wanted()+", and live leaves depend on another CA")
 	}
 	return nil
 }
@@ -156,6 +159,10 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 	}
 	action := a.signerAction(GenerateNext, reason)
 	m := MetadataOfSigner(a.d.Name, s.Active, s.Policy)
+	m.Annotations[AnnotationPlan] = finish(a.planSigner()).Hash
+	if declaresCompromise(&s.Object) {
+		m.Annotations[AnnotationCompromised] = string(s.Active.Fingerprint)
+	}
 	action.Annotations, action.Labels = m.Annotations, m.Labels
 	action.RemoveAnnotations = []string{AnnotationRotateRequested}
 	return action
@@ -189,6 +196,7 @@ func (a *assessor) destroyPrevious(out *Assessment) *Action {
 		return nil
 	}
 	action := a.signerAction(DestroyPrevious, "its anchors have left the bundle")
+	action.RemoveAnnotations = []string{AnnotationCompromised}
 	action.Irreversible = true
 	return action
 }

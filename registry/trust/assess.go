@@ -19,7 +19,7 @@ func Assess(d *Domain, now time.Time) *Assessment {
 	out.Members = a.assessMembers()
 	out.Stage = a.stage()
 	if s := d.Signer; s.Active != nil {
-		out.SignerDue = due(s.Active, s.Policy)
+		out.SignerDue = a.due(&s.Object, s.Active, s.Policy)
 		a.recheckAt(out.SignerDue)
 	}
 	a.recheckAuthorities()
@@ -31,6 +31,7 @@ func Assess(d *Domain, now time.Time) *Assessment {
 			out.Problems = append(out.Problems, a.overdue(out)...)
 		}
 	}
+	a.pace()
 	out.Actions = a.actions(out)
 	out.Blockers = a.blockers(out)
 	out.Recheck = a.recheck
@@ -59,8 +60,9 @@ type assessor struct {
 	unreadable []string
 	// trust remembers who does not show evidence of a CA.
 	trust map[trustKey][]Blocker
-	// issues are the leaves that are to be issued now.
+	// issues are the leaves that are to be issued now; paced is how many more wait for their turn.
 	issues  []Action
+	paced   int
 	recheck time.Time
 }
 
@@ -201,12 +203,6 @@ func (a *assessor) recheckAuthorities() {
 		a.recheckAt(ca.NotBefore)
 		a.recheckEnd(ca)
 	}
-}
-
-// due is when a certificate is to be renewed.
-func due(c *pki.Certificate, p Policy) time.Time {
-	life := c.NotAfter.Sub(c.NotBefore)
-	return c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
 }
 
 func (a *assessor) assessMembers() []MemberAssessment {

@@ -81,7 +81,7 @@ func TestRecheckIsTheNextChange(t *testing.T) {
 	w.settle()
 	w.now = w.now.Add(10 * time.Minute)
 	w.settle()
-	if want := due(w.leaf("server").Certificate, w.leaf("server").Policy); !w.assess().Recheck.Equal(want) {
+	if want := refresh(w.leaf("server").Certificate, w.leaf("server").Policy); !w.assess().Recheck.Equal(want) {
 		t.Errorf("stable: recheck at %s, want %s when a leaf is due", w.assess().Recheck, want)
 	}
 	w.request("test")

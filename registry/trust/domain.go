@@ -19,6 +19,11 @@ type Domain struct {
 	Leaves []Leaf
 	// Parties ordered as configured.
 	Parties []Party
+	// ReissuePerMinute bounds how many leaves are reissued in a minute where that can wait; zero for no bound.
+	ReissuePerMinute int
+	// ClockSkew is how far the clock that Assess is given is ahead of the API server's (behind if negative), as far as
+	// the caller knows.
+	ClockSkew time.Duration
 	// Unlisted says that the signer also signs leaves that no Secret holds; nil if it does not.
 	Unlisted *Unlisted
 	// StageDeadline after which a stage counts as overdue.
@@ -59,6 +64,10 @@ type Policy struct {
 	Profile pki.Profile
 	// RenewAtPercent of its validity a certificate is due; between 1 and 99.
 	RenewAtPercent int32
+	// RenewBefore its end a certificate is due, if that is earlier; zero for not.
+	RenewBefore time.Duration
+	// JitterPercent of its validity by which a certificate is due earlier at most; between 0 and 20.
+	JitterPercent int32
 }
 
 // Signer is the CA of a domain: the Secret's slots. A nil slot is empty.
@@ -101,7 +110,21 @@ const (
 	Acknowledgement EvidenceKind = "acknowledgement"
 	GracePeriod     EvidenceKind = "gracePeriod"
 	Renewed         EvidenceKind = "renewed"
+	// StaticPodRevision and WorkloadRollout are observations of what a rollout has brought to its nodes or pods: the
+	// fingerprints are those of the content that runs.
+	StaticPodRevision EvidenceKind = "staticPodRevision"
+	WorkloadRollout   EvidenceKind = "workloadRollout"
 )
+
+// observed says whether the kind is proven by observations of the members, not by the state of Secrets or by time.
+func (k EvidenceKind) observed() bool {
+	switch k {
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+		return true
+	case GracePeriod, Renewed:
+	}
+	return false
+}
 
 // Party is a relying party.
 type Party struct {

@@ -29,7 +29,7 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
 		return a.trustsByGrace(p, ca)
 	case Renewed:
 		return a.trustsByRenewal(m, ca)
-	case TLSProbe, Acknowledgement:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 		return a.trustsByObservation(p, m, ca)
 	}
 	return verdict{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
@@ -87,10 +87,14 @@ func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate)
 
 // nextStep is what a person can do about a member that lags.
 func nextStep(p *Party) string {
-	if p.Kind == TLSProbe {
-		return "make it reload its trust bundle, or restart it"
+	switch p.Kind {
+	case Acknowledgement:
+		return "make it reload its trust bundle and acknowledge"
+	case StaticPodRevision, WorkloadRollout:
+		return "its rollout has not brought the bundle there yet"
+	case TLSProbe, GracePeriod, Renewed:
 	}
-	return "make it reload its trust bundle and acknowledge"
+	return "make it reload its trust bundle, or restart it"
 }
 
 // ambiguous returns another CA with the subject of ca and a different key, if one is known.
@@ -110,7 +114,7 @@ func currentObservation(p *Party, m *Member) (*Observation, verdict) {
 	case o == nil && p.Kind == Acknowledgement:
 		return nil, verdict{reason: ReasonNotObserved, message: "has never acknowledged what it has loaded"}
 	case o == nil:
-		return nil, verdict{reason: ReasonNotObserved, message: "has not been probed yet"}
+		return nil, verdict{reason: ReasonNotObserved, message: "has not been observed yet"}
 	case o.ObservedAt.Before(m.RestartedAt):
 		return nil, verdict{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
 	case o.Failure != "":
@@ -136,7 +140,7 @@ func (a *assessor) delivers(p *Party, m *Member, l *Leaf, older bool) verdict {
 			}
 		}
 		return proven
-	case TLSProbe, Acknowledgement:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 	}
 	o, missing := currentObservation(p, m)
 	if o == nil {

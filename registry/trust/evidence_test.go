@@ -46,7 +46,7 @@ func TestTrustByObservation(t *testing.T) {
 			set: func(*world, *Member, *Observation) {}},
 		{name: "never acknowledged", party: "client-a", reason: ReasonNotObserved, says: "never acknowledged",
 			set: func(_ *world, m *Member, _ *Observation) { m.Observation = nil }},
-		{name: "never probed", party: "server", reason: ReasonNotObserved, says: "not been probed",
+		{name: "never probed", party: "server", reason: ReasonNotObserved, says: "not been observed",
 			set: func(_ *world, m *Member, _ *Observation) { m.Observation = nil }},
 		{name: "restarted since", party: "client-a", reason: ReasonNotObserved, says: "restarted",
 			set: func(w *world, m *Member, o *Observation) {

@@ -20,6 +20,7 @@ func (a *assessor) problems() []Problem {
 			out = append(out, *p)
 		}
 	}
+	add(a.clockProblem())
 	add(d.Signer.Problem)
 	if d.Signer.Problem == nil {
 		add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
@@ -59,4 +60,27 @@ func (a *assessor) overdue(out *Assessment) []Problem {
 		Message: fmt.Sprintf("the stage %s began at %s and was expected to end by %s; see the blockers",
 			out.Stage, out.StageSince.UTC().Format(time.RFC3339), out.StageDeadline.UTC().Format(time.RFC3339)),
 	}}
+}
+
+// maxClockSkew is how far a clock may be off before it is no ground for decisions. Certificates are back-dated by less.
+const maxClockSkew = 10 * time.Minute
+
+// clockProblem says that the clock is not to be trusted: it is far from the API server's, or before the beginning of a
+// CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new.
+func (a *assessor) clockProblem() *Problem {
+	s := &a.d.Signer
+	object := secret(s.Name)
+	if skew := a.d.ClockSkew; skew > maxClockSkew || skew < -maxClockSkew {
+		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+			"the controller's clock (%s) differs from the API server's by %s; nothing is issued or retired until the clocks agree",
+			a.now.UTC().Format(time.RFC3339), skew.Round(time.Second))}
+	}
+	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
+		if ca != nil && ca.NotBefore.After(a.now) {
+			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+				"the clock (%s) is before the beginning of %s; nothing is issued or retired until it is not",
+				a.now.UTC().Format(time.RFC3339), ca.Subject)}
+		}
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 			la.SignedBySlot = a.slot(la.SignedBy)
 		}
 		if l.Certificate != nil {
-			la.Due = due(l.Certificate, l.Policy)
+			la.Due = a.due(&l.Object, l.Certificate, l.Policy)
 			a.recheckAt(la.Due)
 			a.recheckAt(l.Certificate.NotBefore)
 			a.recheckEnd(l.Certificate)
@@ -59,8 +59,13 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	case reason == "":
 		return nil, a.waitsToLeave(current, against)
 	}
+	missing := l.Certificate == nil || l.Certificate.Expired(a.now)
+	if a.compromised(best) && !missing {
+		return nil, a.waitsToLeave(current, against)
+	}
 	issue := &Action{
-		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+		Urgent: missing || rotationRequested(&l.Object),
+		Kind:   IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: l.Policy.Profile, Authority: best.Fingerprint, Reason: reason,
 	}
 	if _, ok := l.Annotations[AnnotationRotateRequested]; ok {
@@ -88,14 +93,10 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
 	case rotationRequested(&l.Object):
 		return "its rotation was requested" + requestText(&l.Object)
-	case !due(c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
-		return fmt.Sprintf("it is past %d%% of its validity", l.Policy.RenewAtPercent)
+	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
+		return "it is due for renewal since " + a.due(&l.Object, c, l.Policy).UTC().Format(time.RFC3339)
 	}
-	extra, missing := hostDifference(c, l.Policy.Profile)
-	if len(extra)+len(missing) > 0 {
-		return fmt.Sprintf("its names differ from the configuration (missing %q, not required %q)", missing, extra)
-	}
-	return ""
+	return policyDifference(c, l.Policy.Profile)
 }
 
 // hostDifference compares the subject alternative names of a certificate with those that it should have. An IP address

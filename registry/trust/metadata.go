@@ -39,7 +39,7 @@ func certificateMetadata(domain, managedType string, c *pki.Certificate, p Polic
 			AnnotationNotBefore:     c.NotBefore.UTC().Format(time.RFC3339),
 			AnnotationNotAfter:      c.NotAfter.UTC().Format(time.RFC3339),
 			AnnotationIssuer:        c.IssuerCommonName,
-			AnnotationRefreshPeriod: due(c, p).Sub(c.NotBefore).String(),
+			AnnotationRefreshPeriod: refresh(c, p).Sub(c.NotBefore).String(),
 		},
 		Labels: map[string]string{LabelManagedType: managedType, LabelTrustDomain: domain},
 	}

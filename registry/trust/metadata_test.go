@@ -20,7 +20,7 @@ func TestMetadataDescribesContent(t *testing.T) {
 		Annotations: map[string]string{
 			AnnotationNotBefore: c.NotBefore.Format(time.RFC3339), AnnotationNotAfter: c.NotAfter.Format(time.RFC3339),
 			AnnotationIssuer: w.d.Signer.Active.CommonName, AnnotationHostnames: "server.example",
-			AnnotationRefreshPeriod: due(c, l.Policy).Sub(c.NotBefore).String(), AnnotationIssuedAt: w.now.Format(time.RFC3339),
+			AnnotationRefreshPeriod: refresh(c, l.Policy).Sub(c.NotBefore).String(), AnnotationIssuedAt: w.now.Format(time.RFC3339),
 		},
 		Labels: map[string]string{LabelManagedType: ManagedTypeTarget, LabelTrustDomain: "service"},
 	}

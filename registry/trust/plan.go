@@ -20,6 +20,8 @@ type Plan struct {
 	Hash     string
 	Steps    []Step
 	Blockers []Blocker
+	// Breaks lists what would be refused if the CA were distrusted at once instead.
+	Breaks []string
 }
 
 // Step of a Plan.
@@ -100,6 +102,7 @@ func (a *assessor) planSigner() *Plan {
 	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
 	add(Retiring, DestroyPrevious, signer, nil, "destroy the old key")
 	p.Blockers = a.planBlockers()
+	p.Breaks = a.breaksNow()
 	return p
 }
 
@@ -113,7 +116,7 @@ func (a *assessor) planBlockers() []Blocker {
 	}
 	for _, p := range a.parties {
 		for i := range p.Members {
-			if p.Kind != TLSProbe && p.Kind != Acknowledgement {
+			if !p.Kind.observed() {
 				continue
 			}
 			if o, missing := currentObservation(p, &p.Members[i]); o == nil {
@@ -173,34 +176,4 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 		{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "destroy the new CA's key"},
 		{Stage: Draining, Action: RetireAnchors, Object: configMap(d.Bundle.Name), WaitsFor: a.holders(), Message: "stop trusting the new CA"},
 	}}), nil
-}
-
-// CheckAcknowledgement says whether a member may report an observation: the party must exist in the domain with the
-// evidence kind acknowledgement, the member must be one of its members, and the reporting process must not be older
-// than the one that reported before. It returns a *Refusal or nil.
-func CheckAcknowledgement(d *Domain, party, member string, report *Observation) error {
-	for i := range d.Parties {
-		p := &d.Parties[i]
-		if p.Name != party {
-			continue
-		}
-		if p.Kind != Acknowledgement {
-			return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s is proven by %s, not by acknowledgement", party, p.Kind)}
-		}
-		for k := range p.Members {
-			if p.Members[k].Name == member {
-				return checkReporter(p.Members[k].Observation, report)
-			}
-		}
-		return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}
-	}
-	return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
-}
-
-func checkReporter(before, report *Observation) error {
-	if before == nil || report.StartedAt.IsZero() || !report.StartedAt.Before(before.StartedAt) {
-		return nil
-	}
-	return &Refusal{Invariant: ContentDecides, Message: fmt.Sprintf("a process that started later (%s) has reported already",
-		before.StartedAt.UTC().Format(time.RFC3339))}
 }

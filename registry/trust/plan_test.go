@@ -75,7 +75,7 @@ func TestPlanNamesWhatWouldHold(t *testing.T) {
 	}
 	want := []Blocker{
 		{Object: "Secret/server", Reason: ReasonObjectProblem, Message: "cannot be read"},
-		{Party: "server", Member: "server", Reason: ReasonNotObserved, Message: "has not been probed yet"},
+		{Party: "server", Member: "server", Reason: ReasonNotObserved, Message: "has not been observed yet"},
 		{Party: "client-a", Member: "client-a", Reason: ReasonNotObserved, Message: "was restarted after it was last observed"},
 	}
 	if diff := cmp.Diff(want, p.Blockers); diff != "" {

@@ -18,6 +18,7 @@ const (
 	ReasonMissing            Reason = "Missing"
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
+	ReasonClockSkewed        Reason = "ClockSkewed"
 )
 
 // Reasons of blockers.
@@ -30,6 +31,7 @@ const (
 	ReasonAbortTooLate     Reason = "AbortTooLate"
 	ReasonObjectProblem    Reason = "ObjectProblem"
 	ReasonNoUsableSigner   Reason = "NoUsableSigner"
+	ReasonPaced            Reason = "Paced"
 )
 
 // Problem is something wrong with an object that only a person (or another system) can put right.

@@ -121,6 +121,12 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 			}
 		}
 	}
+	if a.paced > 0 && len(a.issues) == 0 {
+		all = append(all, Blocker{
+			Object: secret(s.Name), Reason: ReasonPaced,
+			Message: fmt.Sprintf("%d leaves wait for their turn: at most %d are reissued in a minute", a.paced, a.d.ReissuePerMinute),
+		})
+	}
 	if s.Next != nil && abortRequested(&s.Object) {
 		all = append(all, Blocker{
 			Object: secret(s.Name), Reason: ReasonAbortTooLate,
@@ -146,8 +152,10 @@ func (a *assessor) wanted() string {
 		return "its rotation was requested" + requestText(&s.Object)
 	case s.Active.Expired(a.now):
 		return fmt.Sprintf("it expired at %s", s.Active.NotAfter.UTC().Format(time.RFC3339))
-	case !due(s.Active, s.Policy).After(a.now):
-		return fmt.Sprintf("it is past %d%% of its validity", s.Policy.RenewAtPercent)
+	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
+		return "it is due for renewal since " + a.due(&s.Object, s.Active, s.Policy).UTC().Format(time.RFC3339)
+	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
+		return fmt.Sprintf("its key is %s and the configuration says %s", s.Active.KeyAlgorithm, s.Policy.Profile.Key)
 	}
 	return ""
 }

@@ -98,14 +98,14 @@ func TestDueCertificates(t *testing.T) {
 		w := bootstrapped(t)
 		w.now = w.assess().SignerDue
 		w.leaf("server").Policy.Profile.Validity = time.Minute // Whatever leaves do.
-		if a := w.assess(); a.Actions[0].Kind != GenerateNext || !strings.Contains(a.Actions[0].Reason, "80%") {
+		if a := w.assess(); a.Actions[0].Kind != GenerateNext || !strings.Contains(a.Actions[0].Reason, "due for renewal") {
 			t.Errorf("actions %+v", a.Actions)
 		}
 	})
 	t.Run("leaf", func(t *testing.T) {
 		w := bootstrapped(t)
-		w.now = due(w.leaf("server").Certificate, w.leaf("server").Policy)
-		if a := w.assess(); len(a.Actions) != 3 || a.Actions[0].Kind != IssueLeaf || !strings.Contains(a.Actions[0].Reason, "80%") {
+		w.now = refresh(w.leaf("server").Certificate, w.leaf("server").Policy)
+		if a := w.assess(); len(a.Actions) != 3 || a.Actions[0].Kind != IssueLeaf || !strings.Contains(a.Actions[0].Reason, "due for renewal") {
 			t.Errorf("actions %+v", a.Actions)
 		}
 	})

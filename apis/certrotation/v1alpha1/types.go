@@ -298,6 +298,11 @@ type RotationPlan struct {
 	// +optional
 	// +listType=atomic
 	Blockers []Blocker `json:"blockers,omitempty"`
+	// wouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once
+	// instead.
+	// +optional
+	// +listType=atomic
+	WouldBreak []string `json:"wouldBreak,omitempty"`
 }
 
 // PlanStep is one step of a plan.

@@ -548,6 +548,7 @@ func autoConvert_v1alpha1_RotationPlan_To_certrotation_RotationPlan(in *Rotation
 	out.Hash = in.Hash
 	out.Steps = *(*[]certrotation.PlanStep)(unsafe.Pointer(&in.Steps))
 	out.Blockers = *(*[]certrotation.Blocker)(unsafe.Pointer(&in.Blockers))
+	out.WouldBreak = *(*[]string)(unsafe.Pointer(&in.WouldBreak))
 	return nil
 }
 
@@ -561,6 +562,7 @@ func autoConvert_certrotation_RotationPlan_To_v1alpha1_RotationPlan(in *certrota
 	out.Hash = in.Hash
 	out.Steps = *(*[]PlanStep)(unsafe.Pointer(&in.Steps))
 	out.Blockers = *(*[]Blocker)(unsafe.Pointer(&in.Blockers))
+	out.WouldBreak = *(*[]string)(unsafe.Pointer(&in.WouldBreak))
 	return nil
 }
 

@@ -53,7 +53,11 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 	}
 	policy := func(validity time.Duration, p pki.Profile) trust.Policy {
 		p.Key, p.Validity, p.Backdate = pki.ECDSAP256, validity, 5*time.Minute
-		return trust.Policy{Profile: p, RenewAtPercent: 80}
+		jitter := int32(5)
+		if len(p.Usages) == 0 {
+			jitter = 0 // A signer.
+		}
+		return trust.Policy{Profile: p, RenewAtPercent: 80, JitterPercent: jitter}
 	}
 	serving := func(node string, addresses ...string) trust.Leaf {
 		return trust.Leaf{
@@ -70,7 +74,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 		}
 	}
 	want := &trust.Domain{
-		Namespace: testNamespace, Name: "web", StageDeadline: 30 * time.Minute,
+		Namespace: testNamespace, Name: "web", StageDeadline: 30 * time.Minute, ReissuePerMinute: 600,
 		Unlisted: &trust.Unlisted{Drain: 10 * time.Minute},
 		Signer: trust.Signer{
 			Object: object("web-signer"), Active: ca.Certificate, Next: next.Certificate,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -24,6 +25,8 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		Signer:        b.signer(&cfg.Signer),
 		Bundle:        b.bundle(&cfg.Bundle),
 		StageDeadline: durationOf(cfg.StageDeadline),
+
+		ReissuePerMinute: int(cfg.ReissuePerMinute),
 	}
 	if unlisted := cfg.UnlistedLeaves; unlisted != nil {
 		out.Unlisted = &trust.Unlisted{Drain: unlisted.Drain.Duration}
@@ -59,6 +62,8 @@ func policyOf(cfg *configv1alpha1.IssuancePolicy) trust.Policy {
 			Backdate: durationOf(cfg.Backdate),
 		},
 		RenewAtPercent: cfg.RenewAtPercent,
+		RenewBefore:    durationOf(cfg.RenewBefore),
+		JitterPercent:  ptr.Deref(cfg.JitterPercent, 0),
 	}
 }
 

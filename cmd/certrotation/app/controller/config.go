@@ -20,6 +20,9 @@ import (
 	componentconfig "k8s.io/component-base/config"
 	"k8s.io/component-base/metrics"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/controller/clockskew"
 )
 
 const component = "certrotation-controller"
@@ -38,6 +41,8 @@ type Config struct {
 	Metrics  metrics.KubeRegistry
 	Workers  int
 	Probes   int
+	// Clock knows how far this machine's clock is off; nil if that is not measured.
+	Clock *clockskew.Meter
 }
 
 // Config connects nothing yet but the listener.
@@ -47,10 +52,12 @@ func (o *Options) Config() (*Config, error) {
 		return nil, fmt.Errorf("read client configuration %q: %w", o.Kubeconfig, err)
 	}
 	restclient.AddUserAgent(rest, component)
+	meter := clockskew.NewMeter(clock.RealClock{})
+	rest.Wrap(meter.Wrap)
 	// One limit for all clients.
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	config := &Config{
-		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes,
+		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, Clock: meter,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err

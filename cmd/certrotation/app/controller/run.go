@@ -67,9 +67,13 @@ func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder
 	if err != nil {
 		return nil, err
 	}
-	rotations, err := rotation.New(rotation.Config{
+	config := rotation.Config{
 		Client: c.Client, Inventory: inv, Evidence: collector, Recorder: recorder, Metrics: c.Metrics, Workers: c.Workers,
-	})
+	}
+	if c.Clock != nil {
+		config.Assess = c.Clock.Assess
+	}
+	rotations, err := rotation.New(config)
 	if err != nil {
 		return nil, err
 	}

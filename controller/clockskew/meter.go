@@ -1,0 +1,55 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clockskew
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/trust"
+)
+
+// Meter knows how far a clock is ahead of the API server's, as of its latest answer.
+type Meter struct {
+	clock clock.PassiveClock
+	skew  atomic.Int64
+}
+
+// NewMeter measures a clock. Until the first answer it is not known to be off.
+func NewMeter(c clock.PassiveClock) *Meter { return &Meter{clock: c} }
+
+// Wrap measures at each answer that passes through a transport.
+func (m *Meter) Wrap(next http.RoundTripper) http.RoundTripper {
+	return transport{meter: m, next: next}
+}
+
+// Skew is how far the clock is ahead (behind if negative), to about a second.
+func (m *Meter) Skew() time.Duration { return time.Duration(m.skew.Load()) }
+
+// Assess is trust.Assess of a domain with the skew.
+func (m *Meter) Assess(d *trust.Domain, now time.Time) *trust.Assessment {
+	measured := *d
+	measured.ClockSkew = m.Skew()
+	return trust.Assess(&measured, now)
+}
+
+type transport struct {
+	meter *Meter
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		t.meter.skew.Store(int64(t.meter.clock.Since(at)))
+	}
+	return response, nil
+}

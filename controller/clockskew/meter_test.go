@@ -1,0 +1,68 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clockskew
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	"certrotation.dev/registry/trust"
+)
+
+type answer struct {
+	date string
+	err  error
+}
+
+func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	return &http.Response{Header: http.Header{"Date": []string{a.date}}}, nil
+}
+
+func TestMeter(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
+	unreachable := errors.New("unreachable")
+	for _, tc := range []struct {
+		name    string
+		answers []answer
+		want    time.Duration
+		holds   bool
+	}{
+		{"no answer yet", nil, 0, false},
+		{"clocks agree", []answer{{date: at(0)}}, 0, false},
+		{"years ahead", []answer{{date: at(-2 * 365 * 24 * time.Hour)}}, 2 * 365 * 24 * time.Hour, true},
+		{"an hour behind", []answer{{date: at(time.Hour)}}, -time.Hour, true},
+		{"a few minutes are let be", []answer{{date: at(-9 * time.Minute)}}, 9 * time.Minute, false},
+		{"an answer without a date changes nothing", []answer{{date: at(time.Hour)}, {date: "yesterday"}}, -time.Hour, true},
+		{"no answer changes nothing", []answer{{date: at(time.Hour)}, {err: unreachable}}, -time.Hour, true},
+		{"the latest answer counts", []answer{{date: at(time.Hour)}, {date: at(0)}}, 0, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := NewMeter(testclock.NewFakePassiveClock(now))
+			for _, a := range tc.answers {
+				if response, err := m.Wrap(a).RoundTrip(&http.Request{}); !errors.Is(err, a.err) || (response == nil) != (err != nil) {
+					t.Fatalf("response %v, error %v", response, err)
+				}
+			}
+			if m.Skew() != tc.want {
+				t.Errorf("skew %s, want %s", m.Skew(), tc.want)
+			}
+			// A domain with nothing in it wants its first CA, whatever the time is.
+			d := &trust.Domain{Namespace: "demo", Name: "web", Signer: trust.Signer{Object: trust.Object{Name: "signer"}}}
+			if a := m.Assess(d, now); (len(a.Actions) == 0) != tc.holds {
+				t.Errorf("actions %v, want none: %t", a.Actions, tc.holds)
+			}
+			if d.ClockSkew != 0 {
+				t.Error("the domain itself was changed")
+			}
+		})
+	}
+}
