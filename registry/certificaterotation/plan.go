@@ -12,9 +12,10 @@ import (
 // rotationPlan converts a plan of the model into the form of the API.
 func rotationPlan(plan *trust.Plan) *certrotation.RotationPlan {
 	out := &certrotation.RotationPlan{
-		Target:   plan.Target,
-		Hash:     plan.Hash,
-		Blockers: projection.Blockers(plan.Blockers),
+		Target:     plan.Target,
+		Hash:       plan.Hash,
+		WouldBreak: plan.Breaks,
+		Blockers:   projection.Blockers(plan.Blockers),
 	}
 	for i := range plan.Steps {
 		step := &plan.Steps[i]

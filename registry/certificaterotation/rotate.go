@@ -19,9 +19,6 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// compromisedPrefix is in front of the reason of a rotation because of a compromised key.
-const compromisedPrefix = "compromised: "
-
 // RotateREST serves the subresource rotate: it asks the controller for a rotation and returns the plan.
 type RotateREST struct {
 	actions *Actions
@@ -76,7 +73,7 @@ func (r *RotateREST) Create(ctx context.Context, name string, object runtime.Obj
 	}
 	reason := r.actions.recorded(ctx, request.Reason)
 	if request.Compromised {
-		reason = compromisedPrefix + reason
+		reason = trust.CompromisedPrefix + reason
 	}
 	err = r.actions.annotate(ctx, annotation{
 		target: target, object: target.object,

@@ -62,7 +62,24 @@ func (p *plugin) plan(ctx context.Context, o *planOptions, name string) error {
 		plan.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("RotationPlan"))
 		return o.output.print(p.Streams.Out, plan)
 	}
-	return writePlan(p.Streams.Out, p.screen(false), plan)
+	if err := writePlan(p.Streams.Out, p.screen(false), plan); err != nil || !o.compromised {
+		return err
+	}
+	return writeBreaks(p.Streams.Out, plan)
+}
+
+// writeBreaks prints what the safe path avoids: what would be refused if the CA were distrusted at once.
+func writeBreaks(w io.Writer, plan *v1alpha1.RotationPlan) error {
+	if len(plan.WouldBreak) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	text.WriteString("\nIf the CA were distrusted at once instead, these leaves would be refused:\n")
+	for _, broken := range plan.WouldBreak {
+		fmt.Fprintf(&text, "  %s\n", oneLine(broken))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // writePlan prints the steps as a table, then the blockers, then the hash.

@@ -1,0 +1,98 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// refresh is when a certificate is to be renewed at the latest: at a part of its validity, or some time before its end.
+func refresh(c *pki.Certificate, p Policy) time.Time {
+	life := c.NotAfter.Sub(c.NotBefore)
+	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
+	if before := c.NotAfter.Add(-p.RenewBefore); p.RenewBefore > 0 && p.RenewBefore < life && before.Before(at) {
+		return before
+	}
+	return at
+}
+
+// due is when a certificate is to be renewed: earlier than refresh by the object's own share of the jitter, so that
+// certificates that were made together are not renewed together. The share depends on nothing but the object's name.
+func (a *assessor) due(o *Object, c *pki.Certificate, p Policy) time.Time {
+	if p.JitterPercent == 0 {
+		return refresh(c, p)
+	}
+	h := fnv.New32a()
+	// A hash never fails to be written to.
+	_, _ = h.Write([]byte(a.d.Namespace + "/" + o.Name))
+	const shares = 1000
+	spread := c.NotAfter.Sub(c.NotBefore) / 100 * time.Duration(p.JitterPercent)
+	return refresh(c, p).Add(-spread / shares * time.Duration(h.Sum32()%shares))
+}
+
+// policyDifference says how a certificate differs from the profile of its successor, "" if it does not. Validity is no
+// difference: it counts from the next certificate on.
+func policyDifference(c *pki.Certificate, want pki.Profile) string {
+	if extra, missing := hostDifference(c, want); len(extra)+len(missing) > 0 {
+		return fmt.Sprintf("its names differ from the configuration (missing %q, not required %q)", missing, extra)
+	}
+	switch {
+	case want.Key != "" && c.KeyAlgorithm != want.Key:
+		return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
+	case c.CommonName != want.CommonName || !sameSet(c.Organizations, want.Organizations):
+		return fmt.Sprintf("its subject %s differs from the configuration (common name %q, organizations %q)", c.Subject, want.CommonName, want.Organizations)
+	case !sameSet(c.Usages, want.Usages):
+		return fmt.Sprintf("its usages %q differ from the configuration %q", c.Usages, want.Usages)
+	}
+	return ""
+}
+
+func sameSet[T ~string](a, b []T) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
+}
+
+// paceWindow is the time in which Domain.ReissuePerMinute leaves may be reissued.
+const paceWindow = time.Minute
+
+// pace holds back what can wait if many leaves were reissued in the last minute, so that a rotation of thousands of
+// leaves is no herd. What is missing, expired or asked for is never held back, nor is anything when a key is compromised.
+func (a *assessor) pace() {
+	budget := a.d.ReissuePerMinute
+	if budget <= 0 || a.compromised(a.d.Signer.Active) || a.anyCompromised() {
+		return
+	}
+	next := time.Time{}
+	for i := range a.d.Leaves {
+		l := &a.d.Leaves[i]
+		if l.Certificate == nil {
+			continue
+		}
+		if free := l.issuedAt().Add(paceWindow); free.After(a.now) {
+			budget--
+			if next.IsZero() || free.Before(next) {
+				next = free
+			}
+		}
+	}
+	kept := a.issues[:0]
+	for _, issue := range a.issues {
+		if !issue.Urgent {
+			if budget <= 0 {
+				a.paced++
+				continue
+			}
+			budget--
+		}
+		kept = append(kept, issue)
+	}
+	a.issues = kept
+	if a.paced > 0 {
+		a.recheckAt(next)
+	}
+}
