@@ -11,4 +11,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p bin .local/bench
 # A program of its own rather than `go run`: an interrupt has to reach it, so that it stops its control plane.
 go build -o bin/bench ./test/bench
-bin/bench "$@" | tee .local/bench/latest.md
+bin/bench "$@" | tee -i .local/bench/latest.md

@@ -72,7 +72,7 @@ func (b *bench) bootstrapOnce(ctx context.Context, name string, d *domain) (*mea
 	if err := b.leading(ctx); err != nil {
 		return nil, 0, err
 	}
-	if err := b.createNamespace(ctx, d, false); err != nil {
+	if err := b.createNamespace(ctx, d); err != nil {
 		return nil, 0, err
 	}
 	rotations := b.rotations.CertrotationV1alpha1().CertificateRotations(d.namespace)

@@ -56,15 +56,6 @@ func (d *domain) makeAuthority() error {
 	return err
 }
 
-// namespaceObject is the namespace, guarded or not.
-func (d *domain) namespaceObject(guarded bool) *corev1.Namespace {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}
-	if guarded {
-		ns.Labels = map[string]string{"certrotation.dev/guard": "enabled"}
-	}
-	return ns
-}
-
 // configuration is the ConfigMap that declares the domain. Three servers verify the clients and report what they trust.
 func (d *domain) configuration() (*corev1.ConfigMap, error) {
 	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.KeyAlgorithm(d.key)}

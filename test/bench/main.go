@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	if err := b.machine(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.stop(), b.save()) }()
+	defer func() { err = errors.Join(err, b.stop(err != nil), b.save()) }()
 	var errs []error
 	for _, s := range allSections() {
 		if slices.Contains(opts.sections, s.name) && ctx.Err() == nil {

@@ -41,7 +41,7 @@ func (b *bench) fill(ctx context.Context, d *domain) error {
 	if err := d.makeAuthority(); err != nil {
 		return err
 	}
-	if err := b.createNamespace(ctx, d, false); err != nil {
+	if err := b.createNamespace(ctx, d); err != nil {
 		return err
 	}
 	group, parallel := errgroup.WithContext(ctx)
@@ -79,8 +79,10 @@ func (b *bench) configure(ctx context.Context, d *domain) error {
 	return b.createConfigMap(ctx, configuration)
 }
 
-func (b *bench) createNamespace(ctx context.Context, d *domain, guarded bool) error {
-	if _, err := b.kube.CoreV1().Namespaces().Create(ctx, d.namespaceObject(guarded), metav1.CreateOptions{}); err != nil {
+// createNamespace makes a namespace without the guard.
+func (b *bench) createNamespace(ctx context.Context, d *domain) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}
+	if _, err := b.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create namespace %s: %w", d.namespace, err)
 	}
 	return nil

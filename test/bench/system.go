@@ -100,8 +100,8 @@ func (b *bench) connect() error {
 	return nil
 }
 
-// stop ends what start started and removes it.
-func (b *bench) stop() error {
+// stop ends what start started and removes it. After a failure the logs stay.
+func (b *bench) stop(failed bool) error {
 	if b.cluster == nil {
 		return nil
 	}
@@ -110,6 +110,13 @@ func (b *bench) stop() error {
 	defer cancel()
 	if err := b.cluster.Stop(ctx); err != nil {
 		return fmt.Errorf("stop the control plane in %s: %w", b.cluster.Dir(), err)
+	}
+	if failed {
+		logs := b.cluster.Dir() + "-logs"
+		if err := os.Rename(b.cluster.LogDir(), logs); err != nil {
+			return fmt.Errorf("keep the logs: %w", err)
+		}
+		b.say("the logs are in %s", logs)
 	}
 	if err := os.RemoveAll(b.cluster.Dir()); err != nil {
 		return fmt.Errorf("remove %s: %w", b.cluster.Dir(), err)

@@ -24,7 +24,7 @@ func (b *bench) writes(ctx context.Context) error {
 	if err := d.makeAuthority(); err != nil {
 		return err
 	}
-	if err := b.createNamespace(ctx, d, false); err != nil {
+	if err := b.createNamespace(ctx, d); err != nil {
 		return err
 	}
 	processes := []string{cluster.APIServer, cluster.Etcd}
