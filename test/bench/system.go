@@ -121,6 +121,7 @@ func (b *bench) stop(failed bool) error {
 	if err := os.RemoveAll(b.cluster.Dir()); err != nil {
 		return fmt.Errorf("remove %s: %w", b.cluster.Dir(), err)
 	}
+	b.cluster, b.in = nil, nil
 	return nil
 }
 
