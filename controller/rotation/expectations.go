@@ -113,7 +113,9 @@ func versionOf(s *inventory.Sources, o object) string {
 	if secret := s.Secrets[o.name]; secret != nil {
 		return secret.ResourceVersion
 	}
-	if other := s.Others[o.name]; other != nil {
+	// Of Secrets of other types only aggregates are written. Their metadata and their content come from watches of their
+	// own; while there is no content, there is nothing to decide on.
+	if other := s.Others[o.name]; other != nil && other.Aggregate != nil {
 		return other.ResourceVersion
 	}
 	return ""

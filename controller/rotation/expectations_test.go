@@ -1,0 +1,42 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// TestWrittenAggregateIsSeenWithItsContent: the watch of the metadata may be ahead of the one of the content, and a
+// decision in between would be to write the aggregate once more.
+func TestWrittenAggregateIsSeenWithItsContent(t *testing.T) {
+	k := key{namespace: testNamespace}
+	written := object{kind: trust.SecretKind, namespace: testNamespace, name: "all-certs"}
+	metadata := &inventory.OtherSecret{ObjectMeta: metav1.ObjectMeta{Name: "all-certs", ResourceVersion: "7"}}
+	whole := *metadata
+	whole.Aggregate = &inventory.AggregateSecret{}
+	for _, tc := range []struct {
+		name  string
+		cache map[string]*inventory.OtherSecret
+		want  freshness
+	}{
+		{name: "nothing", want: behind},
+		{name: "metadata only", cache: map[string]*inventory.OtherSecret{"all-certs": metadata}, want: behind},
+		{name: "content", cache: map[string]*inventory.OtherSecret{"all-certs": &whole}, want: fresh},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := newExpectations(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+			e.expect(k, written, "7")
+			if got, _ := e.check(k, &inventory.Sources{Namespace: testNamespace, Others: tc.cache}); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
