@@ -44,6 +44,14 @@ func (b *bench) view(ctx context.Context) error {
 		Columns: []string{"certificates", "start s", "start CPU-s", "MiB when ready", "MiB after load", "MiB peak", "idle CPU %", "kube-apiserver MiB"},
 	}
 	propagation := b.propagationTable()
+	// A run that is cut short prints the sizes that it has done.
+	defer func() {
+		for _, t := range []*table{requests, propagation, memories} {
+			if len(t.Rows) > 0 {
+				b.report.print(t)
+			}
+		}
+	}()
 	have := 0
 	for _, size := range append(sizes{0}, b.opts.sizes...) {
 		if err := b.populate(ctx, have, size); err != nil {
@@ -68,9 +76,6 @@ func (b *bench) view(ctx context.Context) error {
 		}
 		memories.Rows = append(memories.Rows, row)
 	}
-	b.report.print(requests)
-	b.report.print(propagation)
-	b.report.print(memories)
 	return nil
 }
 
