@@ -13,4 +13,4 @@
 //
 // The types are plain values without behaviour. An object that came out of a cache or a watch is shared between
 // goroutines: whoever wants to change it makes a DeepCopy first.
-package certrotation // import "certrotation.dev/apis/certrotation"
+package certrotation

@@ -11,64 +11,64 @@ import (
 	"time"
 )
 
-// Issue makes a key and a leaf certificate for it, signed by ca. The chain of the
-// result is the certificate of ca.
+// Issue makes a key and a leaf certificate for it, signed by p. The chain of the
+// result is the certificate of p.
 //
 // The leaf starts Backdate before now but not before its signer, and ends after
 // Validity but not after its signer. Issue fails with ErrNoKey, ErrNotCA,
 // ErrSignerExpired, ErrInvalidProfile or ErrKeyAlgorithm. A signer with a weak key
 // is not refused: whoever adopted one must be able to leave it in order.
-func (ca *Pair) Issue(p Profile, now time.Time) (*Pair, error) {
-	p, err := p.Normalized()
+func (p *Pair) Issue(profile Profile, now time.Time) (*Pair, error) {
+	profile, err := profile.Normalized()
 	if err != nil {
 		return nil, fmt.Errorf("issue leaf: %w", err)
 	}
-	if err := p.checkLeaf(); err != nil {
+	if err := profile.checkLeaf(); err != nil {
 		return nil, fmt.Errorf("issue leaf: %w", err)
 	}
-	if err := ca.checkSigner(now); err != nil {
+	if err := p.checkSigner(now); err != nil {
 		return nil, fmt.Errorf("issue leaf: %w", err)
 	}
-	leaf, err := ca.issue(p, now)
+	leaf, err := p.issue(profile, now)
 	if err != nil {
 		return nil, fmt.Errorf("issue leaf: %w", err)
 	}
 	return leaf, nil
 }
 
-// checkSigner tells whether ca can sign at now anything that outlasts now.
-func (ca *Pair) checkSigner(now time.Time) error {
-	if ca.key == nil || ca.Certificate == nil {
+// checkSigner tells whether p can sign at now anything that outlasts now.
+func (p *Pair) checkSigner(now time.Time) error {
+	if p.key == nil || p.Certificate == nil {
 		return ErrNoKey
 	}
-	if !ca.Certificate.IsCA {
-		return fmt.Errorf("certificate %s: %w", ca.Certificate.Fingerprint, ErrNotCA)
+	if !p.Certificate.IsCA {
+		return fmt.Errorf("certificate %s: %w", p.Certificate.Fingerprint, ErrNotCA)
 	}
-	if !ca.Certificate.ValidAt(now) || !ca.Certificate.NotAfter.After(now) {
-		return fmt.Errorf("certificate %s, valid from %s to %s: %w", ca.Certificate.Fingerprint,
-			ca.Certificate.NotBefore.Format(time.RFC3339), ca.Certificate.NotAfter.Format(time.RFC3339), ErrSignerExpired)
+	if !p.Certificate.ValidAt(now) || !p.Certificate.NotAfter.After(now) {
+		return fmt.Errorf("certificate %s, valid from %s to %s: %w", p.Certificate.Fingerprint,
+			p.Certificate.NotBefore.Format(time.RFC3339), p.Certificate.NotAfter.Format(time.RFC3339), ErrSignerExpired)
 	}
 	return nil
 }
 
-func (ca *Pair) issue(p Profile, now time.Time) (*Pair, error) {
-	parent, err := x509.ParseCertificate(ca.Certificate.der)
+func (p *Pair) issue(profile Profile, now time.Time) (*Pair, error) {
+	parent, err := x509.ParseCertificate(p.Certificate.der)
 	if err != nil {
 		return nil, fmt.Errorf("parse signer: %w", err)
 	}
-	key, err := GenerateKey(p.Key)
+	key, err := GenerateKey(profile.Key)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := sign(leafTemplate(p, ca.Certificate, now), parent, key, ca.key())
+	leaf, err := sign(leafTemplate(profile, p.Certificate, now), parent, key, p.key())
 	if err != nil {
 		return nil, err
 	}
 	// A leaf that bears the name of its signer looks self-signed to path builders.
-	if bytes.Equal(leaf.Certificate.rawSubject, ca.Certificate.rawSubject) {
+	if bytes.Equal(leaf.Certificate.rawSubject, p.Certificate.rawSubject) {
 		return nil, fmt.Errorf("%w: the subject is that of the signer", ErrInvalidProfile)
 	}
-	leaf.Chain = []*Certificate{ca.Certificate}
+	leaf.Chain = []*Certificate{p.Certificate}
 	return leaf, nil
 }
 

@@ -158,7 +158,7 @@ func TestPairIsNeverPrinted(t *testing.T) {
 	secret := pair.key().(*ecdsa.PrivateKey)
 	scalar := must(secret.Bytes())
 	needles := []string{
-		fmt.Sprintf("%x", scalar), fmt.Sprintf("%X", scalar), fmt.Sprint(scalar)[1:40],
+		fmt.Sprintf("%x", scalar), fmt.Sprintf("%X", scalar), fmt.Sprintf("%d", scalar)[1:40],
 		secret.D.String(), strings.Split(string(keyPEM(t, pair)), "\n")[1], //nolint:staticcheck // D is what a printer would walk into.
 	}
 	outputs := map[string]string{}

@@ -69,7 +69,7 @@ func (s *Store) overtake(ctx context.Context, foreign uint64) error {
 	if s.catchUp(foreign) {
 		return nil
 	}
-	taken := s.overtakes.DoChan("", func() (any, error) { return nil, s.takeSpare() })
+	taken := s.overtakes.DoChan("", func() (any, error) { return nil, s.takeSpare() }) //nolint:contextcheck // the call is shared by requests: none of them may end it for the others
 	select {
 	case <-ctx.Done():
 		return newEpochUnavailable(s.cfg.Resource, ctx.Err())

@@ -84,7 +84,7 @@ func (l *LeaseEpochs) write(ctx context.Context) (*coordinationv1.Lease, error) 
 // update that changes nothing is not written, and would return an old revision.
 func (l *LeaseEpochs) stamp(lease *coordinationv1.Lease) {
 	lease.OwnerReferences = l.owners
-	lease.Spec.HolderIdentity = ptr.To(l.identity)
-	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(l.clock.Now()))
-	lease.Spec.LeaseTransitions = ptr.To(ptr.Deref(lease.Spec.LeaseTransitions, 0) + 1)
+	lease.Spec.HolderIdentity = new(l.identity)
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(l.clock.Now()))
+	lease.Spec.LeaseTransitions = new(ptr.Deref(lease.Spec.LeaseTransitions, 0) + 1)
 }

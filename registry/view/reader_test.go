@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,7 +174,7 @@ func TestReaderWatchesAsAList(t *testing.T) {
 	r, s := newPodReader(t)
 	last := currentRevision(t, s)
 	w, err := r.Watch(in(t, "two"), &metainternalversion.ListOptions{
-		SendInitialEvents:    ptr.To(true),
+		SendInitialEvents:    new(true),
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		AllowWatchBookmarks:  true,
 	})

@@ -4,8 +4,8 @@
 package view
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -61,7 +61,8 @@ func (s *state) issued(revision uint64) bool {
 
 // indexAfter returns the position of the first event after revision in the history.
 func (s *state) indexAfter(revision uint64) int {
-	return sort.Search(len(s.history), func(i int) bool { return s.history[i].revision > revision })
+	at, _ := slices.BinarySearchFunc(s.history, revision+1, func(e *event, want uint64) int { return cmp.Compare(e.revision, want) })
+	return at
 }
 
 // eventsAfter fills buf up to its capacity with the events that follow cursor, and returns

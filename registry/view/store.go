@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 

@@ -75,7 +75,12 @@ func (w *watcher) run(initial *state) {
 	if initial != nil && !w.sendInitial(initial) {
 		return
 	}
-	initial = nil // not to be kept for the lifetime of the stream
+	w.stream()
+}
+
+// stream sends what happens from the watcher's revision on. It is a function of its own so that the initial state is not
+// kept for the lifetime of the stream.
+func (w *watcher) stream() {
 	if !w.catchUp() {
 		return
 	}

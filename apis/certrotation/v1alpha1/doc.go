@@ -12,4 +12,4 @@
 //
 // It is what clients see, as JSON or YAML. Its types have the same shape as the hub types of the parent package, so
 // that conversion shares memory instead of copying; a converted object must not be changed in place.
-package v1alpha1 // import "certrotation.dev/apis/certrotation/v1alpha1"
+package v1alpha1

@@ -81,8 +81,7 @@ func strictErrors(strict []error) field.ErrorList {
 	var errs field.ErrorList
 	for _, err := range strict {
 		path := field.NewPath("document")
-		var fieldErr kjson.FieldError
-		if errors.As(err, &fieldErr) {
+		if fieldErr, ok := errors.AsType[kjson.FieldError](err); ok {
 			path = field.NewPath(fieldErr.FieldPath())
 		}
 		errs = append(errs, field.Forbidden(path, err.Error()))

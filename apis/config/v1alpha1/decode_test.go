@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -25,8 +26,7 @@ func fieldErrors(t *testing.T, err error) []string {
 	}
 	var out []string
 	for _, err := range aggregate.Errors() {
-		var fieldErr *field.Error
-		if errors.As(err, &fieldErr) {
+		if fieldErr, ok := errors.AsType[*field.Error](err); ok {
 			out = append(out, string(fieldErr.Type)+" "+fieldErr.Field)
 		}
 	}

@@ -14,4 +14,4 @@
 //
 // All functions are pure: they read no clock and do no I/O, and may be called from any goroutine. Load, Decode and Expand
 // return values that the caller owns.
-package v1alpha1 // import "certrotation.dev/apis/config/v1alpha1"
+package v1alpha1

@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // partyOf presents its own leaves and verifies those of others; leaves are named as parties.

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"go.yaml.in/yaml/v3"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -50,6 +51,7 @@ func yamlToJSON(data []byte) ([]byte, error) {
 func duplicateKeys(node *yaml.Node, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch node.Kind {
+	case yaml.ScalarNode, yaml.AliasNode:
 	case yaml.DocumentNode:
 		for _, child := range node.Content {
 			errs = append(errs, duplicateKeys(child, path)...)

@@ -18,7 +18,7 @@ import (
 // httpReady asks a health endpoint. The certificate is not verified: who answers does not matter for "is it up", and
 // waitForAPI asks again through kube-apiserver, which verifies.
 func httpReady(url string) func(context.Context) error {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
