@@ -67,14 +67,15 @@ func whom(b trust.Blocker) string {
 	return b.Party + "/" + b.Member
 }
 
-// reportProblems has an event on each object whose problem is new.
+// reportProblems has an event on each object whose problem is new. Its action is the reason of the problem: a recorder
+// takes events that differ in their text alone for repetitions of the first.
 func (c *Controller) reportProblems(k key, d *trust.Domain, problems []trust.Problem) {
 	for _, p := range c.reported.newProblems(k, problems) {
 		reason := EventObjectProblem
 		if p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim {
 			reason = EventInvalidConfiguration
 		}
-		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, actionAssess,
+		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, string(p.Reason),
 			fmt.Sprintf("%s %s (%s)", p.Object, p.Message, p.Reason))
 	}
 }

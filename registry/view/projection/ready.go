@@ -86,6 +86,13 @@ func (r *renderer) bundleReady() verdict {
 	if len(b.Anchors) == 0 {
 		return verdict{reason: string(trust.ReasonEmptyBundle), message: configMapRef(b.Name) + " holds no trust anchor"}
 	}
+	if r.domain.Signer.Problem != nil {
+		// The signer itself says what is wrong with it. The bundle serves those who verify leaves as before.
+		return verdict{
+			status: true, reason: reasonUsable,
+			message: "the bundle can be read; which CA signs is not known while " + secretRef(r.domain.Signer.Name) + " is broken",
+		}
+	}
 	needed := r.domain.Signer.Active
 	if needed == nil {
 		needed = r.assessment.Newest
