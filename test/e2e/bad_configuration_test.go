@@ -1,0 +1,230 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+// badConfiguration is a second configuration in a namespace that has a good one.
+type badConfiguration struct {
+	name, content string
+	// reason and text are what the event and the refusal of the guard say.
+	reason, text string
+}
+
+func badConfigurations() []badConfiguration {
+	claim := func(domain, signer, leaf string) string {
+		return fmt.Sprintf(`apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: %s
+  signer: {secretName: %s}
+  bundle: {configMapName: %s-bundle}
+  leaves: [{secretName: %s, usages: [ServerAuth], dnsNames: [thief.example]}]
+  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
+`, domain, signer, domain, leaf)
+	}
+	return []badConfiguration{
+		{"unknown field", strings.Replace(claim("third", "third-signer", "third-server"), "trustDomains:", "rotateEverything: true\ntrustDomains:", 1), "InvalidConfiguration", `unknown field "rotateEverything"`},
+		{"no YAML", "this: [is no configuration", "InvalidConfiguration", "did not find expected"},
+		{"signer of another domain", claim("third", "web-signer", "third-server"), "ConflictingClaim", "Secret/web-signer of ConfigMap/certrotation-config"},
+		{"leaf of another domain", claim("third", "third-signer", "web-server"), "ConflictingClaim", "Secret/web-server of ConfigMap/certrotation-config"},
+		{"domain of another configuration", claim("web", "third-signer", "third-server"), "ConflictingClaim", "trust domain web of ConfigMap/certrotation-config"},
+	}
+}
+
+func (b *badConfiguration) namespace() string {
+	return "bad-configuration-" + strings.ToLower(strings.ReplaceAll(b.name, " ", "-"))
+}
+
+// configurationProblems reads a metric of serve, which counts problems of configurations.
+func (s *system) configurationProblems(ctx context.Context, t *testing.T, namespace string) string {
+	t.Helper()
+	for line := range strings.Lines(s.serveMetrics(ctx, t)) {
+		if value, found := strings.CutPrefix(line, fmt.Sprintf("certrotation_configuration_problems{namespace=%q} ", namespace)); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "none"
+}
+
+func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
+	s := theSystem(t)
+	for _, tt := range badConfigurations() {
+		s.namespace(t, tt.namespace(), nil)
+		s.configure(t, tt.namespace(), "certrotation-config", twoDomains)
+	}
+	for _, tt := range badConfigurations() {
+		s.waitHealthy(t, tt.namespace(), objectsOfWeb)
+		_, err := s.kube.CoreV1().ConfigMaps(tt.namespace()).Create(t.Context(), configurationMap("second", tt.content), metav1.CreateOptions{})
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: want a refusal with %q, got %v", tt.name, tt.text, err)
+		}
+	}
+	s.whileTheGuardIsAway(t, func() {
+		for _, tt := range badConfigurations() {
+			s.configure(t, tt.namespace(), "second", tt.content)
+		}
+	})
+	before := s.lifesigns()
+	for _, tt := range badConfigurations() {
+		t.Run(tt.name, func(t *testing.T) {
+			s.event(t, tt.namespace(), "InvalidConfiguration", object{"ConfigMap", "second"}, tt.reason, tt.text)
+			eventually(t, "the metric counts the problem", func(ctx context.Context) (bool, string) {
+				got := s.configurationProblems(ctx, t, tt.namespace())
+				return got == "1", got
+			})
+			s.reissued(t, tt.namespace(), "other-server")
+			s.reissued(t, tt.namespace(), "web-server")
+			s.waitHealthy(t, tt.namespace(), objectsOfWeb)
+			for _, name := range []string{"third-signer", "third-server"} {
+				if s.data(t.Context(), t, tt.namespace(), object{"Secret", name}) != nil {
+					t.Errorf("a part of the refused configuration took effect: Secret/%s", name)
+				}
+			}
+			// The message says to use other names; without the configuration nothing is left of it.
+			s.remove(t, tt.namespace(), object{"ConfigMap", "second"})
+			eventually(t, "the metric forgets the problem", func(ctx context.Context) (bool, string) {
+				got := s.configurationProblems(ctx, t, tt.namespace())
+				return got == "0", got
+			})
+		})
+	}
+	s.assertElsewhereUnharmed(t)
+	s.assertAlive(t, before)
+}
+
+// TestConfigurationThatBecomesUnreadableKeepsWhatItMade is the only configuration of a namespace, spoilt and restored.
+func TestConfigurationThatBecomesUnreadableKeepsWhatItMade(t *testing.T) {
+	s := theSystem(t)
+	const namespace = "bad-only-configuration"
+	s.namespace(t, namespace, nil)
+	s.configure(t, namespace, "certrotation-config", twoDomains)
+	s.waitHealthy(t, namespace, objectsOfWeb)
+	objects := []object{webServer, webSigner, webBundle}
+	var before []map[string][]byte
+	for _, o := range objects {
+		before = append(before, s.data(t.Context(), t, namespace, o))
+	}
+	configuration := object{"ConfigMap", "certrotation-config"}
+	spoilt := map[string][]byte{"config.yaml": []byte(strings.Replace(twoDomains, "leaves:", "leafs:", 1))}
+	if err := s.write(t, namespace, configuration, spoilt); !apierrors.IsInvalid(err) {
+		t.Errorf("want a refusal, got %v", err)
+	}
+	s.whileTheGuardIsAway(t, func() {
+		if err := s.write(t, namespace, configuration, spoilt); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.event(t, namespace, "InvalidConfiguration", configuration, `unknown field "trustDomains[0].leafs"`)
+	s.assertElsewhereUnharmed(t)
+	for i, o := range objects {
+		if got := s.data(t.Context(), t, namespace, o); string(got["tls.crt"])+string(got["ca-bundle.crt"]) != string(before[i]["tls.crt"])+string(before[i]["ca-bundle.crt"]) {
+			t.Errorf("%s has changed", o)
+		}
+	}
+	if err := s.write(t, namespace, configuration, map[string][]byte{"config.yaml": []byte(twoDomains)}); err != nil {
+		t.Fatalf("the good configuration is refused: %v", err)
+	}
+	s.waitHealthy(t, namespace, objectsOfWeb)
+}
+
+// whileTheGuardIsAway does what the guard would refuse: it fails open for configurations outside of guarded namespaces,
+// so that a person can repair a cluster in which it is down.
+func (s *system) whileTheGuardIsAway(t *testing.T, do func()) {
+	t.Helper()
+	if err := s.Serve.Kill(); err != nil {
+		t.Fatalf("kill -9 serve: %v", err)
+	}
+	do()
+	if err := s.Serve.Start(); err != nil {
+		t.Fatalf("start serve: %v", err)
+	}
+	eventually(t, "serve is back", func(ctx context.Context) (bool, string) {
+		_, err := s.rot.CertrotationV1alpha1().CertificateRotations(demo).List(ctx, metav1.ListOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// nodes of a control plane of its own, the last of which has no address.
+const nodesLabel = "e2e.certrotation.dev/etcd"
+
+const etcdOfNodes = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+preset:
+  name: openshift-etcd
+  openshiftEtcd:
+    key: ECDSA-P256
+    nodeSelector: {matchLabels: {` + nodesLabel + `: ""}}
+`
+
+func TestNodeWithoutAddressHarmsOnlyItsLeaves(t *testing.T) {
+	s := theSystem(t)
+	before := s.lifesigns()
+	const namespace, lost = "bad-node", "e2e-node-3"
+	for i := range 4 {
+		s.node(t, fmt.Sprintf("e2e-node-%d", i), i < 3)
+	}
+	s.namespace(t, namespace, nil)
+	s.configure(t, namespace, "certrotation-config", etcdOfNodes)
+	// As in the sample: 13 certificates and 2 bundles.
+	const objects, objectsOfNode = 15, 3
+	eventually(t, "everything but the node's leaves is there", func(context.Context) (bool, string) {
+		all := s.verdicts(t, namespace)
+		for name, v := range all {
+			if v.ready.Status != metav1.ConditionTrue {
+				return false, name + ": " + v.ready.Message
+			}
+		}
+		return len(all) == objects, fmt.Sprintf("%d objects", len(all))
+	})
+	for _, signer := range []string{"Secret/etcd-signer", "Secret/etcd-metric-signer"} {
+		v := s.verdicts(t, namespace)[signer]
+		if v.degraded.Status != metav1.ConditionTrue || !strings.Contains(v.degraded.Message, lost) || !strings.Contains(v.degraded.Message, "InternalIP") {
+			t.Errorf("%s does not name the node: %s", signer, v.degraded.Message)
+		}
+	}
+	s.event(t, namespace, "ObjectProblem", object{"Node", lost}, "NodeWithoutAddress", "status.addresses")
+	s.reissued(t, namespace, "etcd-peer-e2e-node-0")
+	s.assertElsewhereUnharmed(t)
+	s.assertAlive(t, before)
+
+	s.address(t, lost, "10.9.0.3")
+	s.waitHealthy(t, namespace, objects+objectsOfNode)
+	if got := s.rotation(t.Context(), t, namespace, "etcd-signer").Status.Stage; got != v1alpha1.StageStable {
+		t.Errorf("etcd-signer is in the stage %s", got)
+	}
+}
+
+func (s *system) node(t *testing.T, name string, addressed bool) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{nodesLabel: ""}}}
+	if _, err := s.kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create node %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := s.kube.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("delete node %s: %v", name, err)
+		}
+	})
+	if addressed {
+		s.address(t, name, "10.9.0."+name[len(name)-1:])
+	}
+}
+
+func (s *system) address(t *testing.T, node, ip string) {
+	t.Helper()
+	s.must(t, "patch", "node", node, "--subresource=status", "--type=merge", "-p",
+		fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q}]}}`, ip))
+}

@@ -1,0 +1,303 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/test/cluster"
+)
+
+// twoDomains are the domain that is spoilt and a neighbour that must not notice.
+const twoDomains = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  signer: {secretName: web-signer}
+  bundle: {configMapName: web-ca-bundle}
+  leaves:
+  - {secretName: web-server, usages: [ServerAuth], dnsNames: [web.example]}
+  - {secretName: web-client, usages: [ClientAuth], commonName: client}
+  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
+- name: other
+  signer: {secretName: other-signer}
+  bundle: {configMapName: other-ca-bundle}
+  leaves: [{secretName: other-server, usages: [ServerAuth], dnsNames: [other.example]}]
+  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
+`
+
+// object is a Secret or a ConfigMap of a namespace.
+type object struct{ kind, name string }
+
+func (o object) String() string { return o.kind + "/" + o.name }
+
+// data of an object, nil if it does not exist.
+func (s *system) data(ctx context.Context, t *testing.T, namespace string, o object) map[string][]byte {
+	t.Helper()
+	var err error
+	data := map[string][]byte{}
+	switch o.kind {
+	case "Secret":
+		var secret *corev1.Secret
+		if secret, err = s.kube.CoreV1().Secrets(namespace).Get(ctx, o.name, metav1.GetOptions{}); err == nil {
+			maps.Copy(data, secret.Data)
+		}
+	case "ConfigMap":
+		var cm *corev1.ConfigMap
+		if cm, err = s.kube.CoreV1().ConfigMaps(namespace).Get(ctx, o.name, metav1.GetOptions{}); err == nil {
+			for key, value := range cm.Data {
+				data[key] = []byte(value)
+			}
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatalf("get %s of namespace %s: %v", o, namespace, err)
+	}
+	return data
+}
+
+// write puts values into an object, which exists. It returns the refusal, if there is one.
+func (s *system) write(t *testing.T, namespace string, o object, values map[string][]byte) error {
+	t.Helper()
+	if o.kind == "Secret" {
+		return retryConflict(func() error {
+			secret, err := s.kube.CoreV1().Secrets(namespace).Get(t.Context(), o.name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			maps.Copy(secret.Data, values)
+			_, err = s.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+			return err
+		})
+	}
+	return retryConflict(func() error {
+		cm, err := s.kube.CoreV1().ConfigMaps(namespace).Get(t.Context(), o.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for key, value := range values {
+			cm.Data[key] = string(value)
+		}
+		_, err = s.kube.CoreV1().ConfigMaps(namespace).Update(t.Context(), cm, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func retryConflict(write func() error) error {
+	err := write()
+	for range 5 {
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		err = write()
+	}
+	return err
+}
+
+// remove deletes an object, which may be gone.
+func (s *system) remove(t *testing.T, namespace string, o object) {
+	t.Helper()
+	var err error
+	if o.kind == "Secret" {
+		err = s.kube.CoreV1().Secrets(namespace).Delete(t.Context(), o.name, metav1.DeleteOptions{})
+	} else {
+		err = s.kube.CoreV1().ConfigMaps(namespace).Delete(t.Context(), o.name, metav1.DeleteOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatalf("delete %s of namespace %s: %v", o, namespace, err)
+	}
+}
+
+// namespace makes a namespace that goes away with the test.
+func (s *system) namespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	if _, err := s.kube.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create namespace %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := s.kube.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("delete namespace %s: %v", name, err)
+		}
+	})
+}
+
+func configurationMap(name, content string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"certrotation.dev/config": "true"}},
+		Data:       map[string]string{"config.yaml": content},
+	}
+}
+
+// configure puts a configuration into a namespace.
+func (s *system) configure(t *testing.T, namespace, name, content string) {
+	t.Helper()
+	if _, err := s.kube.CoreV1().ConfigMaps(namespace).Create(t.Context(), configurationMap(name, content), metav1.CreateOptions{}); err != nil {
+		t.Fatalf("configure namespace %s: %v", namespace, err)
+	}
+}
+
+// verdict is a condition in short.
+type verdict struct{ ready, degraded metav1.Condition }
+
+// verdicts are what the API says of a namespace ("" for all), by Secret/name and ConfigMap/name.
+func (s *system) verdicts(t *testing.T, namespace string) map[string]verdict {
+	t.Helper()
+	out := map[string]verdict{}
+	put := func(key string, conditions []metav1.Condition) {
+		var v verdict
+		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); c != nil {
+			v.ready = *c
+		}
+		if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionDegraded); c != nil {
+			v.degraded = *c
+		}
+		out[key] = v
+	}
+	certificates, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("list certificaterotations: %v", err)
+	}
+	bundles, err := s.rot.CertrotationV1alpha1().BundleStatuses(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("list bundlestatuses: %v", err)
+	}
+	prefix := func(in string) string {
+		if namespace == metav1.NamespaceAll {
+			return in + "/"
+		}
+		return ""
+	}
+	for i := range certificates.Items {
+		put(prefix(certificates.Items[i].Namespace)+"Secret/"+certificates.Items[i].Name, certificates.Items[i].Status.Conditions)
+	}
+	for i := range bundles.Items {
+		put(prefix(bundles.Items[i].Namespace)+"ConfigMap/"+bundles.Items[i].Name, bundles.Items[i].Status.Conditions)
+	}
+	return out
+}
+
+// unhealthy says what a namespace lacks to have so many objects, all Ready and none Degraded; "" if nothing.
+func (s *system) unhealthy(t *testing.T, namespace string, objects int) string {
+	t.Helper()
+	all := s.verdicts(t, namespace)
+	var missing []string
+	if len(all) != objects {
+		missing = append(missing, fmt.Sprintf("%d objects of %d", len(all), objects))
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if v := all[name]; v.ready.Status != metav1.ConditionTrue || v.degraded.Status != metav1.ConditionFalse {
+			missing = append(missing, fmt.Sprintf("%s: %s; %s", name, v.ready.Message, v.degraded.Message))
+		}
+	}
+	return strings.Join(missing, "; ")
+}
+
+// waitHealthy waits until a namespace has so many objects, all Ready and none Degraded.
+func (s *system) waitHealthy(t *testing.T, namespace string, objects int) {
+	t.Helper()
+	eventually(t, namespace+" is healthy", func(context.Context) (bool, string) {
+		missing := s.unhealthy(t, namespace, objects)
+		return missing == "", missing
+	})
+}
+
+// assertReadyBut asserts that everything in a namespace is Ready but the named objects.
+func (s *system) assertReadyBut(t *testing.T, namespace string, but ...string) {
+	t.Helper()
+	for name, v := range s.verdicts(t, namespace) {
+		if v.ready.Status != metav1.ConditionTrue && !slices.Contains(but, name) {
+			t.Errorf("%s of namespace %s is not Ready: %s: %s", name, namespace, v.ready.Reason, v.ready.Message)
+		}
+	}
+}
+
+// assertElsewhereUnharmed asserts that the namespaces of the installation and of the samples did not notice.
+func (s *system) assertElsewhereUnharmed(t *testing.T) {
+	t.Helper()
+	for _, namespace := range []string{demo, "openshift-etcd", "certrotation-system"} {
+		s.assertReadyBut(t, namespace)
+	}
+}
+
+// lifesigns are the process ids of the system; assertAlive compares.
+func (s *system) lifesigns() map[string]int {
+	return map[string]int{s.Controller.Name(): s.Controller.Pid(), s.Serve.Name(): s.Serve.Pid()}
+}
+
+// assertAlive asserts that the processes are still the same and that none has panicked.
+func (s *system) assertAlive(t *testing.T, before map[string]int) {
+	t.Helper()
+	for _, p := range []*cluster.Process{s.Controller, s.Serve} {
+		if !p.Running() || p.Pid() != before[p.Name()] {
+			t.Errorf("%s has ended or is another process", p.Name())
+		}
+		log, err := os.ReadFile(p.LogFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"panic:", "Observed a panic", "goroutine 1 ["} {
+			if bytes.Contains(log, []byte(word)) {
+				t.Errorf("the log of %s has %q", p.Name(), word)
+			}
+		}
+	}
+}
+
+// event waits for an event on an object.
+func (s *system) event(t *testing.T, namespace, reason string, o object, contains ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("an event %s on %s of namespace %s", reason, o, namespace), func(ctx context.Context) (bool, string) {
+		events, err := s.kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		var seen []string
+		for i := range events.Items {
+			e := &events.Items[i]
+			if e.InvolvedObject.Kind != o.kind || e.InvolvedObject.Name != o.name || e.Reason != reason {
+				continue
+			}
+			if !slices.ContainsFunc(contains, func(text string) bool { return !strings.Contains(e.Message, text) }) {
+				return true, ""
+			}
+			seen = append(seen, e.Message)
+		}
+		return false, strings.Join(seen, "; ")
+	})
+}
+
+// reissued deletes a leaf and waits for its successor, which shows that the controller goes on.
+func (s *system) reissued(t *testing.T, namespace, leaf string) {
+	t.Helper()
+	o := object{"Secret", leaf}
+	ready := func(context.Context) (bool, string) {
+		v := s.verdicts(t, namespace)[o.String()]
+		return v.ready.Status == metav1.ConditionTrue, v.ready.Message
+	}
+	eventually(t, namespace+"/"+leaf+" is Ready", ready)
+	before := s.data(t.Context(), t, namespace, o)
+	s.remove(t, namespace, o)
+	eventually(t, namespace+"/"+leaf+" is reissued", func(ctx context.Context) (bool, string) {
+		now := s.data(ctx, t, namespace, o)
+		return now != nil && !bytes.Equal(now["tls.crt"], before["tls.crt"]), "the same leaf or none"
+	})
+	eventually(t, namespace+"/"+leaf+" is Ready again", ready)
+}
