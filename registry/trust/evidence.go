@@ -40,6 +40,10 @@ func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) verdict {
 	if !ok || !a.inBundle[ca.Fingerprint] {
 		return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
 	}
+	// Whatever is recorded, nothing was published before it was made.
+	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
+		published = made
+	}
 	if until := published.Add(p.Grace); until.After(a.now) {
 		return verdict{
 			reason: ReasonGracePeriod, until: until,

@@ -113,28 +113,44 @@ func TestTrustByGracePeriod(t *testing.T) {
 			next := w.d.Signer.Next
 			p := &Party{Name: "p", Kind: GracePeriod, Grace: grace, Members: []Member{{Name: "m"}}}
 			w.d.Bundle.Annotations[AnnotationPublished] = tt.published(next.Fingerprint)
-			v := newAssessor(&w.d, start.Add(tt.after)).trusts(p, &p.Members[0], next)
+			v := newAssessor(&w.d, recordedAt.Add(tt.after)).trusts(p, &p.Members[0], next)
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v", v)
 			}
-			if tt.until != !v.until.IsZero() || (tt.until && !v.until.Equal(start.Add(grace))) {
+			if tt.until != !v.until.IsZero() || (tt.until && !v.until.Equal(recordedAt.Add(grace))) {
 				t.Errorf("until %s", v.until)
 			}
 		})
 	}
+	t.Run("recorded as published before it was made", func(t *testing.T) {
+		w := published(t)
+		next := w.d.Signer.Next
+		made := next.NotBefore.Add(w.d.Signer.Policy.Profile.Backdate)
+		p := &Party{Name: "p", Kind: GracePeriod, Grace: grace, Members: []Member{{Name: "m"}}}
+		w.d.Bundle.Annotations[AnnotationPublished] = string(next.Fingerprint) + "=2020-01-01T00:00:00Z"
+		if v := newAssessor(&w.d, made.Add(grace-1)).trusts(p, &p.Members[0], next); v.proven || !v.until.Equal(made.Add(grace)) {
+			t.Errorf("before its grace period could have ended: %+v", v)
+		}
+		if v := newAssessor(&w.d, made.Add(grace)).trusts(p, &p.Members[0], next); !v.proven {
+			t.Errorf("not proven at the end: %+v", v)
+		}
+	})
 	t.Run("published but no longer in the bundle", func(t *testing.T) {
 		w := published(t)
 		next := w.d.Signer.Next
 		w.d.Bundle.Anchors = w.d.Bundle.Anchors[:1]
 		p := &Party{Name: "p", Kind: GracePeriod, Members: []Member{{Name: "m"}}}
 		w.d.Bundle.Annotations[AnnotationPublished] = recorded(next.Fingerprint)
-		if v := newAssessor(&w.d, start.Add(grace)).trusts(p, &p.Members[0], next); v.proven {
+		if v := newAssessor(&w.d, recordedAt.Add(grace)).trusts(p, &p.Members[0], next); v.proven {
 			t.Error("proven")
 		}
 	})
 }
 
-func recorded(f pki.Fingerprint) string { return string(f) + "=" + start.Format(time.RFC3339) }
+// recordedAt is a moment after any CA of a fresh world was made.
+var recordedAt = start.Add(time.Minute)
+
+func recorded(f pki.Fingerprint) string { return string(f) + "=" + recordedAt.Format(time.RFC3339) }
 
 func TestTrustByRenewal(t *testing.T) {
 	tests := []struct {
