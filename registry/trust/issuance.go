@@ -13,9 +13,13 @@ import (
 )
 
 // refresh is when a certificate is to be renewed at the latest: at a part of its validity, or some time before its end.
+// Where the part was over when the certificate was made, because it is back-dated by more, it counts from then.
 func refresh(c *pki.Certificate, p Policy) time.Time {
 	life := c.NotAfter.Sub(c.NotBefore)
 	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
+	if made := c.NotBefore.Add(p.Profile.Backdate); !at.After(made) {
+		at = made.Add(c.NotAfter.Sub(made) / 100 * time.Duration(p.RenewAtPercent))
+	}
 	if before := c.NotAfter.Add(-p.RenewBefore); p.RenewBefore > 0 && p.RenewBefore < life && before.Before(at) {
 		return before
 	}
@@ -24,6 +28,7 @@ func refresh(c *pki.Certificate, p Policy) time.Time {
 
 // due is when a certificate is to be renewed: earlier than refresh by the object's own share of the jitter, so that
 // certificates that were made together are not renewed together. The share depends on nothing but the object's name.
+// It never takes more than half of the time until refresh: a certificate that is due when it is made is made over and over.
 func (a *assessor) due(o *Object, c *pki.Certificate, p Policy) time.Time {
 	if p.JitterPercent == 0 {
 		return refresh(c, p)
@@ -32,8 +37,10 @@ func (a *assessor) due(o *Object, c *pki.Certificate, p Policy) time.Time {
 	// A hash never fails to be written to.
 	_, _ = h.Write([]byte(a.d.Namespace + "/" + o.Name))
 	const shares = 1000
+	at := refresh(c, p)
 	spread := c.NotAfter.Sub(c.NotBefore) / 100 * time.Duration(p.JitterPercent)
-	return refresh(c, p).Add(-spread / shares * time.Duration(h.Sum32()%shares))
+	spread = max(0, min(spread, at.Sub(c.NotBefore.Add(p.Profile.Backdate))/2))
+	return at.Add(-spread / shares * time.Duration(h.Sum32()%shares))
 }
 
 // policyDifference says how a certificate differs from the profile of its successor, "" if it does not. Validity is no
@@ -62,15 +69,16 @@ const paceWindow = time.Minute
 
 // pace holds back what can wait if many leaves were reissued in the last minute, so that a rotation of thousands of
 // leaves is no herd. What is missing, expired or asked for is never held back, nor is anything when a key is compromised.
+// A leaf that claims to be issued further ahead than any clock may be off says nothing about the last minute.
 func (a *assessor) pace() {
 	budget := a.d.ReissuePerMinute
-	if budget <= 0 || a.compromised(a.d.Signer.Active) || a.anyCompromised() {
+	if budget <= 0 || a.anyCompromised() {
 		return
 	}
 	next := time.Time{}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
-		if l.Certificate == nil {
+		if l.Certificate == nil || l.issuedAt().After(a.now.Add(maxClockSkew)) {
 			continue
 		}
 		if free := l.issuedAt().Add(paceWindow); free.After(a.now) {
