@@ -61,6 +61,12 @@ func certificateOf(c *pki.Certificate) lowering {
 	}
 }
 
+// anew compares as lower does, except for the time of what was made anew: the clock of whoever made it may be behind that
+// of whoever made what was there before.
+func anew(madeAt string, lower lowering) lowering {
+	return func(key, before, after string) bool { return key != madeAt && lower(key, before, after) }
+}
+
 // bundleTimes compares what a bundle says of the publication of its anchors.
 func bundleTimes(key, before, after string) bool {
 	if key != AnnotationPublished {

@@ -17,7 +17,11 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 	if !j.judgeContent(object, old.Problem, l.Problem) {
 		return
 	}
-	j.judgeAnnotations(object, &old.Object, &l.Object, certificateOf(l.Certificate))
+	lower := certificateOf(l.Certificate)
+	if !same(old.Certificate, l.Certificate) {
+		lower = anew(AnnotationIssuedAt, lower)
+	}
+	j.judgeAnnotations(object, &old.Object, &l.Object, lower)
 	if l.Certificate == nil || same(old.Certificate, l.Certificate) {
 		return
 	}

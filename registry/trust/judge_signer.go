@@ -29,7 +29,11 @@ func (j *judge) judgeSigner() {
 	if !j.judgeContent(object, old.Problem, s.Problem) || old.Problem != nil {
 		return
 	}
-	j.judgeAnnotations(object, &old.Object, &s.Object, certificateOf(s.Active))
+	lower := certificateOf(s.Active)
+	if !same(old.Active, s.Active) {
+		lower = anew(AnnotationPromotedAt, lower)
+	}
+	j.judgeAnnotations(object, &old.Object, &s.Object, lower)
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)
