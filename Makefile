@@ -91,4 +91,4 @@ lint: ## Run golangci-lint.
 
 .PHONY: clean
 clean: ## Remove what was built, but not the tools (those are bin/tools) and not .local (that is make down).
-	rm -f bin/certrotation bin/kubectl-certrotation bin/testsummary
+	rm -f bin/certrotation bin/kubectl-certrotation bin/mtls-service bin/testsummary bin/bench

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 )
 
@@ -20,24 +22,26 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	var f found
 	for _, read := range []struct {
 		source *source
+		cached cache.SharedIndexInformer
 		into   *[]any
 	}{
-		{i.sources.secrets, &f.secrets},
-		{i.sources.others, &f.others},
-		{i.sources.aggregates, &f.aggregates},
-		{i.sources.configMaps, &f.configMaps},
-		{i.sources.nodes, &f.nodes},
+		{i.sources.secrets, i.secrets, &f.secrets},
+		{i.sources.others, i.others, &f.others},
+		{i.sources.aggregates, i.aggregates, &f.aggregates},
+		{i.sources.configMaps, i.configMaps, &f.configMaps},
+		{i.sources.nodes, i.nodes, &f.nodes},
 	} {
 		var err error
-		if *read.into, err = read.source.live(ctx, namespace); err != nil {
+		if *read.into, err = read.source.live(ctx, namespace, read.cached.GetStore()); err != nil {
 			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, err)
 		}
 	}
 	return assemble(namespace, i.certs, &f), nil
 }
 
-// live lists a source and keeps the facts.
-func (s *source) live(ctx context.Context, namespace string) ([]any, error) {
+// live lists a source and keeps the facts. What is cached at the same version is not parsed again: a review that reads
+// live costs the API server a list, but neither side the verification of every pair.
+func (s *source) live(ctx context.Context, namespace string, cached cache.Store) ([]any, error) {
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return s.list(ctx, namespace, opts)
 	})
@@ -47,6 +51,10 @@ func (s *source) live(ctx context.Context, namespace string) ([]any, error) {
 	s.restrict(&opts)
 	var out []any
 	err := pages.EachListItem(ctx, opts, func(object runtime.Object) error {
+		if known := knownAt(cached, object); known != nil {
+			out = append(out, known)
+			return nil
+		}
 		facts, err := s.keep(object)
 		if err != nil {
 			return err
@@ -55,4 +63,21 @@ func (s *source) live(ctx context.Context, namespace string) ([]any, error) {
 		return nil
 	})
 	return out, err
+}
+
+// knownAt returns the cached facts of an object if they are of this very version of it, nil otherwise.
+func knownAt(cached cache.Store, object runtime.Object) any {
+	live, err := meta.Accessor(object)
+	if err != nil || live.GetResourceVersion() == "" {
+		return nil
+	}
+	facts, ok, err := cached.GetByKey(cache.NewObjectName(live.GetNamespace(), live.GetName()).String())
+	if err != nil || !ok {
+		return nil
+	}
+	known, err := meta.Accessor(facts)
+	if err != nil || known.GetUID() != live.GetUID() || known.GetResourceVersion() != live.GetResourceVersion() {
+		return nil
+	}
+	return facts
 }

@@ -90,13 +90,13 @@ func down(ctx context.Context, out io.Writer, dir string) error {
 	if err := cluster.StopDir(ctx, dir, out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", dir, err)
 	}
-	// The logs of failed tests are not part of what was started.
+	// The logs of failed tests and the figures of benchmarks are not part of what was started.
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("clean %s: %w", dir, err)
 	}
 	for _, entry := range entries {
-		if entry.Name() == "test-logs" {
+		if entry.Name() == "test-logs" || entry.Name() == "bench" {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {

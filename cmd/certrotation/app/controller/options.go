@@ -45,8 +45,8 @@ type Options struct {
 func NewOptions() *Options {
 	return &Options{
 		BindAddress: DefaultBindAddress,
-		QPS:         50,
-		Burst:       100,
+		QPS:         200,
+		Burst:       400,
 		Workers:     4,
 		Probes:      16,
 		InjectCA:    true,
