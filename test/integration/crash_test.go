@@ -4,17 +4,9 @@
 package integration
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,15 +15,16 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// storiesAtOnce is how many stories are played side by side: most of the time each of them waits for the others of its
-// own processes.
+// storiesAtOnce is how many stories are played side by side: most of the time each waits for processes of its own.
 const storiesAtOnce = 6
 
 // ending is what a story comes to.
 type ending struct {
-	// bootstrap and rotation are the numbers of writes.
-	bootstrap, rotation int
-	state               map[string]ended
+	// writes of the bootstrap and of all, and how many of all were stored.
+	bootstrap, writes, stored int
+	// met says whether the fault befell a write.
+	met   bool
+	state map[string]ended
 	// handshakes that were checked.
 	handshakes int
 }
@@ -46,49 +39,90 @@ func TestEveryWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &stage{Cluster: c, client: client, binary: build(t)}
-
-	var undisturbed ending
-	if !t.Run("no fault", func(t *testing.T) {
-		story := s.newStory(t, "undisturbed", noFault, 0)
-		undisturbed = story.play()
-		story.logWrites(undisturbed)
-		story.staysQuiet()
-	}) {
-		return
+	for _, tc := range []struct {
+		name   string
+		common plot
+		faults []fault
+	}{
+		{
+			name: "members that lag", common: plot{namespace: "lag", fault: noFault},
+			faults: []fault{killedBefore, killedAfter, conflicting, internalError, lostRequest, lostAnswer},
+		},
+		// An aggregate is written in the same way as the rest, so the harshest faults do.
+		{
+			name: "eager members and an aggregate", common: plot{namespace: "eager", eager: true, aggregated: true, fault: noFault},
+			faults: []fault{killedAfter, conflicting, lostAnswer},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var undisturbed ending
+			if !t.Run(string(noFault), func(t *testing.T) {
+				story := s.newStory(t, tc.common)
+				undisturbed = story.play()
+				story.logWrites(undisturbed)
+				story.staysQuiet()
+			}) {
+				return
+			}
+			s.playAll(t, tc.common, tc.faults, undisturbed)
+		})
 	}
-	total := undisturbed.bootstrap + undisturbed.rotation
+}
+
+// playAll has each fault befall each write, and compares the endings with that of the undisturbed story.
+func (s *stage) playAll(t *testing.T, common plot, faults []fault, undisturbed ending) {
+	t.Helper()
 	var (
 		playing sync.WaitGroup
 		places  = make(chan struct{}, storiesAtOnce)
 		mu      sync.Mutex
-		checked int
+		endings []ending
 	)
-	for i, f := range []fault{killedBefore, killedAfter, conflicting, internalError, lostRequest, lostAnswer} {
-		for n := 1; n <= total; n++ {
+	for i, f := range faults {
+		for n := 1; n <= undisturbed.writes; n++ {
 			places <- struct{}{}
 			playing.Go(func() {
 				defer func() { <-places }()
 				t.Run(fmt.Sprintf("%s %02d", f, n), func(t *testing.T) {
-					got := s.newStory(t, fmt.Sprintf("fault-%d-at-%d", i, n), f, n).play()
-					if diff := cmp.Diff(undisturbed.state, got.state); diff != "" {
-						t.Errorf("the end differs from that of the undisturbed story (-want +got):\n%s", diff)
-					}
-					want := total
-					if !f.stores() {
-						want++
-					}
-					if writes := got.bootstrap + got.rotation; writes != want {
-						t.Errorf("%d writes, want %d", writes, want)
-					}
+					p := common
+					p.namespace, p.fault, p.at = fmt.Sprintf("%s-%d-at-%d", common.namespace, i, n), f, n
+					e := s.newStory(t, p).play()
+					checkEnding(t, p, undisturbed, e)
 					mu.Lock()
 					defer mu.Unlock()
-					checked += got.handshakes
+					endings = append(endings, e)
 				})
 			})
 		}
 	}
 	playing.Wait()
-	t.Logf("%d stories, %d faults each at %d writes; %d verifications of a leaf by a member, none failed", 6*total+1, 6, total, checked)
+	met, least, most, handshakes := 0, undisturbed.stored, undisturbed.stored, undisturbed.handshakes
+	for _, e := range endings {
+		least, most, handshakes = min(least, e.stored), max(most, e.stored), handshakes+e.handshakes
+		if e.met {
+			met++
+		}
+	}
+	t.Logf("%d stories with a fault, which befell %d of them; %d to %d writes were stored; "+
+		"the members verified leaves %d times", len(endings), met, least, most, handshakes)
+}
+
+// checkEnding compares a story with the undisturbed one. The worker of the aggregate may see several changes as one or
+// one by one, so with it the number of writes varies, and the last may be missing.
+func checkEnding(t *testing.T, p plot, undisturbed, e ending) {
+	t.Helper()
+	if diff := cmp.Diff(undisturbed.state, e.state); diff != "" {
+		t.Errorf("the end differs from that of the undisturbed story (-want +got):\n%s", diff)
+	}
+	if p.aggregated {
+		return
+	}
+	if !e.met {
+		t.Errorf("there was no write %d for the fault to befall", p.at)
+	}
+	if e.stored != undisturbed.stored {
+		t.Errorf("%d writes were stored, want %d: nothing is done twice", e.stored, undisturbed.stored)
+	}
 }
 
 // play takes the trust domain from nothing through a full rotation and checks that it rests then.
@@ -96,116 +130,16 @@ func (s *story) play() ending {
 	s.t.Helper()
 	before := s.active(s.settle(""))
 	s.wake(1)
-	bootstrap := s.writes()
+	bootstrap, _ := s.writes()
 	s.request()
-	o := s.settle(before)
+	s.settle(before)
 	s.wake(2)
 	s.checkEnd(s.t, s.now(), before)
-	if s.proxy.fault != noFault && s.writes() < s.proxy.at {
-		s.t.Errorf("there was no write %d for the fault to befall: %s", s.proxy.at, s.describe(o))
-	}
-	if lives := s.proxy.life.Load(); s.proxy.fault.kills() != (lives == 1) {
+	e := ending{bootstrap: bootstrap, state: s.endOf(s.t), handshakes: s.handshakes}
+	e.writes, e.stored = s.writes()
+	e.met = s.proxy.at > 0 && e.writes >= s.proxy.at
+	if lives := s.proxy.life.Load(); (e.met && s.proxy.fault.kills()) != (lives == 1) {
 		s.t.Errorf("the controller was killed %d times", lives)
 	}
-	return ending{bootstrap: bootstrap, rotation: s.writes() - bootstrap, state: s.endOf(s.t), handshakes: s.handshakes}
-}
-
-// wake makes an edit that means nothing and returns once the controller has looked at it and has nothing more to do.
-func (s *story) wake(count int) {
-	s.t.Helper()
-	s.awaitIdle(0)
-	before := s.queued(s.t.Context())
-	s.annotate("web-server", strconv.Itoa(count), "example.com/wake-up")
-	s.awaitIdle(before.adds)
-}
-
-// queue is what the controller's metrics say of its work queue.
-type queue struct{ adds, done, depth float64 }
-
-// awaitIdle waits until more than that many keys were added to the queue, and all were worked on.
-func (s *story) awaitIdle(more float64) {
-	s.t.Helper()
-	eventually(s.t, "the controller is idle", func(ctx context.Context) error {
-		if q := s.queued(ctx); q.adds <= more || q.done < q.adds || q.depth > 0 {
-			return fmt.Errorf("queue %+v, want more than %g adds and all of them done", q, more)
-		}
-		return nil
-	})
-}
-
-var queueMetric = regexp.MustCompile(`(?m)^workqueue_(adds_total|work_duration_seconds_count|depth)\{name="rotation"\} (\S+)$`)
-
-// queued asks the controller; it answers nothing while it starts.
-func (s *story) queued(ctx context.Context) (q queue) {
-	s.t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/metrics", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return queue{}
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return queue{}
-	}
-	for _, match := range queueMetric.FindAllStringSubmatch(string(body), -1) {
-		value, err := strconv.ParseFloat(match[2], 64)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		switch match[1] {
-		case "adds_total":
-			q.adds = value
-		case "depth":
-			q.depth = value
-		default:
-			q.done = value
-		}
-	}
-	return q
-}
-
-// staysQuiet wakes the controller of a settled system again and again; it writes nothing.
-func (s *story) staysQuiet() {
-	s.t.Helper()
-	before, start, looked := s.writes(), time.Now(), s.queued(s.t.Context())
-	const edits = 20
-	for i := range edits {
-		s.wake(10 + i)
-	}
-	if wrote := s.writes() - before; wrote != 0 {
-		s.t.Errorf("%d writes to a settled system, want none", wrote)
-	}
-	s.t.Logf("settled: 0 writes in %s, in which %d edits had the controller look %g times",
-		time.Since(start).Round(time.Millisecond), edits, s.queued(s.t.Context()).adds-looked.adds)
-}
-
-var doneLine = regexp.MustCompile(`"Done" .*action="(\w+)" kind="(\w+)" object="[^/"]+/([^"]+)"`)
-
-// logWrites prints the writes of a story with the actions that they belong to, which the controller logs in that order.
-func (s *story) logWrites(e ending) {
-	s.t.Helper()
-	log, err := os.ReadFile(s.controller.LogFile())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	actions := doneLine.FindAllStringSubmatch(string(log), -1)
-	writes, err := s.proxy.written()
-	if err != nil || len(actions) != len(writes) {
-		s.t.Fatalf("%d actions are logged for %d writes, error %v", len(actions), len(writes), err)
-	}
-	var table strings.Builder
-	fmt.Fprintf(&table, "a bootstrap takes %d writes, a rotation %d:\n", e.bootstrap, e.rotation)
-	for i, write := range writes {
-		phase := "bootstrap"
-		if i >= e.bootstrap {
-			phase = "rotation"
-		}
-		verb, _, _ := strings.Cut(write, " ")
-		fmt.Fprintf(&table, "%3d  %-10s %-4s %-16s %s/%s\n", i+1, phase, verb, actions[i][1], actions[i][2], actions[i][3])
-	}
-	s.t.Log(table.String())
+	return e
 }

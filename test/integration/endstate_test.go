@@ -4,18 +4,19 @@
 package integration
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -114,6 +115,11 @@ func (s *story) checkEnd(t *testing.T, o objects, before string) {
 		"ConfigMap/certrotation-evidence-web.client-b.client-b", "ConfigMap/certrotation-evidence-web.server.server",
 		"ConfigMap/web-bundle", "Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
 	}
+	if s.proxy.aggregated {
+		want = append(want, "ConfigMap/all-bundles", "Secret/all-certs")
+		slices.Sort(want)
+		s.checkAggregates(t, o)
+	}
 	var have []string
 	for name := range o.secrets {
 		have = append(have, "Secret/"+name)
@@ -138,6 +144,23 @@ func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	}
 	if err := s.verify(o); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkAggregates compares the aggregates with what they are made of.
+func (s *story) checkAggregates(t *testing.T, o objects) {
+	t.Helper()
+	pairs := map[string][]byte{}
+	for _, m := range s.members {
+		certKey, keyKey := inventory.AggregateKeys(m.leaf)
+		pairs[certKey], pairs[keyKey] = o.secrets[m.leaf].Data[corev1.TLSCertKey], o.secrets[m.leaf].Data[corev1.TLSPrivateKeyKey]
+	}
+	if !maps.EqualFunc(o.secrets["all-certs"].Data, pairs, bytes.Equal) {
+		t.Error("all-certs does not hold exactly the pairs of the leaves")
+	}
+	bundles := map[string]string{"web.crt": o.configMaps["web-bundle"].Data[inventory.BundleKey]}
+	if !maps.Equal(o.configMaps["all-bundles"].Data, bundles) {
+		t.Error("all-bundles does not hold exactly the bundle")
 	}
 }
 

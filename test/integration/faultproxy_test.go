@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -56,48 +58,51 @@ func (f fault) kills() bool { return f == killedBefore || f == killedAfter }
 // several can work in one cluster side by side; counts its writes to Secrets and ConfigMaps, one at a time; and lets a
 // fault befall one of them.
 type faultProxy struct {
-	namespace string
-	fault     fault
-	// at is the number of the write that the fault befalls, from 1.
-	at int
+	plot
+
 	// kill ends the controller and starts it anew. Its error is kept in failed.
 	kill func() error
 
-	transport http.RoundTripper
-	forward   *httputil.ReverseProxy
-	server    *httptest.Server
+	forward *httputil.ReverseProxy
+	server  *httptest.Server
 
 	// life counts the kills, so that nothing is stored of what a dead controller has sent.
 	life atomic.Int32
 
 	mu     sync.Mutex
 	writes []string
+	// stored is how many of the writes kube-apiserver has accepted.
+	stored int
 	failed error
 }
 
 // newFaultProxy listens until the end of the test.
-func newFaultProxy(t *testing.T, upstream *rest.Config, namespace string, f fault, at int) *faultProxy {
+func newFaultProxy(t *testing.T, upstream *rest.Config, p plot) *faultProxy {
 	t.Helper()
 	target, err := url.Parse(upstream.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &faultProxy{namespace: namespace, fault: f, at: at}
-	if p.transport, err = rest.TransportFor(upstream); err != nil {
+	out := &faultProxy{plot: p}
+	transport, err := rest.TransportFor(upstream)
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.forward = &httputil.ReverseProxy{
-		Transport: p.transport, FlushInterval: -1,
+	out.forward = &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.URL.Path = p.narrow(r.In.URL.Path)
+			r.Out.URL.Path = out.narrow(r.In.URL.Path)
 		},
 		// The end of a controller ends its watches; that is no news.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	p.server = httptest.NewTLSServer(p)
-	t.Cleanup(p.server.Close)
-	return p
+	out.server = httptest.NewUnstartedServer(out)
+	// A controller that is killed in the middle of a handshake is no news either.
+	out.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	out.server.StartTLS()
+	t.Cleanup(out.server.Close)
+	return out
 }
 
 // kubeconfig writes a file by which the controller reaches the proxy.
@@ -162,15 +167,16 @@ func (p *faultProxy) write(w http.ResponseWriter, r *http.Request, body []byte, 
 		p.forward.ServeHTTP(recorder, r)
 		answer = recorder.Result()
 		defer answer.Body.Close()
-		if met != noFault && answer.StatusCode >= 300 {
+		if answer.StatusCode < http.StatusMultipleChoices {
+			p.stored++
+		}
+		if met != noFault && answer.StatusCode >= http.StatusMultipleChoices {
 			return fmt.Errorf("the write that %q was to befall is refused with %s", met, answer.Status)
 		}
 	}
 	switch met {
 	case noFault:
-		for name, values := range answer.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), answer.Header)
 		w.WriteHeader(answer.StatusCode)
 		_, err := io.Copy(w, answer.Body)
 		return err
@@ -210,9 +216,9 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-// written lists the writes so far, and what went wrong in the proxy itself.
-func (p *faultProxy) written() ([]string, error) {
+// written lists the writes so far, how many of them were stored, and what went wrong in the proxy itself.
+func (p *faultProxy) written() (writes []string, stored int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.writes), p.failed
+	return slices.Clone(p.writes), p.stored, p.failed
 }

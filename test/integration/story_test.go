@@ -46,6 +46,12 @@ trustDomains:
   - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [web-client-a], evidence: {kind: acknowledgement}}
   - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [web-client-b], evidence: {kind: acknowledgement}}
 `
+	aggregateConfiguration = `aggregate:
+  secretName: all-certs
+  leaves: [web-server, web-client-a, web-client-b]
+  configMapName: all-bundles
+  bundles: [{key: web.crt, configMapName: web-bundle}]
+`
 	// storyTimeout bounds each half of a story; it takes about a second.
 	storyTimeout = time.Minute
 )
@@ -56,6 +62,20 @@ type stage struct {
 
 	client kubernetes.Interface
 	binary string
+}
+
+// plot says what a story is to be.
+type plot struct {
+	namespace string
+	// aggregated says whether the leaves and the bundle are collected in an aggregate. A worker of its own writes it,
+	// beside the one of the trust domain.
+	aggregated bool
+	// eager members load what is new at once, while the controller still works. Others lag behind: they load one thing at
+	// a time, when the controller has done all that it may do without them.
+	eager bool
+	fault fault
+	// at is the number of the write that the fault befalls, from 1.
+	at int
 }
 
 // story is one trust domain from nothing through a full rotation, in a namespace of its own with a controller of its own.
@@ -72,16 +92,22 @@ type story struct {
 	changed chan struct{}
 }
 
-// newStory makes the namespace and starts the controller; at is the number of the write that the fault befalls.
-func (s *stage) newStory(t *testing.T, namespace string, f fault, at int) *story {
+// newStory makes the namespace and starts the controller.
+func (s *stage) newStory(t *testing.T, p plot) *story {
 	t.Helper()
-	p := newFaultProxy(t, s.AdminConfig(), namespace, f, at)
-	out := &story{fleet: newFleet(namespace, s.client), t: t, proxy: p, changed: make(chan struct{}, 1)}
+	out := &story{
+		fleet: newFleet(p.namespace, s.client), t: t,
+		proxy: newFaultProxy(t, s.AdminConfig(), p), changed: make(chan struct{}, 1),
+	}
 	out.watch()
-	makeNamespace(t, s.client, namespace)
-	if _, err := s.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+	makeNamespace(t, s.client, p.namespace)
+	configuration := webConfiguration
+	if p.aggregated {
+		configuration += aggregateConfiguration
+	}
+	if _, err := s.client.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: webConfiguration},
+		Data:       map[string]string{configv1alpha1.ConfigKey: configuration},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +190,8 @@ func (s *story) now() objects {
 	return o
 }
 
-// assess asks the model.
-func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment) {
+// assess asks the model. The number of what is left to do with the aggregates is the last result.
+func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int) {
 	sources := &inventory.Sources{Namespace: namespace}
 	for name, secret := range o.secrets {
 		sources = sources.WithSecret(name, secret)
@@ -175,9 +201,18 @@ func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment) {
 	}
 	n := inventory.Build(sources)
 	if n == nil || n.Domain("web") == nil {
-		return nil, nil
+		return nil, nil, 0
 	}
-	return n.Domain("web"), trust.Assess(n.Domain("web"), time.Now())
+	d, left := n.Domain("web"), 0
+	leaves := map[string]*trust.Leaf{}
+	for i := range d.Leaves {
+		leaves[d.Leaves[i].Name] = &d.Leaves[i]
+	}
+	for _, aggregate := range n.Aggregates {
+		actions, blockers := trust.AssessAggregate(aggregate, leaves, map[string]*trust.Bundle{d.Bundle.Name: &d.Bundle})
+		left += len(actions) + len(blockers)
+	}
+	return d, trust.Assess(d, time.Now()), left
 }
 
 // settle lets the members work until the domain rests: with a CA other than before, which is in its bundle alone, and
@@ -188,14 +223,19 @@ func (s *story) settle(before string) objects {
 	defer timeout.Stop()
 	for {
 		o := s.now()
-		worked, err := s.step(s.t.Context(), o)
-		if err := errors.Join(err, s.verify(o)); err != nil {
+		d, a, left := o.assess(s.namespace)
+		worked, err := false, s.verify(o)
+		if err == nil && (s.proxy.eager || a == nil || len(a.Actions) == 0) {
+			worked, err = s.step(s.t.Context(), o)
+			err = errors.Join(err, s.verify(o))
+		}
+		if err != nil {
 			s.t.Fatalf("%v\n%s", err, s.describe(o))
 		}
 		if worked {
 			continue
 		}
-		if d, a := o.assess(s.namespace); rests(d, a, before) {
+		if left == 0 && rests(d, a, before) {
 			return o
 		}
 		select {
@@ -226,7 +266,7 @@ func rests(d *trust.Domain, a *trust.Assessment, before string) bool {
 // active is the fingerprint of the active CA.
 func (s *story) active(o objects) string {
 	s.t.Helper()
-	d, _ := o.assess(s.namespace)
+	d, _, _ := o.assess(s.namespace)
 	return string(d.Signer.Active.Fingerprint)
 }
 
@@ -245,24 +285,24 @@ func (s *story) annotate(secret, value, annotation string) {
 	}
 }
 
-// writes is the number of writes of the controller so far.
-func (s *story) writes() int {
+// writes is the number of writes of the controller so far, and how many of them were stored.
+func (s *story) writes() (all, stored int) {
 	s.t.Helper()
-	writes, err := s.proxy.written()
+	writes, stored, err := s.proxy.written()
 	if err == nil {
 		err = s.controller.Err()
 	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return len(writes)
+	return len(writes), stored
 }
 
 // describe says for a failure how far the story has come.
 func (s *story) describe(o objects) string {
-	writes, err := s.proxy.written()
-	_, a := o.assess(s.namespace)
+	writes, stored, err := s.proxy.written()
+	_, a, left := o.assess(s.namespace)
 	log, logErr := os.ReadFile(s.controller.LogFile())
-	return fmt.Sprintf("objects %v %v\nassessment %+v\nwrites %q %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
-		slices.Sorted(maps.Keys(o.configMaps)), a, writes, err, logErr, log)
+	return fmt.Sprintf("objects %v %v\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
+		slices.Sorted(maps.Keys(o.configMaps)), a, left, writes, stored, err, logErr, log)
 }

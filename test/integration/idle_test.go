@@ -1,0 +1,117 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// wake makes an edit that means nothing and returns once the controller has looked at it and has nothing more to do.
+func (s *story) wake(count int) {
+	s.t.Helper()
+	s.awaitIdle(0)
+	before := s.queued(s.t.Context())
+	s.annotate("web-server", strconv.Itoa(count), "example.com/wake-up")
+	s.awaitIdle(before.adds)
+}
+
+// queue is what the controller's metrics say of its work queue.
+type queue struct{ adds, done, depth float64 }
+
+// awaitIdle waits until more than that many keys were added to the queue, and all were worked on.
+func (s *story) awaitIdle(more float64) {
+	s.t.Helper()
+	eventually(s.t, "the controller is idle", func(ctx context.Context) error {
+		if q := s.queued(ctx); q.adds <= more || q.done < q.adds || q.depth > 0 {
+			return fmt.Errorf("queue %+v, want more than %g adds and all of them done", q, more)
+		}
+		return nil
+	})
+}
+
+var queueMetric = regexp.MustCompile(`(?m)^workqueue_(adds_total|work_duration_seconds_count|depth)\{name="rotation"\} (\S+)$`)
+
+// queued asks the controller; it answers nothing while it starts.
+func (s *story) queued(ctx context.Context) (q queue) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/metrics", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return queue{}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return queue{}
+	}
+	for _, match := range queueMetric.FindAllStringSubmatch(string(body), -1) {
+		value, err := strconv.ParseFloat(match[2], 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		switch match[1] {
+		case "adds_total":
+			q.adds = value
+		case "depth":
+			q.depth = value
+		default:
+			q.done = value
+		}
+	}
+	return q
+}
+
+// staysQuiet wakes the controller of a settled system again and again; it writes nothing.
+func (s *story) staysQuiet() {
+	s.t.Helper()
+	before, _ := s.writes()
+	start, looked := time.Now(), s.queued(s.t.Context())
+	const edits = 20
+	for i := range edits {
+		s.wake(10 + i)
+	}
+	if after, _ := s.writes(); after != before {
+		s.t.Errorf("%d writes to a settled system, want none", after-before)
+	}
+	s.t.Logf("settled: 0 writes in %s, in which %d edits had the controller look %g times",
+		time.Since(start).Round(time.Millisecond), edits, s.queued(s.t.Context()).adds-looked.adds)
+}
+
+var doneLine = regexp.MustCompile(`"Done" .*action="(\w+)" kind="(\w+)" object="[^/"]+/([^"]+)"`)
+
+// logWrites prints the writes of a story with the actions that they belong to, which the controller logs in that order.
+func (s *story) logWrites(e ending) {
+	s.t.Helper()
+	log, err := os.ReadFile(s.controller.LogFile())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	actions := doneLine.FindAllStringSubmatch(string(log), -1)
+	writes, _, err := s.proxy.written()
+	if err != nil || len(actions) != len(writes) {
+		s.t.Fatalf("%d actions are logged for %d writes, error %v\n%s", len(actions), len(writes), err, s.describe(s.now()))
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "a bootstrap takes %d writes, a rotation %d:\n", e.bootstrap, e.writes-e.bootstrap)
+	for i, write := range writes {
+		phase := "bootstrap"
+		if i >= e.bootstrap {
+			phase = "rotation"
+		}
+		verb, _, _ := strings.Cut(write, " ")
+		fmt.Fprintf(&table, "%3d  %-10s %-4s %-24s %s/%s\n", i+1, phase, verb, actions[i][1], actions[i][2], actions[i][3])
+	}
+	s.t.Log(table.String())
+}
