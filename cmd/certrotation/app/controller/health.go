@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/workqueue" // depth and latency of the queues
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // who leads
+	_ "k8s.io/component-base/metrics/prometheus/workqueue"               // depth and latency of the queues
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/view/inventory"
