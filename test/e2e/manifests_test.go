@@ -63,7 +63,7 @@ func TestDeploymentUsesFlagsThatExist(t *testing.T) {
 		}
 		for _, arg := range args[1:] {
 			flag, _, _ := strings.Cut(arg, "=")
-			if !regexp.MustCompile(`(?m)^\s+(-v, )?`+regexp.QuoteMeta(flag)+`\b|^\s+`+regexp.QuoteMeta(flag)+`,`).Match(help) {
+			if !regexp.MustCompile(`(?m)^\s+(-v, )?` + regexp.QuoteMeta(flag) + `\b|^\s+` + regexp.QuoteMeta(flag) + `,`).Match(help) {
 				t.Errorf("certrotation %s has no flag %s", args[0], flag)
 			}
 		}

@@ -1,0 +1,88 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// rules is what the tests look at of a file of Prometheus rules.
+type rules struct {
+	Groups []struct {
+		Rules []struct {
+			Alert       string            `json:"alert"`
+			Expr        string            `json:"expr"`
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"rules"`
+	} `json:"groups"`
+}
+
+var (
+	// seriesInRule are the names of metrics in an expression, with their prefixes.
+	seriesInRule = regexp.MustCompile(`\b(?:certrotation|leader_election)_[a-z_]+\b`)
+	// labelsInRule are the labels that an expression asks for.
+	labelsInRule = regexp.MustCompile(`\b((?:certrotation|leader_election)_[a-z_]+)\{([^}]*)\}`)
+	labelName    = regexp.MustCompile(`([a-z_]+)\s*(?:!=|=~|!~|=)\s*"`)
+)
+
+func TestAlertsUseMetricsThatExist(t *testing.T) {
+	s := theSystem(t)
+	// A counter shows from its first event on: have the guard judge something.
+	s.refused(t, []string{"NeverEmpty"}, "patch", "configmap", "-n", demo, bundle, "--type=merge", "-p", `{"data":{"ca-bundle.crt":""}}`)
+	scraped := s.http(t, http.MethodGet, s.ControllerURL()+"/metrics") + s.serveMetrics(t.Context(), t)
+
+	text, err := os.ReadFile(manifest(t, "alerts/rules.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file rules
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	runbook, err := os.ReadFile(manifest(t, "alerts/RUNBOOK.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := 0
+	for _, group := range file.Groups {
+		for _, rule := range group.Rules {
+			alerts++
+			t.Run(rule.Alert, func(t *testing.T) {
+				names := seriesInRule.FindAllString(rule.Expr, -1)
+				if len(names) == 0 {
+					t.Errorf("no metric in %s", rule.Expr)
+				}
+				for _, name := range names {
+					if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(scraped) {
+						t.Errorf("nothing exports %s", name)
+					}
+				}
+				for _, series := range labelsInRule.FindAllStringSubmatch(rule.Expr, -1) {
+					for _, label := range labelName.FindAllStringSubmatch(series[2], -1) {
+						if !regexp.MustCompile(`(?m)^` + series[1] + `\{[^}]*\b` + label[1] + `="`).MatchString(scraped) {
+							t.Errorf("%s has no label %s", series[1], label[1])
+						}
+					}
+				}
+				anchor := "RUNBOOK.md#" + strings.ToLower(rule.Alert)
+				if !strings.HasSuffix(rule.Annotations["runbook"], anchor) || !strings.Contains(string(runbook), "\n## "+rule.Alert+"\n") {
+					t.Errorf("the runbook has no section for it: %q", rule.Annotations["runbook"])
+				}
+				if rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
+					t.Error("no severity or no summary")
+				}
+			})
+		}
+	}
+	if sections := strings.Count(string(runbook), "\n## "); sections != alerts {
+		t.Errorf("the runbook has %d sections for %d alerts", sections, alerts)
+	}
+}
