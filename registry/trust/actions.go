@@ -123,7 +123,8 @@ func (a *assessor) abort(out *Assessment) *Action {
 		return nil
 	}
 	action := a.signerAction(DropNext, "an abort was requested and no leaf is signed by the new CA")
-	action.RemoveAnnotations = []string{AnnotationAbortRequested}
+	// Without a rotation the active CA has to sign again; whoever aborts takes its word for good.
+	action.RemoveAnnotations = []string{AnnotationAbortRequested, AnnotationCompromised}
 	action.Irreversible = true
 	return action
 }

@@ -152,6 +152,8 @@ func (a *assessor) wanted() string {
 		return "its rotation was requested" + requestText(&s.Object)
 	case s.Active.Expired(a.now):
 		return fmt.Sprintf("it expired at %s", s.Active.NotAfter.UTC().Format(time.RFC3339))
+	case a.compromised(s.Active):
+		return "its key is compromised"
 	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
 		return "it is due for renewal since " + a.due(&s.Object, s.Active, s.Policy).UTC().Format(time.RFC3339)
 	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
