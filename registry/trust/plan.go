@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -94,16 +95,55 @@ func (a *assessor) planSigner() *Plan {
 	}
 	add(Distributing, GenerateNext, signer, nil, "make a new CA that cannot sign yet")
 	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA")
+	issue := func(name string) {
+		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), "issue a new pair, signed by the new CA")
+	}
+	first, issued := a.issuedFirst()
+	for _, name := range first {
+		issue(name)
+	}
 	add(Reissuing, Promote, signer, membersOf(a.parties), "sign with the new CA; keep the old key")
 	for i := range d.Leaves {
-		name := d.Leaves[i].Name
-		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), "issue a new pair, signed by the new CA")
+		if name := d.Leaves[i].Name; !issued[name] {
+			issue(name)
+		}
 	}
 	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
 	add(Retiring, DestroyPrevious, signer, nil, "destroy the old key")
 	p.Blockers = a.planBlockers()
 	p.Breaks = a.breaksNow()
 	return p
+}
+
+// issuedFirst are the leaves, in order, that are issued before the new CA is promoted: where a party is proven by the
+// renewal of its leaves, these are the proof, and whatever that party does not verify need not wait for it.
+func (a *assessor) issuedFirst() (order []string, issued map[string]bool) {
+	waiting := map[*Party]bool{}
+	for _, p := range a.parties {
+		if p.Kind == Renewed && len(p.Members) > 0 {
+			waiting[p] = true
+		}
+	}
+	issued = map[string]bool{}
+	for before := -1; len(waiting) > 0 && len(order) > before; {
+		before = len(order)
+		for i := range a.d.Leaves {
+			name := a.d.Leaves[i].Name
+			if !issued[name] && !slices.ContainsFunc(a.verifiers[name], func(p *Party) bool { return waiting[p] }) {
+				issued[name] = true
+				order = append(order, name)
+			}
+		}
+		maps.DeleteFunc(waiting, func(p *Party, _ bool) bool { return holdsOnly(p, issued) })
+	}
+	return order, issued
+}
+
+// holdsOnly says whether the members of a party hold no other leaves than these.
+func holdsOnly(p *Party, leaves map[string]bool) bool {
+	return !slices.ContainsFunc(p.Members, func(m Member) bool {
+		return slices.ContainsFunc(m.Holds, func(name string) bool { return !leaves[name] })
+	})
 }
 
 // planBlockers are what would hold the rotation up if it began now.

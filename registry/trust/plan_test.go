@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestPlanRotation(t *testing.T) {
@@ -49,6 +50,10 @@ func TestPlanRotation(t *testing.T) {
 	}
 	// What is planned is what is done.
 	w.request("test")
+	w.step()
+	if got := w.d.Signer.Annotations[AnnotationPlan]; got != p.Hash {
+		t.Errorf("the plan that is recorded has the hash %q, the one that was shown %q", got, p.Hash)
+	}
 	for range 10 {
 		w.settle()
 		w.reloadAll()
@@ -60,6 +65,82 @@ func TestPlanRotation(t *testing.T) {
 	}
 	if diff := cmp.Diff(planned, w.done); diff != "" {
 		t.Errorf("planned and done (-planned +done):\n%s", diff)
+	}
+}
+
+// TestPlanIsExecuted: with any evidence kinds, the plan that is shown has the hash that the rotation records, and when
+// everybody loads at once, its steps are what is done, in their order.
+func TestPlanIsExecuted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kinds := []EvidenceKind{TLSProbe, Acknowledgement}
+		f := newFleet(t, topology{
+			servers: rapid.SliceOfN(rapid.SampledFrom(kinds), 1, 3).Draw(t, "servers"),
+			clients: rapid.SliceOfN(rapid.SampledFrom(append(kinds, Renewed)), 0, 3).Draw(t, "clients"),
+			peers:   rapid.Bool().Draw(t, "peers"),
+		})
+		if rapid.Bool().Draw(t, "leaves were renewed") {
+			f.pass(75 * day)
+			f.settle()
+			f.loadAll()
+			f.done = nil
+		}
+		p, err := PlanRotation(&f.d, "signer", f.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.request(rapid.SampledFrom([]string{"", "test", CompromisedPrefix + "test"}).Draw(t, "reason"))
+		for range 10 {
+			for f.step() {
+				f.loadAll()
+				if got := f.d.Signer.Annotations[AnnotationPlan]; got != p.Hash {
+					t.Fatalf("the plan that is recorded has the hash %q, the one that was shown %q", got, p.Hash)
+				}
+			}
+		}
+		var planned []string
+		for _, s := range p.Steps {
+			_, name, _ := strings.Cut(s.Object, "/")
+			planned = append(planned, string(s.Action)+" "+name)
+		}
+		if diff := cmp.Diff(planned, f.done); diff != "" {
+			t.Fatalf("planned and done (-planned +done):\n%s", diff)
+		}
+	})
+}
+
+// TestPlanOfRenewedParties: the leaves whose renewal is the evidence come before the promotion that waits for it.
+func TestPlanOfRenewedParties(t *testing.T) {
+	tests := []struct {
+		name  string
+		kinds map[string]EvidenceKind
+		want  []string
+	}{
+		{"none", nil, []string{"Promote signer", "IssueLeaf client-a", "IssueLeaf client-b", "IssueLeaf server"}},
+		{"one client", map[string]EvidenceKind{"client-a": Renewed}, []string{"IssueLeaf client-a", "IssueLeaf client-b", "Promote signer", "IssueLeaf server"}},
+		{"the server", map[string]EvidenceKind{"server": Renewed}, []string{"IssueLeaf server", "Promote signer", "IssueLeaf client-a", "IssueLeaf client-b"}},
+		{"everybody waits for each other", map[string]EvidenceKind{"server": Renewed, "client-a": Renewed}, []string{"Promote signer", "IssueLeaf client-a", "IssueLeaf client-b", "IssueLeaf server"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			for party, kind := range tt.kinds {
+				w.party(party).Kind = kind
+			}
+			p, err := PlanRotation(&w.d, "signer", w.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range p.Steps {
+				_, name, _ := strings.Cut(s.Object, "/")
+				if s.Stage == Reissuing {
+					got = append(got, string(s.Action)+" "+name)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
