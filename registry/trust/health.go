@@ -62,15 +62,29 @@ func (a *assessor) overdue(out *Assessment) []Problem {
 	}}
 }
 
-// maxClockSkew is how far a clock may be off before it is no ground for decisions. Certificates are back-dated by less.
-const maxClockSkew = 10 * time.Minute
+// maxClockSkew is how far a clock may be off before it is no ground for decisions. One that is ahead may be so only by as
+// much as certificates are back-dated: others would not accept yet what it makes. It is allowed minClockSkew in any case,
+// as far as a comparison of clocks may be wrong.
+const (
+	maxClockSkew = 10 * time.Minute
+	minClockSkew = time.Minute
+)
+
+// mostAhead is how far the clock may be ahead.
+func (a *assessor) mostAhead() time.Duration {
+	most := min(maxClockSkew, a.d.Signer.Policy.Profile.Backdate)
+	for i := range a.d.Leaves {
+		most = min(most, a.d.Leaves[i].Policy.Profile.Backdate)
+	}
+	return max(most, minClockSkew)
+}
 
 // clockProblem says that the clock is not to be trusted: it is far from the API server's, or before the beginning of a
 // CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new.
 func (a *assessor) clockProblem() *Problem {
 	s := &a.d.Signer
 	object := secret(s.Name)
-	if skew := a.d.ClockSkew; skew > maxClockSkew || skew < -maxClockSkew {
+	if skew := a.d.ClockSkew; skew < -maxClockSkew || (skew > minClockSkew && skew > a.mostAhead()) {
 		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
 			"the controller's clock (%s) differs from the API server's by %s; nothing is issued or retired until the clocks agree",
 			a.now.UTC().Format(time.RFC3339), skew.Round(time.Second))}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"certrotation.dev/registry/pki"
 )
 
 var (
@@ -28,6 +30,7 @@ func TestNobodyIsEverCutOff(t *testing.T) {
 			peers:   rapid.Bool().Draw(rt, "peers"),
 		}
 		s := &story{rt: rt, fleet: newFleet(rt, top)}
+		s.d.ReissuePerMinute = rapid.SampledFrom([]int{0, 1, 2}).Draw(rt, "reissues in a minute")
 		rt.Logf("servers %v, clients %v, peers %t", top.servers, top.clients, top.peers)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":               s.invariants,
@@ -43,6 +46,8 @@ func TestNobodyIsEverCutOff(t *testing.T) {
 			"delete leaf":    s.deleteLeaf,
 			"delete bundle":  s.deleteBundle,
 			"delete signer":  s.deleteSigner,
+			"clock":          s.clock,
+			"policy":         s.policy,
 		})
 		s.comesToRest()
 	})
@@ -163,6 +168,35 @@ func (s *story) time(rt *rapid.T) {
 	s.pass(d)
 }
 
+// clock lets the controller's clock be wrong for a moment: it must do nothing.
+func (s *story) clock(rt *rapid.T) {
+	skew := rapid.SampledFrom([]time.Duration{
+		-50 * years, -time.Hour, -maxClockSkew - 1, 5*time.Minute + 1, time.Hour, 60 * day, 50 * years,
+	}).Draw(rt, "skew")
+	d := s.clone()
+	d.ClockSkew = skew
+	s.logf("the controller's clock is off by %s", skew)
+	if a := Assess(d, s.now.Add(skew)); len(a.Actions) > 0 || a.ProblemOf(secret("signer")) == nil {
+		rt.Fatalf("with a clock that is off by %s: %s", skew, outline(a))
+	}
+}
+
+// policy changes what the next certificates are to be.
+func (s *story) policy(rt *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(rt, "signer") == 0 {
+		key := rapid.SampledFrom([]pki.KeyAlgorithm{pki.Ed25519, pki.ECDSAP256}).Draw(rt, "key")
+		s.logf("the key of the signer is to be %s", key)
+		s.d.Signer.Policy.Profile.Key = key
+		return
+	}
+	l := s.leaf(rapid.SampledFrom(s.names()).Draw(rt, "leaf"))
+	p := &l.Policy
+	p.RenewBefore = time.Duration(rapid.IntRange(0, 60).Draw(rt, "renewBefore")) * day
+	p.JitterPercent = rapid.Int32Range(0, 20).Draw(rt, "jitter")
+	p.Profile.Organizations = rapid.SampledFrom([][]string{nil, {"a"}, {"b", "a"}}).Draw(rt, "organizations")
+	s.logf("leaf %s is of another policy: %+v", l.Name, *p)
+}
+
 func (s *story) request(rt *rapid.T) {
 	if !s.d.Signer.Present {
 		rt.Skip("no signer")
@@ -173,7 +207,8 @@ func (s *story) request(rt *rapid.T) {
 		})
 		return
 	}
-	s.tries("a rotation is requested", func(d *Domain) { d.Signer.Annotations[AnnotationRotateRequested] = "story" })
+	reason := rapid.SampledFrom([]string{"story", CompromisedPrefix + "story"}).Draw(rt, "reason")
+	s.tries("a rotation is requested", func(d *Domain) { d.Signer.Annotations[AnnotationRotateRequested] = reason })
 }
 
 func (s *story) abort(rt *rapid.T) {

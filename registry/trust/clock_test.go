@@ -1,0 +1,181 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const years = 365 * day
+
+// TestSkewedClock: whatever a wrong clock makes things look like, nothing is made and nothing retired, and everything goes
+// on where it was when the clock is right again.
+func TestSkewedClock(t *testing.T) {
+	clocks := []struct {
+		name string
+		skew time.Duration
+		// known says that the caller has compared its clock with the API server's.
+		known bool
+		held  bool
+	}{
+		{"years ahead", 20 * years, true, true},
+		{"years behind", -20 * years, true, true},
+		{"years behind, and nobody knows", -20 * years, false, true},
+		{"hours ahead", 3 * time.Hour, true, true},
+		{"further ahead than certificates are back-dated", 5*time.Minute + 1, true, true},
+		{"just too far behind", -maxClockSkew - 1, true, true},
+		{"as far ahead as certificates are back-dated", 5 * time.Minute, true, false},
+		{"right", 0, true, false},
+	}
+	states := map[string]func(w *world){
+		"stable":                  func(*world) {},
+		"a rotation is requested": func(w *world) { w.request("test") },
+		"a leaf is missing":       func(w *world) { deleteLeaf("server")(&w.d) },
+		"the bundle is missing":   func(w *world) { deleteBundle(&w.d) },
+		"next can be promoted":    func(w *world) { publishedNext(w); w.reloadAll() },
+		"an abort is requested":   func(w *world) { publishedNext(w); w.d.Signer.Annotations[AnnotationAbortRequested] = "" },
+		"draining":                inStage(Draining),
+		"retiring":                inStage(Retiring),
+	}
+	for name, prepare := range states {
+		for _, c := range clocks {
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				w := bootstrapped(t)
+				prepare(w)
+				right := w.assess()
+				w.now = w.now.Add(c.skew)
+				if c.known {
+					w.d.ClockSkew = c.skew
+				}
+				a := w.assess()
+				if c.held {
+					held(t, w, a)
+				} else if p := a.ProblemOf("Secret/signer"); p != nil {
+					t.Errorf("held: %+v", p)
+				}
+				w.now = w.now.Add(-c.skew)
+				w.d.ClockSkew = 0
+				if again := w.assess(); outline(again) != outline(right) {
+					t.Errorf("when the clock is right again:\n%s\nwas:\n%s", outline(again), outline(right))
+				}
+				for range 6 {
+					w.settle()
+					w.reloadAll()
+				}
+				if a := w.settle(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 {
+					t.Errorf("no rest: %s", outline(a))
+				}
+			})
+		}
+	}
+}
+
+func TestClockMayBeAheadByTheBackdate(t *testing.T) {
+	tests := []struct {
+		name         string
+		signer, leaf time.Duration
+		want         time.Duration
+	}{
+		{"both", 5 * time.Minute, 5 * time.Minute, 5 * time.Minute},
+		{"that of the leaf is less", 5 * time.Minute, 2 * time.Minute, 2 * time.Minute},
+		{"that of the signer is less", 3 * time.Minute, 5 * time.Minute, 3 * time.Minute},
+		{"none", 0, 0, minClockSkew},
+		{"more than any clock may be off", time.Hour, time.Hour, maxClockSkew},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			w.d.Signer.Policy.Profile.Backdate = tt.signer
+			for i := range w.d.Leaves {
+				w.d.Leaves[i].Policy.Profile.Backdate = time.Hour
+			}
+			w.leaf("server").Policy.Profile.Backdate = tt.leaf
+			w.d.ClockSkew = tt.want
+			if p := w.assess().ProblemOf("Secret/signer"); p != nil {
+				t.Errorf("ahead by %s: %+v", tt.want, p)
+			}
+			w.d.ClockSkew++
+			if p := w.assess().ProblemOf("Secret/signer"); p == nil || p.Reason != ReasonClockSkewed {
+				t.Errorf("ahead by more than %s: %+v", tt.want, p)
+			}
+		})
+	}
+}
+
+func held(t *testing.T, w *world, a *Assessment) {
+	t.Helper()
+	if len(a.Actions) > 0 {
+		t.Errorf("done with a wrong clock: %+v", a.Actions)
+	}
+	p := a.Problems[0]
+	if p.Object != "Secret/signer" || p.Reason != ReasonClockSkewed || !strings.Contains(p.Message, w.now.UTC().Format(time.RFC3339)) ||
+		!strings.Contains(p.Message, "nothing is issued or retired") {
+		t.Errorf("problem %+v", p)
+	}
+	if _, asked := w.d.Signer.Annotations[AnnotationRotateRequested]; !a.InFlight() && !asked {
+		return
+	}
+	for _, b := range a.Blockers {
+		if b.Object == "Secret/signer" && b.Reason == ReasonObjectProblem && b.Message == p.Message {
+			return
+		}
+	}
+	t.Errorf("no blocker names the clock: %+v", a.Blockers)
+}
+
+// TestAuthorityOfTheFuture: a CA of any slot that has not begun says that the clock is wrong, until it has.
+func TestAuthorityOfTheFuture(t *testing.T) {
+	slots := map[string]func(w *world){
+		"active":   func(*world) {},
+		"next":     publishedNext,
+		"previous": inStage(Draining),
+	}
+	for name, prepare := range slots {
+		t.Run(name, func(t *testing.T) {
+			w := bootstrapped(t)
+			prepare(w)
+			s := &w.d.Signer
+			ca := s.Active
+			switch name {
+			case "next":
+				ca = s.Next
+			case "previous":
+				ca = s.Previous[0]
+			}
+			w.now = ca.NotBefore.Add(-time.Second)
+			a := w.assess()
+			if len(a.Actions) > 0 || a.Problems[0].Reason != ReasonClockSkewed || !strings.Contains(a.Problems[0].Message, "before the beginning of") {
+				t.Fatalf("actions %+v, problems %+v", a.Actions, a.Problems)
+			}
+			if !a.Recheck.After(w.now) || a.Recheck.After(ca.NotBefore) {
+				t.Errorf("recheck at %s, want no later than %s", a.Recheck, ca.NotBefore)
+			}
+			for w.now.Before(s.Active.NotBefore) || (s.Next != nil && w.now.Before(s.Next.NotBefore)) {
+				next := w.assess().Recheck
+				if !next.After(w.now) {
+					t.Fatalf("nothing wakes it at %s", w.now)
+				}
+				w.now = next
+			}
+			if p := w.assess().ProblemOf("Secret/signer"); p != nil {
+				t.Errorf("problem %+v when all CAs have begun", p)
+			}
+		})
+	}
+}
+
+// TestPlanNamesTheClock: a rotation that is planned with a wrong clock is said to be held up by it.
+func TestPlanNamesTheClock(t *testing.T) {
+	w := bootstrapped(t)
+	w.d.ClockSkew = time.Hour
+	p, err := PlanRotation(&w.d, "signer", w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Blockers) != 1 || p.Blockers[0].Object != "Secret/signer" || !strings.Contains(p.Blockers[0].Message, "API server's by 1h0m0s") {
+		t.Errorf("blockers %+v", p.Blockers)
+	}
+}
