@@ -23,6 +23,10 @@ func (j *judge) judgeSigner() {
 			j.refuse(TrustBeforeUse, object, nil,
 				"no leaf is live in a Secret, but holders may still present theirs: with this key nobody would be cut off, with a new one they would",
 				"wait until the leaves are reissued; deleting a stable signer asks for its rotation")
+		case len(j.absent()) > 0:
+			j.refuse(TrustBeforeUse, object, j.absent(),
+				"leaves are missing that this key could issue at once; with a new one they would wait for everybody to load it, and their holders cannot start without them",
+				"wait until the leaves are issued; deleting a stable signer asks for its rotation")
 		}
 		return
 	}
@@ -37,6 +41,20 @@ func (j *judge) judgeSigner() {
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)
+}
+
+// absent are the leaves whose Secrets do not exist, if the active CA can issue them.
+func (j *judge) absent() []string {
+	var out []string
+	if !j.before.restorable() {
+		return nil
+	}
+	for i := range j.before.d.Leaves {
+		if l := &j.before.d.Leaves[i]; !l.Present {
+			out = append(out, secret(l.Name))
+		}
+	}
+	return out
 }
 
 // judgeActive refuses an active CA that its verifiers have not loaded.

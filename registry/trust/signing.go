@@ -47,10 +47,21 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 		return true
 	case SlotActive:
 		under := a.liveUnder(ca)
+		if under == 0 && a.replaces() {
+			// No leaf says who has loaded it, and the one that it replaces can sign meanwhile.
+			return false
+		}
 		return under == a.lives || (a.d.Signer.Next != nil && under > 0)
 	case SlotNext, SlotRetired, SlotForeign:
 	}
 	return false
+}
+
+// replaces says whether the active CA has replaced one that can still sign.
+func (a *assessor) replaces() bool {
+	return slices.ContainsFunc(a.d.Signer.Previous, func(ca *pki.Certificate) bool {
+		return ca.ValidAt(a.now) && a.inBundle[ca.Fingerprint]
+	})
 }
 
 // maySign says whether a leaf may be signed by a CA (TrustBeforeUse), and who stands against it.

@@ -1,0 +1,56 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestMissingLeafIsNoProof: when the only leaf was deleted, no leaf says who has loaded the CA that was just promoted. A
+// member that has come back from a backup since has not, so the previous CA signs until it is observed again.
+func TestMissingLeafIsNoProof(t *testing.T) {
+	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, peers: true})
+	f.request("test")
+	distributed(f)
+	before := f.d.Bundle.Anchors[:1]
+	deleteLeaf("server-0")(&f.d)
+	f.loadAll()
+	f.until(Promote)
+	f.pass(time.Minute)
+	server := f.process("server-0")
+	server.trust, server.member.RestartedAt = slices.Clone(before), f.now
+	f.settle()
+	if ca := f.leaf("server-0").Authorities[0]; !ca.Equal(before[0]) {
+		t.Errorf("the leaf was signed by %s, which its verifier has not loaded", ca.Subject)
+	}
+	if err := f.check(); err != nil {
+		t.Error(err)
+	}
+	f.pass(time.Minute)
+	f.load(server)
+	f.observe(server)
+	f.settle()
+	if ca := f.leaf("server-0").Authorities[0]; !ca.Equal(f.d.Signer.Active) {
+		t.Errorf("the leaf is still signed by %s after everybody has loaded %s", ca.Subject, f.d.Signer.Active.Subject)
+	}
+}
+
+// TestJudgeKeepsTheKeyForMissingLeaves: who deletes a leaf and then the signer would leave a holder that cannot start
+// before it trusts the new CA, and that cannot show so before it starts.
+func TestJudgeKeepsTheKeyForMissingLeaves(t *testing.T) {
+	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
+	if found := f.edit(deleteLeaf("server-0")); len(found) > 0 {
+		t.Fatalf("the leaf cannot be deleted: %+v", found)
+	}
+	found := f.edit(deleteSigner)
+	if len(found) != 1 || found[0].Invariant != TrustBeforeUse || !slices.Equal(found[0].Affected, []string{"Secret/server-0"}) {
+		t.Errorf("want TrustBeforeUse for Secret/server-0, got %+v", found)
+	}
+	f.settle()
+	if found := f.edit(deleteSigner); len(found) > 0 {
+		t.Errorf("the signer cannot be deleted once the leaf is there: %+v", found)
+	}
+}
