@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,9 +119,19 @@ func (f *fleet) report(ctx context.Context, m *member) error {
 }
 
 // verify checks what has to hold at every moment: each live leaf, be it in a Secret or in a process, is accepted by
-// each process that verifies leaves of its kind, with the trust that it has loaded.
+// each process that verifies leaves of its kind, with the trust that it has loaded; and by one that would start now.
 func (f *fleet) verify(o objects) error {
 	var errs []error
+	verifiers := f.members
+	if bundle := o.configMaps["web-bundle"]; bundle != nil {
+		anchors, err := certificates([]byte(bundle.Data[inventory.BundleKey]))
+		if err != nil {
+			return fmt.Errorf("read web-bundle: %w", err)
+		}
+		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+			verifiers = append(slices.Clip(verifiers), &member{party: "a newcomer", verifies: usage, trusts: anchors})
+		}
+	}
 	for _, holder := range f.members {
 		live := map[string]*x509.Certificate{}
 		if holder.loaded != nil {
@@ -134,7 +145,7 @@ func (f *fleet) verify(o objects) error {
 			}
 			live["stored"] = chain[0]
 		}
-		for _, verifier := range f.members {
+		for _, verifier := range verifiers {
 			if verifier.verifies != holder.presents || verifier.trusts == nil {
 				continue
 			}
