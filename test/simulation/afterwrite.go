@@ -1,0 +1,145 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"strings"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// afterWrite is called after every single write of a leader: a crash may follow it.
+func (w *world) afterWrite(l *leader, object string, before *inventory.Namespace) error {
+	w.leafWritten(object)
+	if w.unguarded {
+		return nil
+	}
+	w.noteDeath()
+	for _, was := range before.Domains {
+		is := w.domain(was.Name)
+		if is == nil {
+			continue
+		}
+		if err := w.checkSlots(was, is); err != nil {
+			return err
+		}
+		if err := checkShrinking(was, is); err != nil {
+			return err
+		}
+		if err := w.judge(l, object, was, is); err != nil {
+			return err
+		}
+	}
+	return w.check()
+}
+
+// leafWritten lets processes load that do so when their leaf is written, and notes who has something to load.
+func (w *world) leafWritten(object string) {
+	kind, name, _ := strings.Cut(object, "/")
+	for _, p := range w.processes {
+		if p.behind.IsZero() {
+			p.behind = w.clock.now()
+		}
+		if !p.renewed || !p.up || kind != string(trust.SecretKind) {
+			continue
+		}
+		for _, d := range w.domains().Domains {
+			if slices.Contains(w.held(d, p.name), name) {
+				w.load(p, everything)
+				break
+			}
+		}
+	}
+}
+
+// checkSlots: what a single write of a leader may do to a signer.
+func (w *world) checkSlots(was, is *trust.Domain) error {
+	old, s := &was.Signer, &is.Signer
+	usable := func(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(w.clock.now().Add(-maxOff)) }
+	switch {
+	case old.Next != nil && s.Next != nil && !old.Next.Equal(s.Next):
+		return violated("OneRotation", "%s was replaced by %s in the middle of a rotation", old.Next.Subject, s.Next.Subject)
+	case old.Next == nil && s.Next != nil && usable(old.Active) && len(old.Previous) > 0:
+		return violated("OneRotation", "a second rotation has begun before %s was gone", old.Previous[0].Subject)
+	case old.Next != nil && s.Next == nil && !old.Next.Equal(s.Active):
+		w.counts.aborts++
+		if name := w.signedBy(is, old.Next); name != "" {
+			return violated("AnchorInUse", "%s was dropped, and Secret/%s is signed by it", old.Next.Subject, name)
+		}
+	}
+	for _, ca := range old.Previous {
+		if name := w.signedBy(is, ca); name != "" && !slices.ContainsFunc(s.Previous, ca.Equal) && !ca.Equal(s.Active) {
+			return violated("AnchorInUse", "the key of %s was destroyed, and Secret/%s is signed by it", ca.Subject, name)
+		}
+	}
+	if old.Active.Equal(s.Active) || s.Active == nil || !usable(old.Active) && old.Next == nil || w.history(is.Name).dead {
+		return nil
+	}
+	if !old.Next.Equal(s.Active) {
+		return violated("TrustBeforeUse", "%s became active without having been next", s.Active.Subject)
+	}
+	return w.checkPromotion(is, s.Active)
+}
+
+// checkPromotion: everybody who runs has loaded the CA that signs from now on.
+func (w *world) checkPromotion(d *trust.Domain, ca *pki.Certificate) error {
+	for i := range d.Parties {
+		for k := range d.Parties[i].Members {
+			p := w.process(d.Parties[i].Members[k].Name)
+			if p == nil || !p.up || p.pools[d.Name] == nil {
+				continue
+			}
+			if !slices.ContainsFunc(p.pools[d.Name].anchors, ca.Equal) {
+				return violated("TrustBeforeUse", "%s was promoted, and %s has not loaded it", ca.Subject, p.name)
+			}
+		}
+	}
+	return nil
+}
+
+// signedBy names a live leaf that a CA has signed, "" if there is none.
+func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
+	for i := range d.Leaves {
+		l := &d.Leaves[i]
+		all := []*pki.Certificate{l.Certificate}
+		for _, p := range w.processes {
+			if p.up {
+				all = append(all, p.leaves[l.Name])
+			}
+		}
+		for _, c := range all {
+			if c != nil && !c.Expired(w.clock.now()) && c.SignedBy(ca) {
+				return l.Name
+			}
+		}
+	}
+	return ""
+}
+
+// checkShrinking: whatever went wrong, a bundle keeps the CAs that sign.
+func checkShrinking(was, is *trust.Domain) error {
+	if !is.Bundle.Present {
+		return nil
+	}
+	for _, ca := range was.Bundle.Anchors {
+		if (ca.Equal(is.Signer.Active) || ca.Equal(is.Signer.Next)) && !slices.ContainsFunc(is.Bundle.Anchors, ca.Equal) {
+			return violated("NeverEmpty", "ConfigMap/%s has lost %s, which signs", is.Bundle.Name, ca.Subject)
+		}
+	}
+	return nil
+}
+
+// judge asks the guard about a write of a leader that has decided on what is there.
+func (w *world) judge(l *leader, object string, was, is *trust.Domain) error {
+	if !w.judging || !l.undisturbed || w.history(is.Name).dead {
+		return nil
+	}
+	if found := trust.Judge(w.seen(was), w.seen(is), w.clock.now().Add(l.off)); len(found) > 0 {
+		return violated("Guard", "the guard would refuse that %s writes %s: %s: %s", l.name, object, found[0].Invariant, found[0].Message)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"crypto/x509"
+	"slices"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// check says which promise is broken at this moment, nil if none is.
+func (w *world) check() error {
+	if w.unguarded {
+		return nil
+	}
+	w.noteDeath()
+	for _, one := range []func() error{w.checkHandshakes, w.checkBundles, w.checkContent} {
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteDeath finds the domains in which nobody is left to be cut off.
+func (w *world) noteDeath() {
+	for _, d := range w.domains().Domains {
+		h := w.history(d.Name)
+		if h.dead {
+			continue
+		}
+		h.dead = d.Signer.Active == nil || d.Signer.Active.Expired(w.clock.now())
+		for i := range d.Leaves {
+			if c := d.Leaves[i].Certificate; c != nil && !c.Expired(w.clock.now()) {
+				h.dead = false
+			}
+		}
+	}
+}
+
+func (w *world) history(domain string) *history {
+	h := w.histories[domain]
+	if h == nil {
+		h = &history{stage: trust.Stable}
+		w.histories[domain] = h
+	}
+	return h
+}
+
+// checkHandshakes: every leaf that a process presents, or may load at any moment, is accepted by every process that
+// verifies it, at the time on the clock of that process.
+func (w *world) checkHandshakes() error {
+	for _, d := range w.domains().Domains {
+		if w.history(d.Name).dead {
+			continue
+		}
+		for i := range d.Parties {
+			p := &d.Parties[i]
+			for k := range p.Members {
+				v := w.process(p.Members[k].Name)
+				if v == nil || !v.up || v.pools[d.Name] == nil {
+					continue
+				}
+				if err := w.checkVerifier(d, p, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) checkVerifier(d *trust.Domain, p *trust.Party, v *process) error {
+	for _, name := range p.Verifies {
+		for _, holder := range w.processes {
+			if c := holder.leaves[name]; holder.up && c != nil {
+				if err := w.handshake(c, d, v); err != nil {
+					return violated("Handshake", "%s refuses Secret/%s as %s presents it: %w", v.name, name, holder.name, err)
+				}
+			}
+		}
+		if l := leafOf(d, name); l != nil && l.Certificate != nil && l.Problem == nil {
+			if err := w.handshake(l.Certificate, d, v); err != nil {
+				return violated("TrustBeforeUse", "%s would refuse Secret/%s once it is loaded: %w", v.name, name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// handshake verifies for every usage that the leaf has. Nobody promises anything of a leaf that has expired; one that is
+// not valid yet is refused.
+func (w *world) handshake(leaf *pki.Certificate, d *trust.Domain, v *process) error {
+	now := w.clock.now().Add(v.off)
+	if leaf.Expired(now) {
+		return nil
+	}
+	w.counts.handshakes++
+	return w.verifyAll(leaf, v.pools[d.Name], v)
+}
+
+func (w *world) verifyAll(leaf *pki.Certificate, anchors *pool, v *process) error {
+	now := w.clock.now()
+	if v != nil {
+		now = now.Add(v.off)
+	}
+	for _, usage := range leaf.Usages {
+		use := x509.ExtKeyUsageClientAuth
+		if usage == pki.ServerAuth {
+			use = x509.ExtKeyUsageServerAuth
+		}
+		if err := w.verifier.verify(leaf, anchors, use, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBundles: a bundle is not empty, and a process that starts now accepts every leaf that is live.
+func (w *world) checkBundles() error {
+	for _, d := range w.domains().Domains {
+		if !d.Bundle.Present || w.history(d.Name).dead {
+			continue
+		}
+		if len(d.Bundle.Anchors) == 0 {
+			return violated("NeverEmpty", "ConfigMap/%s is empty", d.Bundle.Name)
+		}
+		sets := [][]*pki.Certificate{d.Bundle.Anchors}
+		if anchors := w.readBundle(d); w.topology.aggregate && len(anchors) > 0 {
+			sets = append(sets, anchors)
+		}
+		for _, anchors := range sets {
+			if err := w.checkStart(d, w.verifier.pool(anchors)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) checkStart(d *trust.Domain, anchors *pool) error {
+	for i := range d.Leaves {
+		l := &d.Leaves[i]
+		live := []*pki.Certificate{l.Certificate}
+		if l.Problem != nil {
+			live = nil
+		}
+		for _, holder := range w.processes {
+			if holder.up {
+				live = append(live, holder.leaves[l.Name])
+			}
+		}
+		for _, c := range live {
+			if c == nil || c.Expired(w.clock.now()) {
+				continue
+			}
+			if err := w.verifyAll(c, anchors, nil); err != nil {
+				return violated("AnchorInUse", "a process that starts now would refuse Secret/%s: %w", l.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkContent: pairs are whole, no leaf outlives its signer, and no CA is in two slots.
+func (w *world) checkContent() error {
+	n := w.domains()
+	for _, d := range n.Domains {
+		slots := map[pki.Fingerprint]bool{}
+		for _, ca := range slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous) {
+			if ca == nil {
+				continue
+			}
+			if slots[ca.Fingerprint] {
+				return violated("PairMatches", "%s is in two slots of Secret/%s", ca.Subject, d.Signer.Name)
+			}
+			slots[ca.Fingerprint] = true
+		}
+		for _, p := range []*trust.Problem{d.Signer.Problem, d.Bundle.Problem} {
+			if p != nil {
+				return violated("PairMatches", "%s %s", p.Object, p.Message)
+			}
+		}
+		for i := range d.Leaves {
+			if err := checkLeaf(n, d, &d.Leaves[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkLeaf(_ *inventory.Namespace, d *trust.Domain, l *trust.Leaf) error {
+	if l.Problem != nil {
+		return violated("PairMatches", "%s %s", l.Problem.Object, l.Problem.Message)
+	}
+	if l.Certificate == nil {
+		return nil
+	}
+	for _, ca := range slices.Concat(d.Bundle.Anchors, l.Authorities) {
+		if l.Certificate.SignedBy(ca) && l.Certificate.NotAfter.After(ca.NotAfter) {
+			return violated("LeafWithinSigner", "Secret/%s ends %s, after %s", l.Name, l.Certificate.NotAfter, ca.Subject)
+		}
+	}
+	return nil
+}

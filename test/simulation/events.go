@@ -1,0 +1,309 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// event is one thing that can happen. do says whether it could.
+type event struct {
+	name   string
+	weight int
+	do     func(*world) (bool, error)
+}
+
+// allEvents are all. Those that come in between come in the middle of what a leader does, too.
+func allEvents() (all, between []event) {
+	between = []event{
+		{"load", 4, plain((*world).loads)},
+		{"load the trust only", 1, plain((*world).loadsTrust)},
+		{"load the leaves only", 1, plain((*world).loadsLeaves)},
+		{"observe", 3, plain((*world).observes)},
+		{"load and observe", 5, plain((*world).loadsAndIsObserved)},
+		{"restart", 1, plain((*world).restarts)},
+		{"report", 1, plain((*world).reports)},
+		{"deliver", 1, plain((*world).delivers)},
+		{"stop", 1, plain((*world).stops)},
+		{"start", 2, plain((*world).starts)},
+		{"reachable", 1, plain((*world).turns)},
+		{"people", 4, plain((*world).people)},
+		{"cache", 3, plain((*world).catchesUp)},
+		{"the other leader", 1, (*world).otherLeads},
+	}
+	all = append([]event{
+		{"leader", 12, (*world).leads},
+		{"crash", 1, (*world).crashes},
+		{"second leader", 1, (*world).secondLeader},
+		{"rotate", 1, plain((*world).rotates)},
+		{"back from a backup", 1, plain((*world).returns)},
+		{"time", 3, plain((*world).passes)},
+		{"node joins", 1, plain((*world).nodeJoins)},
+		{"node leaves", 1, plain((*world).nodeLeaves)},
+	}, between...)
+	return all, between
+}
+
+func plain(do func(*world) bool) func(*world) (bool, error) {
+	return func(w *world) (bool, error) { return do(w), nil }
+}
+
+// weighted repeats each event as often as its weight says.
+func weighted(events []event) []event {
+	var out []event
+	for _, e := range events {
+		for range e.weight {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// step lets one event happen and checks everything. It says whether the event could happen.
+func (w *world) step(e *event) (bool, error) {
+	w.tick()
+	done, err := e.do(w)
+	if err != nil || !done {
+		return done, err
+	}
+	w.counts.steps++
+	return true, w.afterStep()
+}
+
+func (w *world) afterStep() error {
+	w.settleProcesses()
+	if err := w.replaceDead(); err != nil {
+		return err
+	}
+	if err := w.takeBroken(); err != nil {
+		return err
+	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	return w.progress()
+}
+
+// meanwhile lets something happen in the middle of what a leader does.
+func (w *world) meanwhile(l *leader) {
+	if w.faultless || w.nested || !in(w.dice, 6, "something in between") {
+		return
+	}
+	w.nested = true
+	defer func() { w.nested = false }()
+	_, between := allEvents()
+	list := weighted(between)
+	e := &list[w.dice.roll(len(list), "what comes in between")]
+	w.tick()
+	done, err := e.do(w)
+	if !done && err == nil {
+		return
+	}
+	w.say("  (in the middle of what %s does)", l.name)
+	w.counts.faults["in between"]++
+	l.undisturbed = false
+	w.settleProcesses()
+	w.breaks(err)
+	w.breaks(w.check())
+}
+
+func (w *world) anyProcess() *process {
+	if len(w.processes) == 0 {
+		return nil
+	}
+	return w.processes[w.dice.roll(len(w.processes), "process")]
+}
+
+func (w *world) running() *process {
+	if p := w.anyProcess(); p != nil && p.up {
+		return p
+	}
+	return nil
+}
+
+func (w *world) loads() bool       { return w.loadPart(everything, "loads") }
+func (w *world) loadsTrust() bool  { return w.loadPart(onlyTrust, "loads its anchors") }
+func (w *world) loadsLeaves() bool { return w.loadPart(onlyLeaves, "loads its leaves") }
+
+func (w *world) loadPart(what parts, text string) bool {
+	p := w.running()
+	if p == nil {
+		return false
+	}
+	w.load(p, what)
+	w.say("%s %s", p.name, text)
+	return true
+}
+
+func (w *world) observes() bool {
+	p := w.anyProcess()
+	if p == nil {
+		return false
+	}
+	w.say("%s is observed", p.name)
+	w.observe(p)
+	return true
+}
+
+func (w *world) loadsAndIsObserved() bool {
+	p := w.running()
+	if p == nil {
+		return false
+	}
+	w.say("%s loads and is observed", p.name)
+	w.load(p, everything)
+	w.observe(p)
+	return true
+}
+
+func (w *world) restarts() bool {
+	p := w.running()
+	if p == nil {
+		return false
+	}
+	w.say("%s restarts", p.name)
+	w.load(p, everything)
+	p.startedAt = w.clock.now()
+	return true
+}
+
+// reports makes reports that arrive later, if ever.
+func (w *world) reports() bool {
+	p := w.running()
+	if p == nil || !p.reachable {
+		return false
+	}
+	made := false
+	for _, m := range w.memberships(p.name) {
+		if partyOf(w.domain(m.domain), m.party).Kind != trust.Acknowledgement {
+			continue
+		}
+		if o := w.look(m); o != nil {
+			p.pending[m] = o
+			made = true
+		}
+	}
+	if made {
+		w.say("%s reports, and the report takes its time", p.name)
+	}
+	return made
+}
+
+func (w *world) delivers() bool {
+	p := w.anyProcess()
+	if p == nil || len(p.pending) == 0 {
+		return false
+	}
+	w.say("the report of %s arrives", p.name)
+	w.counts.faults["late report"]++
+	for _, m := range w.memberships(p.name) {
+		if o := p.pending[m]; o != nil {
+			w.acknowledge(m, o)
+		}
+	}
+	clear(p.pending)
+	return true
+}
+
+func (w *world) stops() bool {
+	p := w.running()
+	if p == nil {
+		return false
+	}
+	w.say("%s dies", p.name)
+	w.counts.faults["process died"]++
+	p.up = false
+	return true
+}
+
+func (w *world) starts() bool {
+	p := w.anyProcess()
+	if p == nil || p.up || !w.start(p) {
+		return false
+	}
+	w.say("%s starts", p.name)
+	return true
+}
+
+func (w *world) turns() bool {
+	p := w.anyProcess()
+	if p == nil {
+		return false
+	}
+	p.reachable = !p.reachable
+	if !p.reachable {
+		w.counts.faults["unreachable"]++
+	}
+	w.say("%s is reachable for probes and reports: %t", p.name, p.reachable)
+	return true
+}
+
+func (w *world) returns() bool {
+	p := w.running()
+	if p == nil || !w.comesBack(p) {
+		return false
+	}
+	w.say("%s restarts from a backup of its disk", p.name)
+	w.counts.faults["restart from a backup"]++
+	return true
+}
+
+func (w *world) rotates() bool {
+	return w.apply(w.asksToRotate(one(w.dice, "domain", w.domains().Domains)))
+}
+
+func (w *world) passes() bool {
+	w.pass(one(w.dice, "duration", []time.Duration{
+		time.Minute, time.Minute, 20 * time.Minute, time.Hour, time.Hour, 2 * time.Hour, 24 * time.Hour, 30 * 24 * time.Hour,
+	}))
+	return true
+}
+
+// pass lets time pass, in which processes do what was promised of them.
+func (w *world) pass(d time.Duration) {
+	w.clock.set(w.clock.now().Add(d))
+	w.say("%s pass", d)
+	for _, p := range w.processes {
+		if p.up && p.graceful && !p.behind.IsZero() && !p.behind.Add(grace-graceMargin).After(w.clock.now()) {
+			w.load(p, everything)
+		}
+	}
+}
+
+func (w *world) nodeJoins() bool {
+	if !w.topology.onNodes() || len(w.api.nodes) >= 3 {
+		return false
+	}
+	w.say("%s joins", w.join())
+	return true
+}
+
+// join adds a node; its processes start when there is something for them.
+func (w *world) join() string {
+	w.joined++
+	name := fmt.Sprintf("node-%d", w.joined)
+	w.api.putNode(name, &inventory.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}, Addresses: []string{fmt.Sprintf("10.0.1.%d", w.joined%250+1)},
+	})
+	return name
+}
+
+func (w *world) nodeLeaves() bool {
+	if !w.topology.onNodes() || len(w.api.nodes) < 2 {
+		return false
+	}
+	p := w.anyProcess()
+	if p == nil || w.api.nodes[p.name] == nil {
+		return false
+	}
+	w.say("%s leaves", p.name)
+	w.api.putNode(p.name, nil)
+	return true
+}

@@ -1,0 +1,197 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+)
+
+// explorer tries everything that can happen in the small world, a server with two members and two clients, breadth
+// first. States that differ in nothing but names are one state: what was found once is not tried again.
+type explorer struct {
+	protocol Protocol
+	counts   *counts
+	seen     map[[sha256.Size]byte]bool
+	// states and moves that were tried, and the depth that was finished.
+	states, moves, depth int
+	// complete says that there was nothing left to try.
+	complete bool
+}
+
+// smallWorld is one that is tried out entirely.
+func smallWorld() topology {
+	return topology{
+		servers: 2, serverKind: configv1alpha1.EvidenceTLSProbe,
+		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceAcknowledgement},
+	}
+}
+
+// node is a state with the story that leads to it.
+type node struct {
+	world  *world
+	before *node
+	move   string
+}
+
+// story tells how a state came about.
+func (n *node) story() string {
+	if n == nil || n.before == nil {
+		return "from the stage Stable"
+	}
+	return n.before.story() + "; " + n.move
+}
+
+// move is one thing that can happen.
+type move struct {
+	name string
+	do   func(*world) error
+}
+
+// explore goes on until nothing is left, the time is over, or a promise is broken.
+func (x *explorer) explore(t topology, until time.Time) error {
+	w, err := newWorld(t, options{dice: quietDice{}, protocol: x.protocol, counts: x.counts})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	w.faultless = true
+	x.seen = map[[sha256.Size]byte]bool{w.hash(): true}
+	level := []*node{{world: w}}
+	for len(level) > 0 {
+		var next []*node
+		for _, n := range level {
+			if time.Now().After(until) {
+				return nil
+			}
+			found, err := x.expand(n)
+			if err != nil {
+				return err
+			}
+			next = append(next, found...)
+			n.world = nil
+		}
+		x.depth++
+		level = next
+	}
+	x.complete = true
+	return nil
+}
+
+// expand tries every move from a state.
+func (x *explorer) expand(n *node) ([]*node, error) {
+	x.states++
+	var out []*node
+	for _, m := range moves(n.world) {
+		w := n.world.clone()
+		w.tick()
+		err := m.do(w)
+		if err == nil {
+			err = w.afterStep()
+		}
+		w.stopLeaders()
+		x.moves++
+		x.counts.steps++
+		found := &node{world: w, before: n, move: m.name}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", found.story(), err)
+		}
+		h := w.hash()
+		if x.seen[h] {
+			continue
+		}
+		x.seen[h] = true
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+// crashPoints are after how many writes a leader crashes; 0 for not at all.
+func crashPoints() []int { return []int{0, 1, 2} }
+
+// lags are how many states of the server the caches of a leader are behind.
+func lags() []int { return []int{0, 1} }
+
+// moves are everything that can happen in a state.
+func moves(w *world) []move {
+	var out []move
+	for _, crash := range crashPoints() {
+		for _, lag := range lags() {
+			out = append(out, move{
+				name: fmt.Sprintf("a leader looks, %d states behind, and crashes after %d writes", lag, crash),
+				do:   func(w *world) error { return w.lead(crash, lag) },
+			})
+		}
+	}
+	for i, p := range w.processes {
+		for _, part := range []struct {
+			name string
+			what parts
+		}{{"its anchors", onlyTrust}, {"its leaf", onlyLeaves}} {
+			out = append(out, move{
+				name: p.name + " loads " + part.name,
+				do: func(w *world) error {
+					w.load(w.processes[i], part.what)
+					return nil
+				},
+			})
+		}
+		out = append(out, move{
+			name: p.name + " is observed",
+			do: func(w *world) error {
+				w.observe(w.processes[i])
+				return nil
+			},
+		})
+	}
+	return append(out, move{
+		name: "the leaf server is deleted",
+		do: func(w *world) error {
+			w.apply(w.deletesLeaf(w.domains().Domains[0]))
+			return nil
+		},
+	})
+}
+
+// lead has a new leader look once.
+func (w *world) lead(crash, lag int) error {
+	l, err := newLeader(w, "a leader", 0)
+	if err != nil {
+		return err
+	}
+	w.leaders = []*leader{l}
+	l.crashAfter = crash
+	behind := w.api.states[max(0, len(w.api.states)-1-lag)]
+	l.view.secrets, l.view.configMaps, l.view.nodes = behind, behind, behind
+	err = l.reconcile(w.domains().Domains[0].Name)
+	l.dead = false
+	return err
+}
+
+func (w *world) stopLeaders() {
+	for _, l := range w.leaders {
+		l.stop()
+	}
+	w.leaders = nil
+}
+
+// clone is a world of its own without leaders.
+func (w *world) clone() *world {
+	out := &world{
+		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
+		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined,
+	}
+	out.clock.set(w.clock.now())
+	for _, p := range w.processes {
+		out.processes = append(out.processes, p.clone())
+	}
+	for name, h := range w.histories {
+		same := *h
+		out.histories[name] = &same
+	}
+	return out
+}

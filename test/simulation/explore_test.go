@@ -1,0 +1,53 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// exploration is how long the small world is tried out.
+const exploration = 25 * time.Second
+
+// TestEverythingInTheSmallWorld tries every order in which a leader looks (with caches that are up to date or not, and
+// crashing after any write), processes load and are observed, and a leaf is deleted, in the middle of a rotation.
+func TestEverythingInTheSmallWorld(t *testing.T) {
+	c := newCounts()
+	x := &explorer{protocol: trust.Assess, counts: c}
+	if err := x.explore(smallWorld(), time.Now().Add(exploration)); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("%d states, %d moves, every story of %d moves (complete: %t), %d handshakes, %d rotations completed, %d violations",
+		x.states, x.moves, x.depth, x.complete, c.handshakes, c.rotations, c.violations)
+	t.Log(text)
+	fmt.Println("simulation: small world:", text)
+	if x.depth < 5 {
+		t.Errorf("only stories of %d moves were tried", x.depth)
+	}
+}
+
+// TestExplorerFindsMutants shows that the small world is not too small: those mutants that need nothing else are found,
+// by a shortest story.
+func TestExplorerFindsMutants(t *testing.T) {
+	for _, m := range mutants() {
+		switch m.name {
+		case "no gate", "the gate counts instead of looking at content", "promote on the first evidence",
+			"forget the previous signer at the promotion", "sign with next before it is published", "sign everything anew when a leaf is missing":
+		default:
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			x := &explorer{protocol: m.make(), counts: newCounts()}
+			err := x.explore(smallWorld(), time.Now().Add(exploration))
+			if err == nil {
+				t.Fatalf("not found in %d states", x.states)
+			}
+			t.Logf("found after %d moves: %v", x.moves, err)
+		})
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// names gives each certificate a number, in the order in which a walk over the state meets them: two states in which
+// only the keys differ read the same.
+type names map[pki.Fingerprint]int
+
+func (n names) of(f pki.Fingerprint) int {
+	if _, ok := n[f]; !ok {
+		n[f] = len(n) + 1
+	}
+	return n[f]
+}
+
+func (n names) ofAll(certs ...*pki.Certificate) string {
+	var b strings.Builder
+	for _, c := range certs {
+		if c == nil {
+			b.WriteString("- ")
+			continue
+		}
+		fmt.Fprintf(&b, "%d ", n.of(c.Fingerprint))
+	}
+	return b.String()
+}
+
+// hash identifies what matters of a state, apart from names and times. Members that play the same part are
+// interchangeable.
+func (w *world) hash() [sha256.Size]byte {
+	var b strings.Builder
+	for _, d := range w.domains().Domains {
+		n, subjects := names{}, map[string]int{}
+		s := &d.Signer
+		fmt.Fprintf(&b, "%s|%s|%s|%s|", n.ofAll(s.Active), n.ofAll(s.Next), n.ofAll(s.Previous...), n.ofAll(d.Bundle.Anchors...))
+		for _, ca := range slices.Concat([]*pki.Certificate{s.Active, s.Next}, s.Previous, d.Bundle.Anchors) {
+			if ca != nil {
+				subjects[ca.SubjectHash] = n.of(ca.Fingerprint)
+			}
+		}
+		_, asked := s.Annotations[trust.AnnotationRotateRequested]
+		fmt.Fprint(&b, asked, s.Present, d.Bundle.Present, "\n")
+		var processes []string
+		for _, p := range w.processes {
+			processes = append(processes, w.describe(d, p, n, subjects))
+		}
+		slices.Sort(processes)
+		b.WriteString(strings.Join(processes, "\n"))
+		fmt.Fprint(&b, w.lastChange())
+	}
+	return sha256.Sum256([]byte(b.String()))
+}
+
+// describe is a process with its leaves and with what is known of it. A leaf is known by who signed it and whether it is
+// the one in the Secret.
+func (w *world) describe(d *trust.Domain, p *process, n names, subjects map[string]int) string {
+	var b strings.Builder
+	role, _, _ := strings.Cut(p.name, "-")
+	fmt.Fprintf(&b, "%s %t %s|", role, p.up, n.ofAll(p.pools[d.Name].anchors...))
+	leaf := func(c *pki.Certificate, l *trust.Leaf) string {
+		if c == nil {
+			return "none"
+		}
+		by := 0
+		for _, ca := range slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous, d.Bundle.Anchors) {
+			if ca != nil && c.SignedBy(ca) {
+				by = n.of(ca.Fingerprint)
+				break
+			}
+		}
+		return fmt.Sprint(by, l.Certificate.Equal(c))
+	}
+	for _, name := range w.held(d, p.name) {
+		l := leafOf(d, name)
+		fmt.Fprintf(&b, "%s %s|", leaf(l.Certificate, l), leaf(p.leaves[name], l))
+		for _, m := range w.memberships(p.name) {
+			record := w.api.latest().ConfigMaps[evidence.RecordName(m.domain, m.party, m.member)]
+			if m.domain != d.Name || record == nil || record.Evidence == nil || record.Evidence.Observation == nil {
+				continue
+			}
+			o := record.Evidence.Observation
+			var trusts []int
+			for _, f := range o.Trusts {
+				trusts = append(trusts, n.known(f))
+			}
+			for _, s := range o.TrustedSubjects {
+				trusts = append(trusts, subjects[s])
+			}
+			slices.Sort(trusts)
+			current := l.Certificate != nil && slices.Contains(o.Presents, l.Certificate.Fingerprint)
+			presented := p.leaves[name] != nil && slices.Contains(o.Presents, p.leaves[name].Fingerprint)
+			fmt.Fprint(&b, trusts, current, presented, o.Failure != "")
+		}
+	}
+	return b.String()
+}
+
+// known is the number of a certificate that was met before, 0 for any other.
+func (n names) known(f pki.Fingerprint) int { return n[f] }
+
+// lastChange names what a cache that is one state behind does not show.
+func (w *world) lastChange() string {
+	states := w.api.states
+	if len(states) < 2 {
+		return ""
+	}
+	was, is := states[len(states)-2], states[len(states)-1]
+	var changed []string
+	for name, s := range is.Secrets {
+		if was.Secrets[name] != s {
+			changed = append(changed, "Secret/"+name)
+		}
+	}
+	for name, cm := range is.ConfigMaps {
+		if was.ConfigMaps[name] != cm {
+			changed = append(changed, "ConfigMap/"+name)
+		}
+	}
+	slices.Sort(changed)
+	return strings.Join(changed, " ")
+}

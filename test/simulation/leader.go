@@ -1,0 +1,152 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/trust"
+)
+
+// leader is a replica of the controller that believes that it leads. There may be two for a while.
+type leader struct {
+	world      *world
+	name       string
+	off        time.Duration
+	view       view
+	controller *rotation.Controller
+	dead       bool
+	// crashAfter is after how many writes it crashes, if the explorer says so; 0 for never.
+	crashAfter, writes int
+	// undisturbed says that nothing has happened and nothing was written since it began to look, and that its caches were
+	// up to date.
+	undisturbed bool
+}
+
+func newLeader(w *world, name string, off time.Duration) (*leader, error) {
+	l := &leader{world: w, name: name, off: off}
+	l.view = view{leader: l}
+	l.view.catchUp()
+	controller, err := rotation.New(rotation.Config{
+		Client: &client{leader: l}, Inventory: &l.view, Evidence: l, Recorder: silent{}, Clock: &offClock{world: &w.clock, off: off},
+		Workers: 1,
+		Assess:  func(d *trust.Domain, now time.Time) *trust.Assessment { return w.protocol(w.seen(d), now) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	l.controller = controller
+	return l, nil
+}
+
+// stop ends the goroutines of the queue.
+func (l *leader) stop() {
+	ctx, cancel := context.WithCancel(quiet(context.Background()))
+	cancel()
+	l.controller.Run(ctx)
+}
+
+// quiet is a context without logs.
+func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }
+
+// reconcile looks once. An error is no violation, unless it is a panic.
+func (l *leader) reconcile(domain string) error {
+	l.undisturbed = l.view.upToDate()
+	err := l.controller.Reconcile(quiet(context.Background()), namespace, domain)
+	if err != nil && strings.Contains(err.Error(), "panic") {
+		return violated("NoPanic", "%s: %w", l.name, err)
+	}
+	if err != nil {
+		l.world.say("  %s is told: %v", l.name, err)
+	}
+	return l.world.takeBroken()
+}
+
+// read is every read of a leader.
+func (l *leader) read() error {
+	if l.dead {
+		return errDead
+	}
+	if l.world.faultless || !in(l.world.dice, 40, "fault of a read") {
+		return nil
+	}
+	l.world.injected(failedRead)
+	return failure()
+}
+
+// written is every write of a leader: something else may come in front of it, and it may fail in every way.
+func written[T any](l *leader, object string, store func() (T, error)) (T, error) {
+	var none T
+	w := l.world
+	w.meanwhile(l)
+	if l.dead {
+		return none, errDead
+	}
+	f := l.fault()
+	if err := f.before(object); err != nil {
+		l.dead = f == crashBefore
+		return none, err
+	}
+	before := w.domains()
+	stored, err := store()
+	if err != nil {
+		return none, err
+	}
+	l.writes++
+	w.counts.writes++
+	w.say("  %s writes %s", l.name, object)
+	w.breaks(w.afterWrite(l, object, before))
+	// What else it decided on is not there any more.
+	l.undisturbed = false
+	if err := f.after(); err != nil {
+		l.dead = f == crashAfter
+		return none, err
+	}
+	return stored, nil
+}
+
+func (l *leader) fault() fault {
+	if l.crashAfter > 0 && l.writes+1 == l.crashAfter {
+		return crashAfter
+	}
+	if l.world.faultless || !in(l.world.dice, 6, "fault of a write") {
+		return noFault
+	}
+	f := one(l.world.dice, "which fault", writeFaults())
+	l.world.injected(f)
+	return f
+}
+
+// Refresh implements rotation.Refresher as controller/evidence does: every member that can be probed is probed.
+func (l *leader) Refresh(_ context.Context, d *trust.Domain) error {
+	if err := l.read(); err != nil {
+		return err
+	}
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		if p.Kind != trust.TLSProbe {
+			continue
+		}
+		for k := range p.Members {
+			l.world.probe(d.Name, p.Name, p.Members[k].Name)
+		}
+	}
+	return nil
+}
+
+// silent drops events.
+type silent struct{}
+
+var _ events.EventRecorder = silent{}
+
+func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+func bundleAction(d *trust.Domain, kind trust.ActionKind, anchors ...*pki.Certificate) trust.Action {
+	return trust.Action{
+		Kind: kind, ObjectKind: trust.ConfigMapKind, Object: d.Bundle.Name, ResourceVersion: d.Bundle.ResourceVersion,
+		Anchors: anchors, Reason: "mutant",
+	}
+}
+
+func signerAction(d *trust.Domain, kind trust.ActionKind) trust.Action {
+	return trust.Action{
+		Kind: kind, ObjectKind: trust.SecretKind, Object: d.Signer.Name, ResourceVersion: d.Signer.ResourceVersion,
+		Profile: d.Signer.Policy.Profile, Reason: "mutant",
+	}
+}
+
+func issueAction(l *trust.Leaf, ca *pki.Certificate) trust.Action {
+	return trust.Action{
+		Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Reason: "mutant",
+	}
+}
+
+// forgetPrevious takes the anchor of the former CA out as soon as it does not sign any more.
+func forgetPrevious(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+	for _, ca := range d.Signer.Previous {
+		if published(d, ca) && d.Signer.Next == nil {
+			a.Actions = []trust.Action{bundleAction(d, trust.RetireAnchors, d.Signer.Active)}
+		}
+	}
+}
+
+// destroyAtPromotion does not keep the key of the former CA; what is not in a slot cannot be told from what is not needed.
+func destroyAtPromotion(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+	if len(d.Signer.Previous) > 0 {
+		a.Actions = []trust.Action{signerAction(d, trust.DestroyPrevious)}
+	}
+}
+
+// resignAllOnJoin signs every leaf with the newest CA when one is missing: cluster-etcd-operator, when a node joins.
+func resignAllOnJoin(d *trust.Domain, now time.Time, a *trust.Assessment) {
+	newest := a.Newest
+	if newest == nil || !published(d, newest) || newest.Expired(now) {
+		return
+	}
+	if !slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return !l.Present }) {
+		return
+	}
+	a.Actions = nil
+	for i := range d.Leaves {
+		a.Actions = append(a.Actions, issueAction(&d.Leaves[i], newest))
+	}
+}
+
+// onlyNewAfterConflict writes what is missing, and nothing else, if its first attempt has come to nothing.
+func onlyNewAfterConflict() Protocol {
+	var tried pki.Fingerprint
+	return acting(func(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+		for i := range a.Actions {
+			action := &a.Actions[i]
+			if action.Kind != trust.PublishAnchors || d.Signer.Next == nil {
+				continue
+			}
+			if tried == d.Signer.Next.Fingerprint {
+				action.Anchors = []*pki.Certificate{d.Signer.Next}
+			}
+			tried = d.Signer.Next.Fingerprint
+		}
+	})()
+}
+
+// signUnpublished uses the next CA at once.
+func signUnpublished(d *trust.Domain, now time.Time, a *trust.Assessment) {
+	next := d.Signer.Next
+	if next == nil || published(d, next) || next.Expired(now) {
+		return
+	}
+	a.Actions = nil
+	for i := range d.Leaves {
+		a.Actions = append(a.Actions, issueAction(&d.Leaves[i], next))
+	}
+}
+
+// restartRotation begins anew whenever it is asked.
+func restartRotation(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+	if _, asked := d.Signer.Annotations[trust.AnnotationRotateRequested]; asked && a.InFlight() {
+		again := signerAction(d, trust.GenerateNext)
+		again.RemoveAnnotations = []string{trust.AnnotationRotateRequested}
+		a.Actions = []trust.Action{again}
+	}
+}
+
+// rebuildFromActive does not look at what live leaves need.
+func rebuildFromActive(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+	for i := range a.Actions {
+		if a.Actions[i].Kind == trust.PublishAnchors && len(d.Bundle.Anchors) == 0 {
+			ca := d.Signer.Active
+			if ca == nil {
+				ca = d.Signer.Next
+			}
+			a.Actions[i].Anchors = []*pki.Certificate{ca}
+		}
+	}
+}
+
+// abortAlways drops the next CA, whatever it has signed.
+func abortAlways(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+	if _, asked := d.Signer.Annotations[trust.AnnotationAbortRequested]; asked && d.Signer.Next != nil && d.Signer.Active != nil {
+		drop := signerAction(d, trust.DropNext)
+		drop.RemoveAnnotations = []string{trust.AnnotationAbortRequested}
+		a.Actions = []trust.Action{drop}
+	}
+}

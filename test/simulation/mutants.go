@@ -1,0 +1,113 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// mutant is a protocol that is broken in one way.
+type mutant struct {
+	name string
+	// make returns one for one world; what it remembers is lost with the world.
+	make func() Protocol
+}
+
+// mutants are the broken protocols that the simulator has to find.
+func mutants() []mutant {
+	return []mutant{
+		{"the gate counts instead of looking at content", believing(gateByNumber)},
+		{"no gate", believing(noGate)},
+		{"retire by a timer", believing(retireByTimer)},
+		{"retire without evidence of delivery", believing(retireUndelivered)},
+		{"promote on the first evidence", believing(firstEvidence)},
+		{"evidence from before a restart counts", believing(beforeRestart)},
+		{"who does not answer counts as gone", believing(ignoreFailures)},
+		{"an annotation is the truth", believing(annotationIsTruth)},
+		{"an ambiguous subject is proof", believing(ambiguousIsProof)},
+		{"forget the previous signer at the promotion", acting(forgetPrevious)},
+		{"destroy the previous key at the promotion", acting(destroyAtPromotion)},
+		{"sign everything anew when a leaf is missing", acting(resignAllOnJoin)},
+		{"publish only what is new after a conflict", onlyNewAfterConflict},
+		{"sign with next before it is published", acting(signUnpublished)},
+		{"a second rotation restarts the first", acting(restartRotation)},
+		{"rebuild a lost bundle from the active CA alone", acting(rebuildFromActive)},
+		{"drop the next CA whenever an abort is asked for", acting(abortAlways)},
+	}
+}
+
+// believing breaks what the protocol takes for evidence: it changes a copy of the domain.
+func believing(lie func(d *trust.Domain, now time.Time)) func() Protocol {
+	return func() Protocol {
+		return func(d *trust.Domain, now time.Time) *trust.Assessment {
+			told := copyOf(d)
+			lie(told, now)
+			return trust.Assess(told, now)
+		}
+	}
+}
+
+// acting breaks what the protocol does.
+func acting(meddle func(d *trust.Domain, now time.Time, a *trust.Assessment)) func() Protocol {
+	return func() Protocol {
+		return func(d *trust.Domain, now time.Time) *trust.Assessment {
+			a := trust.Assess(d, now)
+			if d.Signer.Problem == nil && d.Bundle.Problem == nil {
+				meddle(d, now, a)
+			}
+			return a
+		}
+	}
+}
+
+// copyOf copies what lies change.
+func copyOf(d *trust.Domain) *trust.Domain {
+	out := *d
+	out.Parties = slices.Clone(d.Parties)
+	for i := range out.Parties {
+		p := &out.Parties[i]
+		p.Members = slices.Clone(p.Members)
+		for k := range p.Members {
+			if o := p.Members[k].Observation; o != nil {
+				seen := *o
+				p.Members[k].Observation = &seen
+			}
+		}
+	}
+	return &out
+}
+
+// eachMember calls fn for the members that are observed.
+func eachMember(d *trust.Domain, fn func(p *trust.Party, m *trust.Member)) {
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		if p.Kind != trust.TLSProbe && p.Kind != trust.Acknowledgement {
+			continue
+		}
+		for k := range p.Members {
+			fn(p, &p.Members[k])
+		}
+	}
+}
+
+// believe makes an observation trust a CA.
+func believe(o *trust.Observation, ca *pki.Certificate) {
+	if ca != nil {
+		o.Trusts = append(slices.Clone(o.Trusts), ca.Fingerprint)
+	}
+}
+
+// madeAt is when a CA was made.
+func madeAt(d *trust.Domain, ca *pki.Certificate) time.Time {
+	return ca.NotBefore.Add(d.Signer.Policy.Profile.Backdate)
+}
+
+// published says whether the bundle holds a CA.
+func published(d *trust.Domain, ca *pki.Certificate) bool {
+	return ca != nil && slices.ContainsFunc(d.Bundle.Anchors, ca.Equal)
+}

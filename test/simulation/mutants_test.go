@@ -1,0 +1,81 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"certrotation.dev/registry/trust"
+)
+
+// patience is how many steps a mutant may take until it is found, and mutantSeeds how often each is searched for.
+const (
+	patience    = 60_000
+	mutantSeeds = 5
+)
+
+// TestMutantsAreCaught plays every broken protocol until a promise is broken, without the guard between the leader and
+// the server.
+func TestMutantsAreCaught(t *testing.T) {
+	var all []int
+	for _, m := range mutants() {
+		t.Run(m.name, func(t *testing.T) {
+			var took []int
+			var found error
+			for seed := range uint64(mutantSeeds) {
+				steps, err := hunt(m.make, seed+1)
+				if err == nil {
+					t.Fatalf("not caught in %d steps with the seed %d", steps, seed+1)
+				}
+				took, found = append(took, steps), err
+			}
+			slices.Sort(took)
+			all = append(all, took[mutantSeeds/2])
+			t.Logf("caught after %d steps (median; least %d, most %d), such as: %v",
+				took[mutantSeeds/2], took[0], took[mutantSeeds-1], found)
+			fmt.Printf("simulation: mutant caught after %5d steps (median of %d): %s\n", took[mutantSeeds/2], mutantSeeds, m.name)
+		})
+	}
+	fmt.Printf("simulation: %d of %d mutants caught\n", len(all), len(mutants()))
+}
+
+// TestNoMutantIsNone shows that what hunts mutants finds nothing in the protocol itself.
+func TestNoMutantIsNone(t *testing.T) {
+	for seed := range uint64(20) {
+		c := newCounts()
+		if err := story(newRandomDice(seed+1), func() Protocol { return trust.Assess }, c); err != nil {
+			t.Errorf("seed %d: %v", seed+1, err)
+		}
+	}
+}
+
+// hunt plays stories until one ends badly, and returns the number of steps until then.
+func hunt(protocol func() Protocol, seed uint64) (int, error) {
+	d, c := newRandomDice(seed), newCounts()
+	for c.steps < patience {
+		if err := story(d, protocol, c); err != nil {
+			return c.steps, err
+		}
+	}
+	return c.steps, nil
+}
+
+// story is one world with sixty events, and its rest.
+func story(d dice, protocol func() Protocol, c *counts) error {
+	w, err := newWorld(drawTopology(d), options{dice: d, protocol: protocol(), counts: c})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	all, _ := allEvents()
+	list := weighted(all)
+	for range 60 {
+		if _, err := w.step(&list[d.roll(len(list), "event")]); err != nil {
+			return err
+		}
+	}
+	return w.rest()
+}

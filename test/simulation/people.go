@@ -1,0 +1,305 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// edit is what a person wants of an object: a change of what is there, or, if change is nil, its deletion. A change that
+// returns false has nothing to do.
+type edit struct {
+	what, name string
+	kind       trust.ObjectKind
+	secret     func(*corev1.Secret) bool
+	configMap  func(*corev1.ConfigMap) bool
+}
+
+// people make an edit. The guard may refuse it. It says whether there was one to make.
+func (w *world) people() bool {
+	d := one(w.dice, "domain", w.domains().Domains)
+	makers := []func(*trust.Domain) *edit{
+		w.asksToRotate, w.asksAsLibraryGo, w.asksToAbort, w.asksToAbort, w.asksForLeaf, w.deletesLeaf, w.deletesBundle, w.deletesSigner,
+		w.restores, w.restores, w.stripsAnnotations, w.addsAnchor, w.removesAnchor, w.backdatesPublication, w.bringsOwnNext,
+		w.replacesActive, w.putsForeignLeaf, w.signsByHand, w.losesRecord, w.writesGarbage,
+	}
+	e := makers[w.dice.roll(len(makers), "edit")](d)
+	return e != nil && w.apply(e)
+}
+
+// apply makes an edit if the guard lets it through.
+func (w *world) apply(e *edit) bool {
+	after, store := w.prepare(e)
+	if after == nil {
+		return false
+	}
+	if reason := w.guard(after); reason != "" && !w.unguarded {
+		w.counts.refusedEdits++
+		w.say("somebody %s: refused, %s", e.what, reason)
+		return true
+	}
+	w.counts.edits++
+	w.say("somebody %s", e.what)
+	store()
+	w.leafWritten(string(e.kind) + "/" + e.name)
+	return true
+}
+
+// prepare returns what would be there after an edit, and how to store it; nil if there is nothing to do.
+func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
+	now := w.clock.now()
+	if e.kind == trust.SecretKind {
+		live := w.api.secrets[e.name]
+		if e.secret == nil {
+			if live == nil {
+				return nil, nil
+			}
+			return w.api.withSecret(w.api.latest(), e.name, nil), func() { w.api.deleteSecret(e.name) }
+		}
+		next := &corev1.Secret{Type: corev1.SecretTypeTLS}
+		if live != nil {
+			next = live.DeepCopy()
+		}
+		next.Name = e.name
+		if next.Data == nil {
+			next.Data = map[string][]byte{}
+		}
+		if !e.secret(next) {
+			return nil, nil
+		}
+		return w.api.withSecret(w.api.latest(), e.name, next), func() { w.api.putSecret(next, now) }
+	}
+	live := w.api.configMaps[e.name]
+	if e.configMap == nil {
+		if live == nil {
+			return nil, nil
+		}
+		return w.api.withConfigMap(w.api.latest(), e.name, nil), func() { w.api.deleteConfigMap(e.name) }
+	}
+	next := &corev1.ConfigMap{}
+	if live != nil {
+		next = live.DeepCopy()
+	}
+	next.Name = e.name
+	if !e.configMap(next) {
+		return nil, nil
+	}
+	return w.api.withConfigMap(w.api.latest(), e.name, next), func() { w.api.putConfigMap(next, now) }
+}
+
+// guard is the webhook: it says which invariant an edit would break, "" for none.
+func (w *world) guard(after *inventory.Sources) string {
+	edited := inventory.Build(after)
+	if edited == nil {
+		return "the configuration would be gone"
+	}
+	for _, d := range w.domains().Domains {
+		is := edited.Domain(d.Name)
+		if is == nil {
+			return "the domain would be gone"
+		}
+		if found := trust.Judge(w.seen(d), w.seen(is), w.clock.now()); len(found) > 0 {
+			return string(found[0].Invariant) + ": " + found[0].Message
+		}
+	}
+	return ""
+}
+
+func annotates(key, value string) func(*corev1.Secret) bool {
+	return func(s *corev1.Secret) bool {
+		if s.ResourceVersion == "" {
+			return false
+		}
+		s.Annotations = maps.Clone(s.Annotations)
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[key] = value
+		return true
+	}
+}
+
+func (w *world) asksToRotate(d *trust.Domain) *edit {
+	return &edit{
+		what: "asks to rotate " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name,
+		secret: annotates(trust.AnnotationRotateRequested, "story"),
+	}
+}
+
+func (w *world) asksAsLibraryGo(d *trust.Domain) *edit {
+	return &edit{
+		what: "deletes the not-after annotation of " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name,
+		secret: func(s *corev1.Secret) bool {
+			_, there := s.Annotations[trust.AnnotationNotAfter]
+			delete(s.Annotations, trust.AnnotationNotAfter)
+			return there
+		},
+	}
+}
+
+func (w *world) asksToAbort(d *trust.Domain) *edit {
+	return &edit{
+		what: "asks to abort the rotation of " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name,
+		secret: annotates(trust.AnnotationAbortRequested, "story"),
+	}
+}
+
+// leafName rolls the name of a leaf, "" if there is none.
+func (w *world) leafName(d *trust.Domain) string {
+	if len(d.Leaves) == 0 {
+		return ""
+	}
+	return d.Leaves[w.dice.roll(len(d.Leaves), "leaf")].Name
+}
+
+func (w *world) asksForLeaf(d *trust.Domain) *edit {
+	name := w.leafName(d)
+	return &edit{
+		what: "asks to reissue " + name, kind: trust.SecretKind, name: name, secret: annotates(trust.AnnotationRotateRequested, "story"),
+	}
+}
+
+func (w *world) deletesLeaf(d *trust.Domain) *edit {
+	name := w.leafName(d)
+	return &edit{what: "deletes the leaf " + name, kind: trust.SecretKind, name: name}
+}
+
+func (w *world) deletesBundle(d *trust.Domain) *edit {
+	return &edit{what: "deletes the bundle " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name}
+}
+
+func (w *world) deletesSigner(d *trust.Domain) *edit {
+	return &edit{what: "deletes the signer " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name}
+}
+
+// restores brings an older version of an object back.
+func (w *world) restores(d *trust.Domain) *edit {
+	names := []string{d.Bundle.Name, d.Signer.Name}
+	for i := range d.Leaves {
+		names = append(names, d.Leaves[i].Name)
+	}
+	name := one(w.dice, "object", names)
+	versions := w.api.backup[name]
+	if len(versions) == 0 {
+		return nil
+	}
+	e := &edit{what: "restores an older version of " + name, name: name}
+	switch old := one(w.dice, "version", versions).(type) {
+	case *corev1.Secret:
+		e.kind = trust.SecretKind
+		e.secret = func(s *corev1.Secret) bool {
+			s.Data, s.Annotations, s.Labels = maps.Clone(old.Data), maps.Clone(old.Annotations), maps.Clone(old.Labels)
+			return true
+		}
+	case *corev1.ConfigMap:
+		e.kind = trust.ConfigMapKind
+		e.configMap = func(cm *corev1.ConfigMap) bool {
+			cm.Data, cm.Annotations, cm.Labels = maps.Clone(old.Data), maps.Clone(old.Annotations), maps.Clone(old.Labels)
+			return true
+		}
+	}
+	return e
+}
+
+func (w *world) stripsAnnotations(d *trust.Domain) *edit {
+	if in(w.dice, 2, "of the bundle") {
+		return &edit{
+			what: "removes all annotations of " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name,
+			configMap: func(cm *corev1.ConfigMap) bool {
+				there := len(cm.Annotations) > 0
+				cm.Annotations = nil
+				return there
+			},
+		}
+	}
+	names := []string{d.Signer.Name}
+	for i := range d.Leaves {
+		names = append(names, d.Leaves[i].Name)
+	}
+	name := one(w.dice, "object", names)
+	return &edit{
+		what: "removes all annotations of " + name, kind: trust.SecretKind, name: name,
+		secret: func(s *corev1.Secret) bool {
+			there := len(s.Annotations) > 0
+			s.Annotations = nil
+			return there
+		},
+	}
+}
+
+// backdatesPublication claims that the anchors have been there for long.
+func (w *world) backdatesPublication(d *trust.Domain) *edit {
+	return &edit{
+		what: "backdates the publication of " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name,
+		configMap: func(cm *corev1.ConfigMap) bool {
+			text := cm.Annotations[trust.AnnotationPublished]
+			var earlier []byte
+			for _, entry := range bytes.Fields([]byte(text)) {
+				fingerprint, _, _ := bytes.Cut(entry, []byte("="))
+				earlier = fmt.Appendf(earlier, "%s=2026-01-01T00:00:00Z ", fingerprint)
+			}
+			if len(earlier) == 0 {
+				return false
+			}
+			cm.Annotations[trust.AnnotationPublished] = string(earlier)
+			return true
+		},
+	}
+}
+
+func (w *world) addsAnchor(d *trust.Domain) *edit {
+	ca, err := w.authority("somebody's CA")
+	if err != nil || !d.Bundle.Present || len(d.Bundle.Anchors) > 3 {
+		return nil
+	}
+	return w.writesBundle(d, "adds a foreign anchor to "+d.Bundle.Name, append(slices.Clone(d.Bundle.Anchors), ca.Certificate))
+}
+
+func (w *world) removesAnchor(d *trust.Domain) *edit {
+	if len(d.Bundle.Anchors) == 0 {
+		return nil
+	}
+	at := w.dice.roll(len(d.Bundle.Anchors), "anchor")
+	return w.writesBundle(d, fmt.Sprintf("removes the anchor %s from %s", d.Bundle.Anchors[at].Subject, d.Bundle.Name),
+		slices.Delete(slices.Clone(d.Bundle.Anchors), at, at+1))
+}
+
+func (w *world) writesBundle(d *trust.Domain, what string, anchors []*pki.Certificate) *edit {
+	return &edit{
+		what: what, kind: trust.ConfigMapKind, name: d.Bundle.Name,
+		configMap: func(cm *corev1.ConfigMap) bool {
+			cm.Data = maps.Clone(cm.Data)
+			if cm.Data == nil {
+				cm.Data = map[string]string{}
+			}
+			cm.Data[inventory.BundleKey] = string(pki.EncodeCertificates(anchors...))
+			return true
+		},
+	}
+}
+
+// losesRecord deletes what is recorded of a member.
+func (w *world) losesRecord(*trust.Domain) *edit {
+	var names []string
+	for name, cm := range w.api.latest().ConfigMaps {
+		if cm.Evidence != nil {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	name := one(w.dice, "record", names)
+	return &edit{what: "deletes the record " + name, kind: trust.ConfigMapKind, name: name}
+}

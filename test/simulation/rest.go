@@ -1,0 +1,192 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// rest ends all faults: from now on everybody runs, loads and is observed again and again. In the end every domain is
+// Stable, trusts one CA of its own, and nothing is written any more.
+func (w *world) rest() error {
+	dice := w.dice
+	w.dice, w.faultless = quietDice{}, true
+	defer func() { w.dice, w.faultless = dice, false }()
+	w.say("from here on nothing goes wrong")
+	for range 40 {
+		before := w.api.version
+		if err := w.round(); err != nil {
+			return err
+		}
+		if w.api.version == before && w.atRest() == nil {
+			return w.lastCheck()
+		}
+		w.pass(grace)
+	}
+	if err := w.atRest(); err != nil {
+		return err
+	}
+	return violated("Resumable", "writes go on for ever")
+}
+
+// round has every leader look until it does nothing, and everybody load and be observed.
+func (w *world) round() error {
+	for range 30 {
+		before := w.api.version
+		for _, l := range w.leaders {
+			for _, k := range w.keys() {
+				w.tick()
+				l.view.catchUp()
+				if err := l.reconcile(k); err != nil {
+					return err
+				}
+				w.counts.steps++
+				if err := w.afterStep(); err != nil {
+					return err
+				}
+			}
+		}
+		if w.api.version == before {
+			break
+		}
+	}
+	for _, p := range w.processes {
+		p.reachable = true
+		switch {
+		case p.up:
+			w.load(p, everything)
+		case !w.start(p):
+			continue
+		}
+		w.observe(p)
+	}
+	w.helpOut()
+	w.tick()
+	return w.afterStep()
+}
+
+// keys are everything that a leader looks at.
+func (w *world) keys() []string {
+	keys := []string{""}
+	for _, d := range w.domains().Domains {
+		keys = append(keys, d.Name)
+	}
+	return keys
+}
+
+// helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one
+// is aborted, and what cannot be read is deleted.
+func (w *world) helpOut() {
+	for _, d := range w.domains().Domains {
+		a := trust.Assess(w.seen(d), w.clock.now())
+		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil &&
+			next.SubjectHash == d.Signer.Active.SubjectHash && d.Signer.Annotations[trust.AnnotationAbortRequested] == "" {
+			w.apply(w.asksToAbort(d))
+		}
+		if w.unguarded {
+			w.repair(d)
+		}
+		w.drain(d)
+	}
+}
+
+// drain takes nodes away that can never start: they have joined after the key of the signer was lost, so nothing may sign
+// their first leaf before they have shown that they trust the new CA, and they cannot run without it. The blockers name
+// them.
+func (w *world) drain(d *trust.Domain) {
+	if d.Signer.Active != nil || d.Signer.Next == nil {
+		return
+	}
+	for _, p := range w.processes {
+		if p.up || w.api.nodes[p.name] == nil {
+			continue
+		}
+		w.say("somebody takes %s away, which cannot start", p.name)
+		w.api.putNode(p.name, nil)
+	}
+}
+
+// repair deletes what has a problem.
+func (w *world) repair(d *trust.Domain) {
+	if d.Signer.Problem != nil {
+		w.apply(&edit{what: "deletes the broken signer " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name})
+	}
+	if d.Bundle.Problem != nil {
+		w.apply(&edit{what: "deletes the broken bundle " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name})
+	}
+	for i := range d.Leaves {
+		if l := &d.Leaves[i]; l.Problem != nil {
+			w.apply(&edit{what: "deletes the broken leaf " + l.Name, kind: trust.SecretKind, name: l.Name})
+		}
+	}
+}
+
+// atRest says why a domain is not at rest, nil if all are.
+func (w *world) atRest() error {
+	for _, d := range w.domains().Domains {
+		a := w.protocol(w.seen(d), w.clock.now())
+		own := 0
+		for _, anchor := range a.Anchors {
+			if anchor.Slot != trust.SlotForeign {
+				own++
+			}
+		}
+		switch {
+		case a.Stage != trust.Stable || len(a.Actions) > 0 || len(a.Blockers) > 0:
+			return violated("NoSilentWait", "%s does not come to rest: it is %s, %s", d.Name, a.Stage, outline(a))
+		case own != 1:
+			return violated("AnchorInUse", "at rest %s has %d anchors of its own, want 1", d.Name, own)
+		}
+		for _, l := range a.Leaves {
+			if !l.Usable || l.SignedBySlot != trust.SlotActive {
+				return violated("TrustBeforeUse", "at rest Secret/%s is not usable, or not signed by the active CA", l.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func outline(a *trust.Assessment) string {
+	text := ""
+	for i := range a.Actions {
+		text += fmt.Sprintf("%s %s is to be done; ", a.Actions[i].Kind, a.Actions[i].Object)
+	}
+	for _, b := range a.Blockers {
+		text += fmt.Sprintf("%s/%s%s: %s; ", b.Party, b.Member, b.Object, b.Message)
+	}
+	return text
+}
+
+// lastCheck is without any excuse: everybody runs and can talk to everybody.
+func (w *world) lastCheck() error {
+	for _, h := range w.histories {
+		h.dead = false
+	}
+	unguarded := w.unguarded
+	w.unguarded = false
+	defer func() { w.unguarded = unguarded }()
+	for _, p := range w.processes {
+		if !p.up {
+			return violated("Handshake", "at rest %s does not start", p.name)
+		}
+		for name, c := range p.leaves {
+			if l := w.leaf(name); l != nil && c.Expired(w.clock.now().Add(time.Minute)) {
+				return violated("Handshake", "at rest %s presents a leaf that has expired", p.name)
+			}
+		}
+	}
+	return w.check()
+}
+
+func (w *world) leaf(name string) *trust.Leaf {
+	for _, d := range w.domains().Domains {
+		if l := leafOf(d, name); l != nil {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"certrotation.dev/registry/trust"
+)
+
+// rapidDice has rapid roll. rapid ends a story by a panic, which must not reach the controller, as that survives panics:
+// it is kept until the event is over.
+type rapidDice struct {
+	t     *rapid.T
+	ended any
+}
+
+func (d *rapidDice) roll(n int, what string) (rolled int) {
+	if d.ended != nil {
+		return 0
+	}
+	defer func() { d.ended = recover() }()
+	return rapid.IntRange(0, n-1).Draw(d.t, what)
+}
+
+// resume lets rapid end the story, if it wanted to.
+func (d *rapidDice) resume() {
+	if d.ended != nil {
+		panic(d.ended) //nolint:forbidigo // it is rapid's own
+	}
+}
+
+// budget is the number of steps of TestSimulation, or STEPS of the environment.
+func budget(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("STEPS")
+	if text == "" {
+		return 100_000
+	}
+	steps, err := strconv.Atoi(text)
+	if err != nil || steps < 1 {
+		t.Fatalf("STEPS=%q is no number of steps", text)
+	}
+	return steps
+}
+
+// seed is where rapid begins: SEED of the environment, or one of the clock.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("SEED")
+	if text == "" {
+		return uint64(time.Now().UnixNano())
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("SEED=%q is no seed", text)
+	}
+	return n
+}
+
+// worldsPerCheck is how many worlds rapid makes of one seed.
+const worldsPerCheck = 100
+
+// TestSimulation plays random stories until the budget is used up, and lets each come to rest.
+func TestSimulation(t *testing.T) {
+	steps, first, total := budget(t), seed(t), newCounts()
+	for name, value := range map[string]string{
+		"rapid.checks": strconv.Itoa(worldsPerCheck), "rapid.steps": "50", "rapid.nofailfile": "true", "rapid.shrinktime": "20s",
+	} {
+		set(t, name, value)
+	}
+	begin, told := time.Now(), time.Now()
+	for n := uint64(0); total.steps < steps; n++ {
+		set(t, "rapid.seed", strconv.FormatUint(first+n, 10))
+		// rapid plays a story that failed again and again; only the first time counts.
+		rapid.Check(t, func(rt *rapid.T) { play(rt, total) })
+		if time.Since(told) > 10*time.Second {
+			told = time.Now()
+			fmt.Printf("simulation: seed %d, %.0f steps/s, %s\n", first, rate(total, begin), total)
+		}
+	}
+	t.Logf("seed %d, %.0f steps/s: %s", first, rate(total, begin), total)
+	fmt.Printf("simulation: seed %d, %.0f steps/s, %s\n", first, rate(total, begin), total)
+}
+
+func rate(c *counts, begin time.Time) float64 { return float64(c.steps) / time.Since(begin).Seconds() }
+
+func set(t *testing.T, name, value string) {
+	t.Helper()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatalf("set -%s: %v", name, err)
+	}
+}
+
+// play is one story.
+func play(rt *rapid.T, c *counts) {
+	d := &rapidDice{t: rt}
+	w, err := newWorld(drawTopology(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: os.Getenv("NOJUDGE") == ""})
+	d.resume()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	defer w.close()
+	fail := func(err error) {
+		if err != nil {
+			c.violations++
+			rt.Fatal(err)
+		}
+	}
+	all, _ := allEvents()
+	actions := map[string]func(*rapid.T){}
+	for _, e := range all {
+		for i := range e.weight {
+			actions[fmt.Sprintf("%s %d", e.name, i)] = func(*rapid.T) {
+				done, err := w.step(&e)
+				d.resume()
+				fail(err)
+				if !done {
+					rt.Skip("it cannot happen now")
+				}
+			}
+		}
+	}
+	rt.Repeat(actions)
+	fail(w.rest())
+}

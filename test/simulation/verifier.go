@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"crypto/x509"
+	"strings"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// verifier verifies with crypto/x509, each leaf against each pool once, until a certificate of the chain begins or ends.
+type verifier struct {
+	pools  map[string]*pool
+	parsed map[pki.Fingerprint]*x509.Certificate
+	known  map[question]answer
+	asked  int
+}
+
+// pool is a set of anchors. Two pools with the same anchors are one.
+type pool struct {
+	id      int
+	anchors []*pki.Certificate
+	roots   *x509.CertPool
+}
+
+type question struct {
+	leaf pki.Fingerprint
+	pool int
+	use  x509.ExtKeyUsage
+}
+
+// answer holds between two moments.
+type answer struct {
+	from, to time.Time
+	err      error
+}
+
+func newVerifier() *verifier {
+	return &verifier{pools: map[string]*pool{}, parsed: map[pki.Fingerprint]*x509.Certificate{}, known: map[question]answer{}}
+}
+
+func (v *verifier) pool(anchors []*pki.Certificate) *pool {
+	var key strings.Builder
+	for _, ca := range anchors {
+		key.WriteString(string(ca.Fingerprint))
+	}
+	p := v.pools[key.String()]
+	if p == nil {
+		p = &pool{id: len(v.pools), anchors: anchors, roots: x509.NewCertPool()}
+		for _, ca := range anchors {
+			if c := v.parse(ca); c != nil {
+				p.roots.AddCert(c)
+			}
+		}
+		v.pools[key.String()] = p
+	}
+	return p
+}
+
+func (v *verifier) parse(c *pki.Certificate) *x509.Certificate {
+	parsed := v.parsed[c.Fingerprint]
+	if parsed == nil {
+		// It was parsed before it was stored.
+		parsed, _ = x509.ParseCertificate(c.DER())
+		v.parsed[c.Fingerprint] = parsed
+	}
+	return parsed
+}
+
+// verify says why whoever has loaded these anchors refuses a leaf at a moment, nil if nothing is wrong.
+func (v *verifier) verify(leaf *pki.Certificate, p *pool, use x509.ExtKeyUsage, now time.Time) error {
+	q := question{leaf: leaf.Fingerprint, pool: p.id, use: use}
+	if a, ok := v.known[q]; ok && !now.Before(a.from) && !now.After(a.to) {
+		return a.err
+	}
+	v.asked++
+	a := answer{from: now, to: now}
+	var chains [][]*x509.Certificate
+	chains, a.err = v.parse(leaf).Verify(x509.VerifyOptions{Roots: p.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
+	if a.err == nil {
+		a.from, a.to = leaf.NotBefore, leaf.NotAfter
+		for _, link := range chains[0] {
+			if link.NotBefore.After(a.from) {
+				a.from = link.NotBefore
+			}
+			if link.NotAfter.Before(a.to) {
+				a.to = link.NotAfter
+			}
+		}
+	}
+	v.known[q] = a
+	return a.err
+}

@@ -1,0 +1,87 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// view is what a leader has in its caches. As each informer has a stream of its own, Secrets, ConfigMaps and Nodes lag
+// independently of each other.
+type view struct {
+	leader                     *leader
+	secrets, configMaps, nodes *inventory.Sources
+	// latest is what the parts are assembled to, with what is built of it.
+	latest *inventory.Sources
+	built  *inventory.Namespace
+}
+
+var _ rotation.Inventory = (*view)(nil)
+
+// catchUp shows everything.
+func (v *view) catchUp() {
+	now := v.leader.world.api.latest()
+	v.secrets, v.configMaps, v.nodes = now, now, now
+	v.latest = nil
+}
+
+// upToDate says whether the caches show everything.
+func (v *view) upToDate() bool {
+	now := v.leader.world.api.latest()
+	return v.secrets == now && v.configMaps == now && v.nodes == now
+}
+
+// advance lets one cache catch up by some states. A cache never goes back.
+func (v *view) advance(which, by int) {
+	part := []**inventory.Sources{&v.secrets, &v.configMaps, &v.nodes}[which]
+	states := v.leader.world.api.states
+	at := 0
+	for i, s := range states {
+		if s == *part {
+			at = i
+		}
+	}
+	*part = states[min(at+by, len(states)-1)]
+	v.latest = nil
+}
+
+// Sources implements rotation.Inventory.
+func (v *view) Sources(string) *inventory.Sources {
+	if v.latest == nil {
+		v.latest = &inventory.Sources{
+			Namespace: namespace, Secrets: v.secrets.Secrets, Others: v.secrets.Others,
+			ConfigMaps: v.configMaps.ConfigMaps, Nodes: v.nodes.Nodes,
+		}
+		v.built = inventory.Build(v.latest)
+	}
+	return v.latest
+}
+
+// Namespace implements rotation.Inventory.
+func (v *view) Namespace(name string) *inventory.Namespace {
+	v.Sources(name)
+	return v.built
+}
+
+// Live implements rotation.Inventory. The lists are not of one moment.
+func (v *view) Live(context.Context, string) (*inventory.Sources, error) {
+	w := v.leader.world
+	if err := v.leader.read(); err != nil {
+		return nil, err
+	}
+	secrets := w.api.latest()
+	w.meanwhile(v.leader)
+	rest := w.api.latest()
+	return &inventory.Sources{
+		Namespace: namespace, Secrets: secrets.Secrets, Others: secrets.Others, ConfigMaps: rest.ConfigMaps, Nodes: rest.Nodes,
+	}, nil
+}
+
+func failure() error { return apierrors.NewInternalError(errors.New("injected")) }

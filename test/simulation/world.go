@@ -1,0 +1,194 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Protocol is what leaders ask: trust.Assess, or a broken one.
+type Protocol func(d *trust.Domain, now time.Time) *trust.Assessment
+
+// options of a world.
+type options struct {
+	dice     dice
+	protocol Protocol
+	counts   *counts
+	// log takes the story line by line; nil for nobody listens.
+	log func(format string, args ...any)
+	// unguarded says that edits of people are not asked of the guard, so that nothing can be promised before the end.
+	unguarded bool
+	// judging says that the guard must let every write of a leader through that nothing came between.
+	judging bool
+}
+
+// world is everything.
+type world struct {
+	options
+	topology  topology
+	clock     worldClock
+	api       *server
+	verifier  *verifier
+	processes []*process
+	leaders   []*leader
+	// rotating are the domains' histories by name.
+	histories map[string]*history
+	// faultless says that nothing goes wrong any more, and nothing comes in between.
+	faultless bool
+	// nested says that an event is in the middle of another one.
+	nested bool
+	broken error
+	// known is what is built of the latest state.
+	knownOf *inventory.Sources
+	known   *inventory.Namespace
+	joined  int
+}
+
+// history is what was seen of a domain.
+type history struct {
+	stage trust.Stage
+	// stable is the active CA when the domain was Stable last.
+	stable pki.Fingerprint
+	// dead says that no CA could sign and no leaf was valid: nobody can be cut off before the domain is at rest again.
+	dead bool
+}
+
+// violation is a broken promise.
+type violation struct {
+	promise string
+	err     error
+}
+
+func (v *violation) Error() string { return v.promise + ": " + v.err.Error() }
+
+func (v *violation) Unwrap() error { return v.err }
+
+func violated(promise, format string, args ...any) error {
+	return &violation{promise: promise, err: fmt.Errorf(format, args...)}
+}
+
+var birth = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// newWorld is one in which every domain is Stable, and every process runs and has loaded everything.
+func newWorld(t topology, o options) (*world, error) {
+	w := &world{options: o, topology: t, api: newServer(), verifier: newVerifier(), histories: map[string]*history{}}
+	w.clock.set(birth)
+	w.counts.worlds++
+	w.say("%s", t)
+	cm, err := t.configuration()
+	if err != nil {
+		return nil, err
+	}
+	w.api.putConfigMap(cm, birth)
+	if t.onNodes() {
+		w.join()
+		w.join()
+	}
+	w.settleProcesses()
+	w.faultless = true
+	l, err := newLeader(w, "the leader", 0)
+	if err != nil {
+		return nil, err
+	}
+	w.leaders = []*leader{l}
+	if n := w.domains(); n == nil || len(n.Domains) == 0 {
+		return nil, fmt.Errorf("no domain in the configuration of %s: %v", t, n)
+	}
+	if err := w.rest(); err != nil {
+		return nil, fmt.Errorf("bootstrap: %w", err)
+	}
+	w.faultless = false
+	if !in(w.dice, 4, "nothing is rotated at first") {
+		w.rotates()
+	}
+	return w, nil
+}
+
+// close ends what runs in the background.
+func (w *world) close() {
+	for _, l := range w.leaders {
+		l.stop()
+	}
+	w.counts.verifications += w.verifier.asked
+	w.verifier.asked = 0
+}
+
+func (w *world) say(format string, args ...any) {
+	if w.log != nil {
+		w.log("%s  %s", w.clock.now().Format("01-02 15:04:05"), fmt.Sprintf(format, args...))
+	}
+}
+
+// tick lets a second pass, so that no two things happen at the same time.
+func (w *world) tick() { w.clock.set(w.clock.now().Add(time.Second)) }
+
+// domains are what is there now.
+func (w *world) domains() *inventory.Namespace {
+	if latest := w.api.latest(); latest != w.knownOf {
+		w.knownOf, w.known = latest, inventory.Build(latest)
+	}
+	return w.known
+}
+
+func (w *world) domain(name string) *trust.Domain { return w.domains().Domain(name) }
+
+func (w *world) process(name string) *process {
+	for _, p := range w.processes {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// settleProcesses makes one process for each member, and lets go of those that are none any more.
+func (w *world) settleProcesses() {
+	var out []*process
+	seen := map[string]bool{}
+	for _, d := range w.domains().Domains {
+		for i := range d.Parties {
+			for k := range d.Parties[i].Members {
+				name := d.Parties[i].Members[k].Name
+				p := w.process(name)
+				if p == nil {
+					p = newProcess(name)
+					p.off = time.Duration((len(out)+w.joined)%3-1) * maxOff
+				}
+				p.graceful = p.graceful || d.Parties[i].Kind == trust.GracePeriod
+				p.renewed = p.renewed || d.Parties[i].Kind == trust.Renewed
+				if !seen[name] {
+					seen[name] = true
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	w.processes = out
+}
+
+// maxOff is how far clocks are off. Two of them are within the backdate of certificates.
+const maxOff = 2 * time.Minute
+
+// breaks keeps the first violation until somebody takes it.
+func (w *world) breaks(err error) {
+	if w.broken == nil {
+		w.broken = err
+	}
+}
+
+func (w *world) takeBroken() error {
+	err := w.broken
+	w.broken = nil
+	return err
+}
+
+func (w *world) injected(f fault) {
+	w.counts.faults[string(f)]++
+	w.say("  (%s)", f)
+}
