@@ -214,7 +214,7 @@ func (s *system) node(t *testing.T, name string, addressed bool) {
 		t.Fatalf("create node %s: %v", name, err)
 	}
 	t.Cleanup(func() {
-		if err := s.kube.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		if err := s.kube.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("delete node %s: %v", name, err)
 		}
 	})
