@@ -1,0 +1,110 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holes
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// rules are what decides in a story. The zero value stands for ours; each field puts a rule of an older system, or a
+// plain mistake, in the place of one of ours.
+type rules struct {
+	// assess decides what the controller does.
+	assess func(d *trust.Domain, now time.Time) *trust.Assessment
+	// judge decides which edits the webhook lets through.
+	judge func(before, after *trust.Domain, now time.Time) []trust.Violation
+	// refused is what a system does after it was told of a conflict.
+	refused func()
+	// nodeLeft is what a system does after a node was removed.
+	nodeLeft func(node string)
+}
+
+// broken is a set of rules with which a story must fail.
+type broken struct {
+	name  string
+	rules func(w *world) rules
+	// says is a part of the failure, so that it fails for the reason that the hole is about.
+	says string
+}
+
+// byAssess is a broken controller.
+func byAssess(name, says string, assess func(d *trust.Domain, now time.Time) *trust.Assessment) broken {
+	return broken{name: name, says: says, rules: func(*world) rules { return rules{assess: assess} }}
+}
+
+// noWebhook lets every edit through.
+func noWebhook(says string) broken {
+	return broken{name: "nobody judges edits", says: says, rules: func(*world) rules {
+		return rules{judge: func(_, _ *trust.Domain, _ time.Time) []trust.Violation { return nil }}
+	}}
+}
+
+// hole tells a story with our rules, which must end well, and with each of the broken ones, which must not.
+func hole(t *testing.T, s setting, story func(w *world), variants ...broken) {
+	t.Helper()
+	t.Parallel()
+	if len(variants) == 0 {
+		t.Fatal("no broken rule shows that this test can fail")
+	}
+	if failure := tell(t, s, story, nil); failure != "" {
+		t.Error(failure)
+	}
+	for _, v := range variants {
+		mustFail(t, v, func(b broken) string { return tell(t, s, story, b.rules) })
+	}
+}
+
+// mustFail has a story told with broken rules.
+func mustFail(t *testing.T, b broken, told func(b broken) string) {
+	t.Helper()
+	switch failure := told(b); {
+	case failure == "":
+		t.Errorf("broken rule %q: nobody noticed", b.name)
+	case !strings.Contains(failure, b.says):
+		t.Errorf("broken rule %q: it fails with %q, want something about %q", b.name, failure, b.says)
+	default:
+		t.Logf("broken rule %q is noticed: %s", b.name, failure)
+	}
+}
+
+// tell plays a story in a world of its own and returns its first failure, "" if there is none. The story has a goroutine
+// of its own because it ends in the middle when it fails.
+func tell(t *testing.T, s setting, story func(w *world), with func(w *world) rules) string {
+	t.Helper()
+	w := newWorld(t, s)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if !s.empty {
+			w.follow()
+			w.expect(w.stage() == trust.Stable, "the bootstrap ends in the stage %s", w.stage())
+		}
+		if with != nil {
+			w.rules = with(w)
+		}
+		story(w)
+	}()
+	<-done
+	return w.failure
+}
+
+// expect ends the story if something is not as it must be.
+func (w *world) expect(ok bool, format string, args ...any) {
+	if !ok {
+		w.failf(format, args...)
+	}
+}
+
+// failf ends the story.
+func (w *world) failf(format string, args ...any) {
+	if w.failure == "" {
+		w.failure = sprintf(format, args...)
+	}
+	runtime.Goexit()
+}

@@ -1,0 +1,268 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holes
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// process is a running member of a relying party. It trusts and presents what it has loaded, and no more.
+type process struct {
+	domain, party, member string
+	verifies              []string
+	trust                 []*pki.Certificate
+	presents              map[string]*pki.Certificate
+}
+
+// slow is how far the clocks of verifiers are behind.
+const slow = 2 * time.Minute
+
+// meet starts the processes of members that came, as soon as they have what they need, and ends those of members that left.
+func (w *world) meet() {
+	var running []*process
+	for _, d := range w.Namespace(namespace).Domains {
+		for i := range d.Parties {
+			p := &d.Parties[i]
+			for k := range p.Members {
+				if r := w.processOf(d, p, &p.Members[k]); r != nil {
+					running = append(running, r)
+				}
+			}
+		}
+	}
+	w.processes = running
+}
+
+func (w *world) processOf(d *trust.Domain, p *trust.Party, m *trust.Member) *process {
+	for _, r := range w.processes {
+		if r.domain == d.Name && r.party == p.Name && r.member == m.Name {
+			r.verifies = p.Verifies
+			return r
+		}
+	}
+	for _, name := range m.Holds {
+		if w.leaf(name).Certificate == nil {
+			return nil
+		}
+	}
+	if len(d.Bundle.Anchors) == 0 {
+		return nil
+	}
+	r := &process{domain: d.Name, party: p.Name, member: m.Name, verifies: p.Verifies, presents: map[string]*pki.Certificate{}}
+	w.read(r)
+	return r
+}
+
+// read has a process load the bundle and its leaves. What is gone or broken leaves it with what it has.
+func (w *world) read(r *process) {
+	d := w.Namespace(namespace).Domain(r.domain)
+	if d.Bundle.Problem == nil && len(d.Bundle.Anchors) > 0 {
+		r.trust = slices.Clone(d.Bundle.Anchors)
+	}
+	for i := range d.Parties {
+		for k := range d.Parties[i].Members {
+			if d.Parties[i].Name != r.party || d.Parties[i].Members[k].Name != r.member {
+				continue
+			}
+			for _, name := range d.Parties[i].Members[k].Holds {
+				if l := w.leaf(name); l.Problem == nil && l.Certificate != nil {
+					r.presents[name] = l.Certificate
+				}
+			}
+		}
+	}
+}
+
+// named are the processes of members, or of whole parties, of these names.
+func (w *world) named(names ...string) []*process {
+	var out []*process
+	for _, r := range w.processes {
+		if slices.Contains(names, r.member) || slices.Contains(names, r.party) {
+			out = append(out, r)
+		}
+	}
+	w.expect(len(out) >= len(names), "not all of %v run", names)
+	return out
+}
+
+// load has processes reload and say so.
+func (w *world) load(names ...string) {
+	for _, r := range w.named(names...) {
+		w.read(r)
+		w.report(r)
+	}
+	w.check()
+	w.expect(true, "")
+}
+
+// restart has processes reload without a word.
+func (w *world) restart(names ...string) {
+	for _, r := range w.named(names...) {
+		w.read(r)
+	}
+	w.check()
+	w.expect(true, "")
+}
+
+func (w *world) loadAll() {
+	for _, r := range w.processes {
+		w.read(r)
+		w.report(r)
+	}
+	w.check()
+	w.expect(true, "")
+}
+
+// report writes what a process has loaded, if that has changed.
+func (w *world) report(r *process) {
+	o := &trust.Observation{ObservedAt: w.at}
+	for _, ca := range r.trust {
+		o.Trusts = append(o.Trusts, ca.Fingerprint)
+	}
+	for _, c := range r.presents {
+		o.Presents = append(o.Presents, c.Fingerprint)
+	}
+	d := w.Namespace(namespace).Domain(r.domain)
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		for k := range p.Members {
+			if p.Name != r.party || p.Members[k].Name != r.member || p.Kind != trust.Acknowledgement {
+				continue
+			}
+			if evidence.Same(p.Members[k].Observation, o) {
+				continue
+			}
+			w.record(r, o)
+		}
+	}
+}
+
+// record writes an evidence record.
+func (w *world) record(r *process, o *trust.Observation) {
+	data, labels := evidence.Encode(r.domain, r.party, r.member, o)
+	w.api.put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName(r.domain, r.party, r.member), Labels: labels}, Data: data,
+	})
+}
+
+// check holds at every moment: everybody who verifies a leaf that is presented accepts it, a process that starts now does,
+// and nothing that is published is empty.
+func (w *world) check() {
+	if w.failure == "" {
+		w.failure = w.broken()
+	}
+}
+
+func (w *world) broken() string {
+	for _, d := range w.Namespace(namespace).Domains {
+		if d.Bundle.Present && d.Bundle.Problem == nil && len(d.Bundle.Anchors) == 0 {
+			return "the bundle holds no anchor"
+		}
+		for _, holder := range w.processes {
+			if holder.domain != d.Name {
+				continue
+			}
+			if failure := w.refusedLeaf(d, holder); failure != "" {
+				return failure
+			}
+		}
+	}
+	for _, a := range w.Namespace(namespace).Aggregates {
+		for _, b := range a.Bundles {
+			if a.ConfigMap.Present && len(a.Anchors[b.Key]) == 0 {
+				return "the aggregate holds no anchor under " + b.Key
+			}
+		}
+	}
+	return ""
+}
+
+func (w *world) refusedLeaf(d *trust.Domain, holder *process) string {
+	for name, c := range holder.presents {
+		if c.Expired(w.at) {
+			if w.expires {
+				continue
+			}
+			return fmt.Sprintf("%s presents a leaf that expired at %s", holder.member, c.NotAfter)
+		}
+		for _, verifier := range w.processes {
+			if verifier.domain != d.Name || !slices.Contains(verifier.verifies, name) {
+				continue
+			}
+			if err := w.verify(c, verifier.trust); err != nil {
+				return fmt.Sprintf("%s refuses the leaf of %s: %v", verifier.member, holder.member, err)
+			}
+		}
+		if d.Bundle.Present && len(d.Bundle.Anchors) > 0 {
+			if err := w.verify(c, d.Bundle.Anchors); err != nil {
+				return fmt.Sprintf("a process that starts now refuses the leaf of %s: %v", holder.member, err)
+			}
+		}
+	}
+	return ""
+}
+
+// window is the time in which a chain holds.
+type window struct{ from, to time.Time }
+
+// verify is x509 verification by a clock that is right and by one that is slow. A chain that was found once is remembered
+// for as long as no certificate of it begins or ends.
+func (w *world) verify(leaf *pki.Certificate, anchors []*pki.Certificate) error {
+	var key strings.Builder
+	key.WriteString(string(leaf.Fingerprint))
+	for _, ca := range anchors {
+		key.WriteString(string(ca.Fingerprint))
+	}
+	if v, ok := w.verified[key.String()]; ok && !w.at.Add(-slow).Before(v.from) && !w.at.After(v.to) {
+		return nil
+	}
+	for _, at := range []time.Time{w.at, w.at.Add(-slow)} {
+		chain, err := chainOf(leaf, anchors, at, x509.ExtKeyUsageAny)
+		if err != nil {
+			return err
+		}
+		v := window{from: leaf.NotBefore, to: leaf.NotAfter}
+		for _, link := range chain {
+			if link.NotBefore.After(v.from) {
+				v.from = link.NotBefore
+			}
+			if link.NotAfter.Before(v.to) {
+				v.to = link.NotAfter
+			}
+		}
+		w.verified[key.String()] = v
+	}
+	return nil
+}
+
+func chainOf(leaf *pki.Certificate, anchors []*pki.Certificate, at time.Time, usage x509.ExtKeyUsage) ([]*x509.Certificate, error) {
+	pool := x509.NewCertPool()
+	for _, ca := range anchors {
+		c, err := x509.ParseCertificate(ca.DER())
+		if err != nil {
+			return nil, err
+		}
+		pool.AddCert(c)
+	}
+	c, err := x509.ParseCertificate(leaf.DER())
+	if err != nil {
+		return nil, err
+	}
+	chains, err := c.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		return nil, err
+	}
+	return chains[0], nil
+}

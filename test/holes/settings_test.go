@@ -1,0 +1,80 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holes
+
+// namespace of every story.
+const namespace = "demo"
+
+// setting is the system that a story begins with.
+type setting struct {
+	config string
+	// nodes by name; one that begins with "lost-" has no address.
+	nodes []string
+	// empty begins before the bootstrap.
+	empty bool
+}
+
+// mesh is an etcd: each member verifies, and is, everybody's server and client; one more client stands outside. The
+// aggregate is what the nodes get.
+var mesh = setting{nodes: []string{"n1", "n2", "n3"}, config: meshConfig}
+
+const meshConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: etcd
+  signer: {secretName: signer}
+  bundle: {configMapName: bundle}
+  leaves:
+  - {secretName: "peer-{node}", forEachNode: {matchLabels: {role: master}}, nodeAddresses: true, usages: [ServerAuth, ClientAuth]}
+  - {secretName: client, commonName: client, usages: [ClientAuth]}
+  relyingParties:
+  - name: members
+    forEachNode: {matchLabels: {role: master}}
+    presents: ["peer-{node}"]
+    evidence: {kind: acknowledgement}
+  - {name: apiserver, verifies: {usages: [ServerAuth]}, presents: [client], evidence: {kind: acknowledgement}}
+aggregate:
+  secretName: all-certs
+  leaves: ["peer-{node}", client]
+  configMapName: all-bundles
+  bundles: [{key: server-ca.crt, configMapName: bundle}]
+`
+
+// web is a server and two clients that verify each other.
+var web = setting{config: webConfig}
+
+const webConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  signer: {secretName: signer}
+  bundle: {configMapName: bundle}
+  leaves:
+  - {secretName: server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+  - {secretName: client-a, commonName: client-a, usages: [ClientAuth]}
+  - {secretName: client-b, commonName: client-b, usages: [ClientAuth]}
+  relyingParties:
+  - {name: server, verifies: {usages: [ClientAuth]}, presents: [server], evidence: {kind: acknowledgement}}
+  - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [client-a], evidence: {kind: acknowledgement}}
+  - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [client-b], evidence: {kind: acknowledgement}}
+`
+
+// grace is a server whose clients nobody can observe: they load within a day.
+var grace = setting{config: graceConfig}
+
+const graceConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  signer: {secretName: signer}
+  bundle: {configMapName: bundle}
+  leaves:
+  - {secretName: server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+  relyingParties:
+  - {name: server, verifies: {usages: [ClientAuth]}, presents: [server], evidence: {kind: acknowledgement}}
+  - {name: clients, verifies: {usages: [ServerAuth]}, evidence: {kind: gracePeriod, gracePeriod: 24h}}
+`

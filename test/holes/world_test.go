@@ -1,0 +1,294 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	testclock "k8s.io/utils/clock/testing"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// world is a namespace with the real controller over an API server in memory, and processes that trust and present what
+// they have loaded. A story owns it.
+type world struct {
+	t     *testing.T
+	api   *api
+	rules rules
+	// at is the true time; the controller's clock is ahead of it by skew.
+	at         time.Time
+	skew       time.Duration
+	clock      *testclock.FakeClock
+	controller *rotation.Controller
+	processes  []*process
+	// events of the controller as "type reason object: note".
+	events []string
+	// faults is how many the API server was asked for and met; what the controller returns then is no failure.
+	faults int
+	// expires says that leaves may expire in this story.
+	expires bool
+	// failure is the first thing that went wrong.
+	failure  string
+	verified map[string]window
+	// facts are those of the objects; built is what they amount to, at a version of the API server.
+	facts        *inventory.Sources
+	built        *inventory.Namespace
+	builtVersion int
+}
+
+var (
+	_ rotation.Inventory   = (*world)(nil)
+	_ events.EventRecorder = (*world)(nil)
+)
+
+func newWorld(t *testing.T, s setting) *world {
+	t.Helper()
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	w := &world{
+		t: t, at: start, clock: testclock.NewFakeClock(start), verified: map[string]window{},
+		facts: &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}},
+	}
+	w.api = &api{w: w, objects: map[string]runtime.Object{}}
+	for _, name := range s.nodes {
+		w.addNode(name)
+	}
+	w.configure(s.config)
+	w.restartController()
+	return w
+}
+
+// configure writes the configuration.
+func (w *world) configure(text string) {
+	w.api.put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
+		Data:       map[string]string{configv1alpha1.ConfigKey: text},
+	})
+}
+
+// restartController begins with a controller that remembers nothing.
+func (w *world) restartController() {
+	c, err := rotation.New(rotation.Config{
+		Client: w.api.client(), Inventory: w, Recorder: w, Clock: w.clock,
+		Assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
+			judged := *d
+			judged.ClockSkew = w.skew
+			if w.rules.assess != nil {
+				return w.rules.assess(&judged, now)
+			}
+			return trust.Assess(&judged, now)
+		},
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+	w.controller = c
+}
+
+func (w *world) addNode(name string) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"role": "master"}}}
+	if !strings.HasPrefix(name, "lost-") {
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", len(w.facts.Nodes)+1)}}
+	}
+	w.setNode(name, inventory.ParseNode(node))
+}
+
+func (w *world) removeNode(name string) {
+	w.setNode(name, nil)
+	if w.rules.nodeLeft != nil {
+		w.rules.nodeLeft(name)
+	}
+}
+
+// setNode changes a node; nil removes it.
+func (w *world) setNode(name string, node *inventory.Node) {
+	facts := *w.facts
+	facts.Nodes = maps.Clone(facts.Nodes)
+	delete(facts.Nodes, name)
+	if node != nil {
+		facts.Nodes[name] = node
+	}
+	w.facts = &facts
+	w.api.version++
+}
+
+// Live implements rotation.Inventory.
+func (w *world) Live(context.Context, string) (*inventory.Sources, error) { return w.facts, nil }
+
+// Sources implements rotation.Inventory.
+func (w *world) Sources(string) *inventory.Sources { return w.facts }
+
+// Namespace implements rotation.Inventory.
+func (w *world) Namespace(string) *inventory.Namespace {
+	if w.builtVersion != w.api.version {
+		w.built, w.builtVersion = inventory.Build(w.facts), w.api.version
+	}
+	return w.built
+}
+
+// Eventf implements events.EventRecorder.
+func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	ref := regarding.(*corev1.ObjectReference)
+	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
+}
+
+// domain is the first one of the namespace.
+func (w *world) domain() *trust.Domain {
+	n := w.Namespace(namespace)
+	if n == nil || len(n.Domains) == 0 {
+		w.failf("there is no trust domain: %v", n)
+	}
+	return n.Domains[0]
+}
+
+func (w *world) leaf(name string) *trust.Leaf {
+	for _, d := range w.Namespace(namespace).Domains {
+		for i := range d.Leaves {
+			if d.Leaves[i].Name == name {
+				return &d.Leaves[i]
+			}
+		}
+	}
+	w.failf("there is no leaf %s", name)
+	return nil
+}
+
+// assess asks the rules of the story.
+func (w *world) assess() *trust.Assessment {
+	d := *w.domain()
+	d.ClockSkew = w.skew
+	if w.rules.assess != nil {
+		return w.rules.assess(&d, w.clock.Now())
+	}
+	return trust.Assess(&d, w.clock.Now())
+}
+
+// stage is the true one, whatever the rules say.
+func (w *world) stage() trust.Stage { return trust.Assess(w.domain(), w.at).Stage }
+
+// signedBy says whether a leaf in its Secret is signed by ca.
+func (w *world) signedBy(leaf string, ca *pki.Certificate) bool {
+	c := w.leaf(leaf).Certificate
+	return c != nil && ca != nil && c.SignedBy(ca)
+}
+
+// pass lets time go by, for the controller too.
+func (w *world) pass(d time.Duration) {
+	w.at = w.at.Add(d)
+	w.clock.SetTime(w.at.Add(w.skew))
+}
+
+// reconcile has the controller look at everything once.
+func (w *world) reconcile() {
+	ctx := klog.NewContext(w.t.Context(), klog.Logger{})
+	keys := []string{""}
+	for _, d := range w.Namespace(namespace).Domains {
+		keys = append(keys, d.Name)
+	}
+	for _, domain := range keys {
+		faults := w.faults
+		err := w.controller.Reconcile(ctx, namespace, domain)
+		w.expect(err == nil || w.faults > faults, "the controller fails: %v", err)
+		w.meet()
+		w.check()
+		w.expect(true, "")
+	}
+}
+
+// settle has the controller work until it has nothing to do; nobody loads anything meanwhile.
+func (w *world) settle() {
+	for range 100 {
+		before, faults := w.api.version, w.faults
+		w.reconcile()
+		if w.api.version == before && w.faults == faults {
+			return
+		}
+		w.pass(time.Second)
+	}
+	w.failf("the controller finds no end: %s", strings.Join(w.api.wrote[max(0, len(w.api.wrote)-5):], ", "))
+}
+
+// follow lets the processes load everything as it comes, as in a healthy system, until all is quiet.
+func (w *world) follow() {
+	for range 30 {
+		w.settle()
+		before := w.api.version
+		w.loadAll()
+		if w.api.version == before {
+			return
+		}
+	}
+	w.failf("the rotation does not end; the stage is %s", w.stage())
+}
+
+// request asks for a rotation of the signer.
+func (w *world) request(reason string) {
+	w.annotate("signer", trust.AnnotationRotateRequested, reason)
+}
+
+// annotate sets an annotation of a Secret, past the webhook.
+func (w *world) annotate(secret, key, value string) {
+	s := w.api.secret(secret)
+	if s.Annotations == nil {
+		s.Annotations = map[string]string{}
+	}
+	s.Annotations[key] = value
+	w.api.put(s)
+}
+
+// distribute begins a rotation: the new CA is published and nobody has loaded it. It returns the old and the new one.
+func (w *world) distribute() (old, next *pki.Certificate) {
+	old = w.domain().Signer.Active
+	w.request("test")
+	w.settle()
+	next = w.domain().Signer.Next
+	w.expect(next != nil && len(w.domain().Bundle.Anchors) > 1, "the rotation is in the stage %s", w.stage())
+	return old, next
+}
+
+// asks is the verdict on an edit: object is kind/name, o nil to delete it.
+func (w *world) asks(object string, o runtime.Object) []trust.Violation {
+	_, name, _ := strings.Cut(object, "/")
+	s := w.facts
+	switch edited := o.(type) {
+	case *corev1.Secret:
+		s = s.WithSecret(name, edited)
+	case *corev1.ConfigMap:
+		s = s.WithConfigMap(name, edited)
+	default:
+		if strings.HasPrefix(object, "Secret/") {
+			s = s.WithSecret(name, nil)
+		} else {
+			s = s.WithConfigMap(name, nil)
+		}
+	}
+	judge := trust.Judge
+	if w.rules.judge != nil {
+		judge = w.rules.judge
+	}
+	before := w.domain()
+	return judge(before, inventory.Build(s).Domain(before.Name), w.at)
+}
+
+// refuses says whether an edit is refused for an invariant.
+func refuses(found []trust.Violation, i trust.Invariant) bool {
+	return slices.ContainsFunc(found, func(v trust.Violation) bool { return v.Invariant == i })
+}
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
