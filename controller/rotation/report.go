@@ -33,7 +33,7 @@ func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 	}
 	switch {
 	case tell:
-		c.emit(signer, corev1.EventTypeWarning, EventRotationBlocked, actionAssess, blockedText(a))
+		c.emit(signer, corev1.EventTypeWarning, EventRotationBlocked, waitingFor(a), blockedText(a))
 	case in > 0:
 		c.queue.AddAfter(k, in)
 	}
@@ -57,6 +57,18 @@ func blockedText(a *trust.Assessment) string {
 		texts = append(texts, fmt.Sprintf("%s %s (%s)", whom(b), b.Message, b.Reason))
 	}
 	return fmt.Sprintf("%s waits: %s", a.Stage, strings.Join(texts, "; "))
+}
+
+// waitingFor is the action of a RotationBlocked event. Events are merged by their action and not by their text, so each
+// set of those who are waited for has an action of its own.
+func waitingFor(a *trust.Assessment) string {
+	var all []string
+	for _, b := range a.Blockers {
+		all = append(all, whom(b))
+	}
+	const longest = 128 // of the action of an event, see k8s.io/kubernetes/pkg/apis/core/validation
+	text := "WaitFor " + strings.Join(slices.Compact(all), " ")
+	return text[:min(len(text), longest)]
 }
 
 // whom names what a blocker is about: party/member, or an object.

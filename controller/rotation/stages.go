@@ -32,13 +32,13 @@ func newStageCollector(r *reports, c clock.PassiveClock) *stageCollector {
 	return &stageCollector{
 		reports: r, clock: c,
 		stage: desc("certrotation_rotation_stage",
-			"1 for the stage that the rotation of a trust domain is in, 0 for the others.", "namespace", "domain", "stage"),
+			"1 for the stage that the rotation of a trust domain is in, 0 for the others.", "namespace", "trust_domain", "stage"),
 		blockers: desc("certrotation_rotation_blockers",
-			"What the rotation of a trust domain waits for, as a number.", "namespace", "domain"),
+			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
 		problems: desc("certrotation_object_problems",
-			"Objects of a trust domain that only a person can put right, as a number.", "namespace", "domain"),
+			"Objects of a trust domain that only a person can put right, as a number.", "namespace", "trust_domain"),
 		expires: desc("certrotation_signer_expiration_timestamp_seconds",
-			"When the active CA of a trust domain expires, in seconds since 1970.", "namespace", "domain"),
+			"When the active CA of a trust domain expires, in seconds since 1970.", "namespace", "trust_domain"),
 		expirationDays: desc("openshift_etcd_operator_signer_expiration_days",
 			"Days until a signer of OpenShift's etcd expires, under the name of cluster-etcd-operator.", "namespace", "name"),
 	}
