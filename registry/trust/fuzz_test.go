@@ -58,10 +58,8 @@ func FuzzAnnotations(f *testing.F) {
 	}
 	for stage := range fleets {
 		for key := range fuzzed {
-			for i, value := range values {
-				f.Add(byte(stage), byte(i+key), byte(key), false, value)
-			}
-			f.Add(byte(stage), byte(key), byte(key), true, "")
+			f.Add(byte(stage), byte(stage+key), byte(key), false, values[(stage+key)%len(values)])
+			f.Add(byte(stage), byte(key), byte(key), stage%2 == 0, values[key%len(values)])
 		}
 		if next := fleets[stage].d.Signer.Next; next != nil {
 			f.Add(byte(stage), byte(1), byte(10), false, string(next.Fingerprint)+"=2020-01-01T00:00:00Z")

@@ -18,7 +18,6 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/utils/ptr"
 )
 
 // FuzzClientVersions sends any continue token and resource version to list, get and watch. The answer is a result, or a
@@ -74,7 +73,7 @@ func FuzzClientVersions(f *testing.F) {
 			_, err = reader.Get(ctx, "a", &metav1.GetOptions{ResourceVersion: version})
 			answered(t, "get", err)
 		}
-		options.SendInitialEvents = []*bool{nil, ptr.To(true), ptr.To(false), nil}[match%4]
+		options.SendInitialEvents = []*bool{nil, new(true), new(false), nil}[match%4]
 		options.AllowWatchBookmarks = namespaced
 		w, err := reader.Watch(ctx, options)
 		answered(t, "watch", err)
