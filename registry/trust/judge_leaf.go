@@ -29,11 +29,17 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 }
 
 // judgeNewLeaf refuses a leaf that somebody who verifies it would not accept (TrustBeforeUse), and one that outlives
-// its signer (LeafWithinSigner).
+// its signer or could sign as it does (LeafWithinSigner).
 func (j *judge) judgeNewLeaf(l *Leaf) {
 	object := secret(l.Name)
 	bundle := configMap(j.before.d.Bundle.Name)
 	reissue := fmt.Sprintf("delete %s to have it reissued by %s", object, secret(j.before.d.Signer.Name))
+	if l.Certificate.IsCA {
+		// It may well verify, but whoever holds the leaf could sign others.
+		j.refuse(LeafWithinSigner, object, nil,
+			fmt.Sprintf("%s is a certificate authority: with the key of this leaf others could be signed", l.Certificate.Subject), reissue)
+		return
+	}
 	ca := j.knownTo(l.Certificate)
 	if ca == nil {
 		var affected []string

@@ -87,6 +87,9 @@ func TestJudgeLeaf(t *testing.T) {
 		{name: "a leaf of a foreign CA", edit: func(w *world, d *Domain) {
 			leafOf(d, "server").Certificate = signedLeaf(w, "server", foreign(w))
 		}, invariant: TrustBeforeUse, object: "Secret/server", affected: clients, says: "no anchor of ConfigMap/bundle", way: "delete Secret/server"},
+		{name: "the CA itself as a leaf", edit: func(w *world, d *Domain) {
+			leafOf(d, "server").Certificate = w.d.Signer.Active
+		}, invariant: LeafWithinSigner, object: "Secret/server", says: "certificate authority", way: "delete Secret/server"},
 		{name: "a leaf of a CA in the bundle that nobody has loaded", edit: func(w *world, d *Domain) {
 			leafOf(d, "server").Certificate = signedLeaf(w, "server", w.d.Bundle.Anchors[1])
 		}, before: func(w *world) { w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w)) },
