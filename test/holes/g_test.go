@@ -100,7 +100,7 @@ func TestG4_OldIsNotByCreationTime(t *testing.T) {
 	hole(t, web, func(w *world) {
 		old, next := w.distribute()
 		w.loadAll()
-		w.reconcile()
+		w.settle()
 		w.expect(w.domain().Signer.Active.Equal(next), "the new CA is not active")
 		for object, o := range w.api.objects {
 			o = o.DeepCopyObject()

@@ -205,7 +205,7 @@ func (w *world) refusedLeaf(d *trust.Domain, holder *process) string {
 				return fmt.Sprintf("%s refuses the leaf of %s: %v", verifier.member, holder.member, err)
 			}
 		}
-		if d.Bundle.Present && len(d.Bundle.Anchors) > 0 {
+		if d.Bundle.Present && len(d.Bundle.Anchors) > 0 && !w.damaged {
 			if err := w.verify(c, d.Bundle.Anchors); err != nil {
 				return fmt.Sprintf("a process that starts now refuses the leaf of %s: %v", holder.member, err)
 			}

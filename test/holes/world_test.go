@@ -44,6 +44,8 @@ type world struct {
 	faults int
 	// expires says that leaves may expire in this story.
 	expires bool
+	// damaged says that a person has just broken the bundle, so that nobody can start now.
+	damaged bool
 	// failure is the first thing that went wrong.
 	failure  string
 	verified map[string]window

@@ -1,0 +1,354 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package holes
+
+import (
+	"crypto/x509"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// TestT1_EveryLeafUnderEveryBundle: the old and the new leaf under the bundle of every moment of a rotation; the old one
+// fails under the last bundle only.
+func TestT1_EveryLeafUnderEveryBundle(t *testing.T) {
+	hole(t, web, func(w *world) {
+		former := w.leaf("server").Certificate
+		w.distribute()
+		accepts := func(c *pki.Certificate) bool {
+			_, err := chainOf(c, w.domain().Bundle.Anchors, w.at, x509.ExtKeyUsageServerAuth)
+			return err == nil
+		}
+		for range 20 {
+			stage := w.stage()
+			w.expect(accepts(w.leaf("server").Certificate), "in %s the bundle refuses the leaf", stage)
+			if len(w.domain().Bundle.Anchors) == 1 {
+				break
+			}
+			w.expect(accepts(former), "in %s the bundle refuses the former leaf", stage)
+			w.reconcile()
+			if stage == w.stage() {
+				w.loadAll()
+			}
+		}
+		w.expect(!accepts(former), "the last bundle accepts the former leaf")
+	}, byAssess("the bundle is the new CA", "refuses the", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		if d.Signer.Next != nil && len(d.Bundle.Anchors) > 1 {
+			return with(trust.Assess(d, now), bundleAction(d, trust.PublishAnchors, d.Signer.Next))
+		}
+		return trust.Assess(d, now)
+	}), byAssess("nothing is retired", "accepts the former leaf", without(trust.RetireAnchors)))
+}
+
+// TestT4_MemberLeavesMidRotation: what is gone is not waited for.
+func TestT4_MemberLeavesMidRotation(t *testing.T) {
+	hole(t, mesh, func(w *world) {
+		w.distribute()
+		w.load("n1", "n2", "apiserver")
+		w.settle()
+		w.expect(w.stage() == trust.Distributing || w.stage() == trust.Reissuing, "the stage is %s", w.stage())
+		w.removeNode("n3")
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "the rotation waits for who is gone: %s", w.stage())
+	}, broken{name: "the dead are waited for", says: "waits for who is gone", rules: func(w *world) rules {
+		var members []trust.Member
+		return rules{assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
+			all := *d
+			all.Parties = slices.Clone(d.Parties)
+			for i := range all.Parties {
+				p := &all.Parties[i]
+				if p.Name != "members" {
+					continue
+				}
+				if len(p.Members) >= len(members) {
+					members = p.Members
+				}
+				p.Members = append(slices.Clone(p.Members), members[len(p.Members):]...)
+			}
+			return trust.Assess(&all, now)
+		}}
+	}})
+}
+
+// TestT6_SecondStartInFlight: it is refused with the stage by its name, and what is asked for all the same waits its turn.
+func TestT6_SecondStartInFlight(t *testing.T) {
+	hole(t, web, func(w *world) {
+		_, next := w.distribute()
+		_, err := trust.PlanRotation(w.domain(), "signer", w.at)
+		var refusal *trust.Refusal
+		w.expect(errors.As(err, &refusal) && refusal.Invariant == trust.OneRotation && strings.Contains(refusal.Message, string(trust.Distributing)),
+			"the second plan: %v", err)
+		w.request("again")
+		w.settle()
+		w.expect(w.domain().Signer.Next.Equal(next), "the second request restarted the first rotation")
+		w.expect(slices.ContainsFunc(w.assess().Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonRotationQueued }), "it is not told that it is queued")
+		w.follow()
+		w.expect(w.stage() == trust.Stable && !w.domain().Signer.Active.Equal(next), "the second rotation did not follow")
+	}, byAssess("the last request counts", "restarted the first", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		if _, asked := d.Signer.Annotations[trust.AnnotationRotateRequested]; asked && d.Signer.Next != nil {
+			action := signerAction(d, trust.GenerateNext)
+			action.RemoveAnnotations = []string{trust.AnnotationRotateRequested}
+			return with(trust.Assess(d, now), action)
+		}
+		return trust.Assess(d, now)
+	}))
+}
+
+// TestT8_ControllerDownForAMonth: on its return no step is skipped, whatever the timers say.
+func TestT8_ControllerDownForAMonth(t *testing.T) {
+	hole(t, web, func(w *world) {
+		old, _ := w.distribute()
+		w.pass(30 * 24 * time.Hour)
+		w.restartController()
+		w.settle()
+		w.restart("server", "client-a")
+		w.expect(w.signedBy("server", old), "it switched at once")
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
+	}, byAssess("the timer has run out", "refuses the leaf", timer(4*24*time.Hour)))
+}
+
+// TestT10_IssuedInTheSecondOfTheChange: a leaf of the old CA that was made in the second in which the new one was published.
+func TestT10_IssuedInTheSecondOfTheChange(t *testing.T) {
+	hole(t, web, func(w *world) {
+		old := w.domain().Signer.Active
+		w.request("test")
+		for range 4 {
+			w.reconcile()
+		}
+		w.expect(len(w.domain().Bundle.Anchors) == 2, "nothing is published")
+		w.api.remove("Secret/server")
+		w.reconcile()
+		w.expect(w.signedBy("server", old), "the server was not reissued by the old CA")
+		w.loadAll()
+		w.follow()
+		w.expect(w.stage() == trust.Stable && !w.signedBy("server", old), "the server stays with the old CA: %s", w.stage())
+	}, byAssess("what is as young as the bundle is of the new CA", "stays with the old CA", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		out := trust.Assess(d, now)
+		out.Actions = slices.DeleteFunc(out.Actions, func(a trust.Action) bool {
+			if a.Kind != trust.IssueLeaf {
+				return false
+			}
+			l := leafOf(d, a.Object)
+			return l.Certificate != nil && !l.Certificate.NotBefore.Before(newest(d).NotBefore)
+		})
+		return out
+	}))
+}
+
+// TestT11_SignerReplacedInOneWrite: an external issuer puts a new CA in the place of the old one.
+func TestT11_SignerReplacedInOneWrite(t *testing.T) {
+	hole(t, web, func(w *world) {
+		old := w.domain().Signer.Active
+		made, err := pki.NewAuthority(pki.Profile{
+			CommonName: pki.GenerationName(namespace, "signer", w.at.Add(time.Hour)), Key: pki.ECDSAP256, Validity: 40000 * time.Hour, Backdate: 5 * time.Minute,
+		}, w.at)
+		w.expect(err == nil, "make a CA: %v", err)
+		key, err := made.KeyPEM()
+		w.expect(err == nil, "encode its key: %v", err)
+		s := w.api.secret("signer")
+		s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey] = made.CertPEM(), key
+		w.expect(refuses(w.asks("Secret/signer", s), trust.TrustBeforeUse), "the replacement was let through")
+		w.api.put(s)
+		w.settle()
+		w.restart("server")
+		w.expect(w.signedBy("server", old) && len(w.domain().Bundle.Anchors) == 2, "%d anchors are published", len(w.domain().Bundle.Anchors))
+		w.expect(w.assess().Blocked() && w.stage() == trust.Distributing, "it is not blocked in %s: %v", w.stage(), w.assess().Blockers)
+		w.follow()
+		w.expect(w.stage() == trust.Stable && w.signedBy("server", made.Certificate), "the stage is %s", w.stage())
+	}, noWebhook("let through"), byAssess("the CA that is there signs", "refuses the leaf", noGate))
+}
+
+// TestT12_AnchorRemovedByHand: denied; past the webhook, found and put back.
+func TestT12_AnchorRemovedByHand(t *testing.T) {
+	hole(t, web, func(w *world) {
+		old, next := w.distribute()
+		cm := w.api.configMap("bundle")
+		cm.Data[inventory.BundleKey] = string(next.PEM())
+		w.expect(refuses(w.asks("ConfigMap/bundle", cm), trust.AnchorInUse), "the removal of %s was let through", old.Subject)
+		w.api.put(cm)
+		w.damaged = true
+		w.settle()
+		w.damaged = false
+		w.restart("server")
+		w.expect(len(w.domain().Bundle.Anchors) == 2, "the anchor was not put back")
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
+	}, noWebhook("let through"), byAssess("the bundle is what it is", "refuses the leaf", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		if len(d.Bundle.Anchors) == 1 && d.Bundle.Anchors[0].Equal(d.Signer.Next) {
+			return with(trust.Assess(d, now))
+		}
+		return trust.Assess(d, now)
+	}))
+}
+
+// TestT22_TimeIsALowerBound: where time is the only evidence, it counts from the publication, and nothing shortens it.
+func TestT22_TimeIsALowerBound(t *testing.T) {
+	hole(t, grace, func(w *world) {
+		_, next := w.distribute()
+		w.load("server")
+		for range 23 {
+			w.pass(time.Hour)
+			w.restartController()
+			w.settle()
+			w.restart("server")
+		}
+		w.expect(w.domain().Signer.Next.Equal(next), "it switched within the grace period")
+		w.expect(!w.assess().Recheck.IsZero() && w.assess().Recheck.Sub(w.at) <= 2*time.Hour, "it is looked at again at %s", w.assess().Recheck)
+		w.restart("clients")
+		w.pass(2 * time.Hour)
+		w.follow()
+		w.expect(w.domain().Signer.Active.Equal(next), "the end of the grace period is no evidence")
+	}, byAssess("an hour of grace is enough", "refuses the leaf", timer(6*time.Hour)))
+}
+
+// TestT23_LeavesThatNoSecretHolds: the anchor of leaves that live in memory stays until their holders have let them go.
+func TestT23_LeavesThatNoSecretHolds(t *testing.T) {
+	unlisted := setting{config: strings.Replace(webConfig, "- name: web\n", "- name: web\n  unlistedLeaves: {drain: 48h}\n", 1)}
+	hole(t, unlisted, func(w *world) {
+		memory, err := w.pair("signer").Issue(pki.Profile{CommonName: "pod", Usages: []pki.Usage{pki.ClientAuth}, Key: pki.ECDSAP256, Validity: 100 * time.Hour}, w.at)
+		w.expect(err == nil, "issue: %v", err)
+		w.request("test")
+		w.follow()
+		for range 47 {
+			w.pass(time.Hour)
+			w.follow()
+			err := w.verify(memory.Certificate, w.domain().Bundle.Anchors)
+			w.expect(err == nil, "a leaf in memory is refused within its drain: %v", err)
+		}
+		w.pass(2 * time.Hour)
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
+	}, byAssess("what is in no Secret does not exist", "is refused within its drain", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		listed := *d
+		listed.Unlisted = nil
+		return trust.Assess(&listed, now)
+	}))
+}
+
+// TestT27_TwoDomainsAtOnce: two domains rotate at once, and neither waits for the other.
+func TestT27_TwoDomainsAtOnce(t *testing.T) {
+	second := webConfig[strings.Index(webConfig, "- name: web"):]
+	second = strings.NewReplacer("name: web", "name: other", "secretName: ", "secretName: other-", "configMapName: ", "configMapName: other-",
+		"presents: [", "presents: [other-").Replace(second)
+	hole(t, setting{config: webConfig + second}, func(w *world) {
+		old := w.leaf("other-server").Certificate
+		w.request("test")
+		w.annotate("other-signer", trust.AnnotationRotateRequested, "test")
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "web is in %s", w.stage())
+		stage := trust.Assess(w.Namespace(namespace).Domain("other"), w.at).Stage
+		w.expect(stage == trust.Stable && w.leaf("other-server").Certificate.Fingerprint != old.Fingerprint, "other waits for web in %s", stage)
+	}, broken{name: "one rotation at a time in all", says: "other waits for web", rules: func(w *world) rules {
+		return rules{assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
+			for _, other := range w.Namespace(namespace).Domains {
+				_, asked := other.Signer.Annotations[trust.AnnotationPlan]
+				if other.Name != d.Name && d.Name == "other" && (asked || trust.Assess(other, now).InFlight()) {
+					return with(trust.Assess(d, now))
+				}
+			}
+			return trust.Assess(d, now)
+		}}
+	}})
+}
+
+// TestT28_BundleMissingAtStart: the gate does not wait for what only it would write.
+func TestT28_BundleMissingAtStart(t *testing.T) {
+	hole(t, mesh, func(w *world) {
+		w.api.remove("ConfigMap/bundle")
+		w.api.remove("ConfigMap/all-bundles")
+		w.request("due")
+		w.restartController()
+		w.settle()
+		w.expect(len(w.domain().Bundle.Anchors) > 0 && w.api.objects["ConfigMap/all-bundles"] != nil, "the gate waits for itself")
+		w.restart("n1")
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
+	}, byAssess("no bundle, no step", "waits for itself", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		if !d.Bundle.Present {
+			return with(trust.Assess(d, now))
+		}
+		return trust.Assess(d, now)
+	}))
+}
+
+// TestT30_ThePlanIsWhatIsDone: the plan that was shown, its hash, and the writes that follow are one.
+func TestT30_ThePlanIsWhatIsDone(t *testing.T) {
+	hole(t, web, func(w *world) {
+		plan, err := trust.PlanRotation(w.domain(), "signer", w.at)
+		w.expect(err == nil, "plan: %v", err)
+		from := len(w.api.wrote)
+		w.request("test")
+		w.settle()
+		w.expect(w.domain().Signer.Annotations[trust.AnnotationPlan] == plan.Hash, "the rotation has another hash")
+		w.loadAll()
+		w.follow()
+		var planned []string
+		for _, s := range plan.Steps {
+			planned = append(planned, s.Object)
+		}
+		w.expect(slices.Equal(w.api.wrote[from:], planned), "planned %v, done %v", planned, w.api.wrote[from:])
+	}, byAssess("leaves are signed twice", "planned", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		out := trust.Assess(d, now)
+		if out.Stage == trust.Draining && d.Leaves[0].ResourceVersion < d.Leaves[1].ResourceVersion {
+			return with(out, issue(d, &d.Leaves[0], d.Signer.Active))
+		}
+		return out
+	}))
+}
+
+// TestT33_APIServerDown: without answers nothing moves, and nothing is forgotten.
+func TestT33_APIServerDown(t *testing.T) {
+	hole(t, web, func(w *world) {
+		_, next := w.distribute()
+		w.loadAll()
+		w.api.fault = func(string, string) error { return apierrors.NewServiceUnavailable("etcd is gone") }
+		for range 10 {
+			w.reconcile()
+			w.pass(time.Hour)
+		}
+		w.expect(w.domain().Signer.Next.Equal(next) && w.stage() == trust.Distributing, "it moved to %s", w.stage())
+		w.api.fault = nil
+		w.restartController()
+		w.follow()
+		w.expect(w.stage() == trust.Stable && w.domain().Signer.Active.Equal(next), "the stage is %s", w.stage())
+	}, broken{name: "a failure is a reason to begin anew", says: "the stage is", rules: func(w *world) rules {
+		return rules{assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
+			if w.faults > 0 && d.Signer.Next != nil && len(d.Signer.Previous) == 0 && d.Signer.Next.NotBefore.Before(w.at.Add(-time.Hour)) {
+				return with(trust.Assess(d, now), signerAction(d, trust.GenerateNext))
+			}
+			return trust.Assess(d, now)
+		}}
+	}})
+}
+
+// TestT34_OrderIsNoContent: a bundle is what it holds; in another order it is the same.
+func TestT34_OrderIsNoContent(t *testing.T) {
+	hole(t, web, func(w *world) {
+		old, next := w.distribute()
+		cm := w.api.configMap("bundle")
+		cm.Data[inventory.BundleKey] = string(pki.EncodeCertificates(next, old))
+		w.expect(len(w.asks("ConfigMap/bundle", cm)) == 0, "another order is refused")
+		w.api.put(cm)
+		writes := len(w.api.wrote)
+		w.settle()
+		w.expect(len(w.api.wrote) == writes, "another order wrote %v", w.api.wrote[writes:])
+		w.follow()
+		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
+	}, byAssess("the order counts", "another order wrote", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		if n := len(d.Bundle.Anchors); n == 2 && d.Signer.Next != nil && !d.Bundle.Anchors[0].Equal(d.Signer.Active) {
+			return with(trust.Assess(d, now), bundleAction(d, trust.PublishAnchors, d.Signer.Active, d.Signer.Next))
+		}
+		return trust.Assess(d, now)
+	}))
+}
