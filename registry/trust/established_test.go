@@ -38,6 +38,29 @@ func TestMissingLeafIsNoProof(t *testing.T) {
 	}
 }
 
+// TestOtherLeavesAreNoProof: that the other leaves are signed by the CA that was just promoted says nothing of those who
+// verify the one that was deleted.
+func TestOtherLeavesAreNoProof(t *testing.T) {
+	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
+	f.request("test")
+	distributed(f)
+	before := f.d.Bundle.Anchors[:1]
+	f.loadAll()
+	f.until(Promote)
+	f.pass(time.Minute)
+	server := f.process("server-0")
+	server.trust, server.member.RestartedAt = slices.Clone(before), f.now
+	f.settle()
+	deleteLeaf("client-0")(&f.d)
+	f.settle()
+	if ca := f.leaf("client-0").Authorities[0]; !ca.Equal(before[0]) {
+		t.Errorf("the leaf was signed by %s, which its verifier has not loaded", ca.Subject)
+	}
+	if !f.leaf("server-0").Authorities[0].Equal(f.d.Signer.Active) {
+		t.Error("the leaf of the server waits, though everybody who verifies it has loaded the new CA")
+	}
+}
+
 // TestJudgeKeepsTheKeyForMissingLeaves: who deletes a leaf and then the signer would leave a holder that cannot start
 // before it trusts the new CA, and that cannot show so before it starts.
 func TestJudgeKeepsTheKeyForMissingLeaves(t *testing.T) {

@@ -47,8 +47,9 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 		return true
 	case SlotActive:
 		under := a.liveUnder(ca)
-		if under == 0 && a.replaces() {
-			// No leaf says who has loaded it, and the one that it replaces can sign meanwhile.
+		if a.replaces() && under < len(a.d.Leaves) {
+			// A leaf that is missing does not say that those who verify it have loaded this CA, and the one that it
+			// replaces can sign meanwhile.
 			return false
 		}
 		return under == a.lives || (a.d.Signer.Next != nil && under > 0)
