@@ -8,6 +8,9 @@ MAKEFLAGS += --no-print-directory
 
 # The time that `make fuzz` gives each target.
 TIME ?= 30s
+# How long, and from where, `make simulate` searches.
+STEPS ?= 2000000
+SEED ?=
 
 # Flags of `make bench`; BENCH=-h lists them.
 BENCH ?=
@@ -66,6 +69,10 @@ test-integration: tools build ## Run the tests on a real control plane.
 .PHONY: test-race
 test-race: tools build ## Run all tests under the race detector.
 	@hack/test.sh -race ./...
+
+.PHONY: simulate
+simulate: ## Search STEPS (2000000) steps for an order of events that breaks a trust domain; SEED repeats a search.
+	@STEPS=$(STEPS) SEED=$(SEED) go test -count=1 -v -timeout 0 -run '^TestSimulation$$' ./test/simulation
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for TIME (30s) each.

@@ -9,7 +9,6 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
-	"certrotation.dev/registry/view/inventory"
 )
 
 // check says which promise is broken at this moment, nil if none is.
@@ -168,8 +167,7 @@ func (w *world) checkStart(d *trust.Domain, anchors *pool) error {
 
 // checkContent: pairs are whole, no leaf outlives its signer, and no CA is in two slots.
 func (w *world) checkContent() error {
-	n := w.domains()
-	for _, d := range n.Domains {
+	for _, d := range w.domains().Domains {
 		slots := map[pki.Fingerprint]bool{}
 		for _, ca := range slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous) {
 			if ca == nil {
@@ -186,7 +184,7 @@ func (w *world) checkContent() error {
 			}
 		}
 		for i := range d.Leaves {
-			if err := checkLeaf(n, d, &d.Leaves[i]); err != nil {
+			if err := checkLeaf(d, &d.Leaves[i]); err != nil {
 				return err
 			}
 		}
@@ -194,7 +192,7 @@ func (w *world) checkContent() error {
 	return nil
 }
 
-func checkLeaf(_ *inventory.Namespace, d *trust.Domain, l *trust.Leaf) error {
+func checkLeaf(d *trust.Domain, l *trust.Leaf) error {
 	if l.Problem != nil {
 		return violated("PairMatches", "%s %s", l.Problem.Object, l.Problem.Message)
 	}

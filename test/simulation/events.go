@@ -45,6 +45,7 @@ func allEvents() (all, between []event) {
 		{"rotate", 1, plain((*world).rotates)},
 		{"back from a backup", 1, plain((*world).returns)},
 		{"time", 3, plain((*world).passes)},
+		{"loss of a bundle", 1, plain((*world).losesBundle)},
 		{"node joins", 1, plain((*world).nodeJoins)},
 		{"node leaves", 1, plain((*world).nodeLeaves)},
 	}, between...)

@@ -50,7 +50,7 @@ func (w *world) look(m membership) *trust.Observation {
 		for _, ca := range p.pools[m.domain].anchors {
 			o.Trusts = append(o.Trusts, ca.Fingerprint)
 		}
-	case trust.GracePeriod, trust.Renewed:
+	default:
 		return nil
 	}
 	for _, name := range w.held(d, m.member) {
@@ -116,7 +116,8 @@ func (w *world) observe(p *process) {
 			if o := w.look(m); o != nil && p.reachable {
 				w.acknowledge(m, o)
 			}
-		case trust.GracePeriod, trust.Renewed:
+		default:
+			// The other kinds are not observed.
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -79,17 +80,7 @@ func trusting(o *trust.Observation, ca *pki.Certificate) bool {
 	if o == nil {
 		return false
 	}
-	for _, f := range o.Trusts {
-		if f == ca.Fingerprint {
-			return true
-		}
-	}
-	for _, s := range o.TrustedSubjects {
-		if s == ca.SubjectHash {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.Trusts, ca.Fingerprint) || slices.Contains(o.TrustedSubjects, ca.SubjectHash)
 }
 
 // beforeRestart does not look at restarts.

@@ -4,10 +4,10 @@
 package simulation
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -244,8 +244,8 @@ func (w *world) backdatesPublication(d *trust.Domain) *edit {
 		configMap: func(cm *corev1.ConfigMap) bool {
 			text := cm.Annotations[trust.AnnotationPublished]
 			var earlier []byte
-			for _, entry := range bytes.Fields([]byte(text)) {
-				fingerprint, _, _ := bytes.Cut(entry, []byte("="))
+			for entry := range strings.FieldsSeq(text) {
+				fingerprint, _, _ := strings.Cut(entry, "=")
 				earlier = fmt.Appendf(earlier, "%s=2026-01-01T00:00:00Z ", fingerprint)
 			}
 			if len(earlier) == 0 {

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/trust"
@@ -17,7 +18,10 @@ func (w *world) rest() error {
 	w.dice, w.faultless = quietDice{}, true
 	defer func() { w.dice, w.faultless = dice, false }()
 	w.say("from here on nothing goes wrong")
-	for range 40 {
+	for n := range 40 {
+		if w.unguarded && n == 20 {
+			w.startOver()
+		}
 		before := w.api.version
 		if err := w.round(); err != nil {
 			return err
@@ -67,6 +71,21 @@ func (w *world) round() error {
 	w.helpOut()
 	w.tick()
 	return w.afterStep()
+}
+
+// startOver is the last resort of people who have lost a key that leaves wait for: without signer and leaves a domain
+// begins anew. That it is needed must be said by the blockers.
+func (w *world) startOver() {
+	for _, d := range w.domains().Domains {
+		if len(trust.Assess(w.seen(d), w.clock.now()).Blockers) == 0 {
+			continue
+		}
+		w.counts.faults["started over"]++
+		w.apply(w.deletesSigner(d))
+		for i := range d.Leaves {
+			w.apply(&edit{what: "deletes the leaf " + d.Leaves[i].Name, kind: trust.SecretKind, name: d.Leaves[i].Name})
+		}
+	}
 }
 
 // keys are everything that a leader looks at.
@@ -151,14 +170,14 @@ func (w *world) atRest() error {
 }
 
 func outline(a *trust.Assessment) string {
-	text := ""
+	var text strings.Builder
 	for i := range a.Actions {
-		text += fmt.Sprintf("%s %s is to be done; ", a.Actions[i].Kind, a.Actions[i].Object)
+		fmt.Fprintf(&text, "%s %s is to be done; ", a.Actions[i].Kind, a.Actions[i].Object)
 	}
 	for _, b := range a.Blockers {
-		text += fmt.Sprintf("%s/%s%s: %s; ", b.Party, b.Member, b.Object, b.Message)
+		fmt.Fprintf(&text, "%s/%s%s: %s; ", b.Party, b.Member, b.Object, b.Message)
 	}
-	return text
+	return text.String()
 }
 
 // lastCheck is without any excuse: everybody runs and can talk to everybody.

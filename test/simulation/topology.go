@@ -6,6 +6,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func drawTopology(d dice) topology {
 		clientKinds := kinds[1:]
 		// What is proven by the renewal of its own leaf has to verify leaves of the same CA.
 		if !t.aggregate && !t.crossed {
-			clientKinds = append(clientKinds[:len(clientKinds):len(clientKinds)], configv1alpha1.EvidenceRenewed)
+			clientKinds = append(slices.Clip(clientKinds), configv1alpha1.EvidenceRenewed)
 		}
 		t.clientKinds = append(t.clientKinds, one(d, "evidence of a client", clientKinds))
 	}

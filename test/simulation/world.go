@@ -37,7 +37,7 @@ type world struct {
 	verifier  *verifier
 	processes []*process
 	leaders   []*leader
-	// rotating are the domains' histories by name.
+	// histories are the domains' histories by name.
 	histories map[string]*history
 	// faultless says that nothing goes wrong any more, and nothing comes in between.
 	faultless bool

@@ -1,0 +1,50 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"certrotation.dev/registry/trust"
+)
+
+// unguardedWorlds is how many stories without a guard are told.
+const unguardedWorlds = 300
+
+// TestWithoutGuard lets people do whatever they want. Nothing is promised of the handshakes then; but what is wrong is
+// said, and when a person has deleted what cannot be read and everybody has loaded, every domain comes to rest and
+// everybody can talk to everybody.
+func TestWithoutGuard(t *testing.T) {
+	c := newCounts()
+	for seed := range uint64(unguardedWorlds) {
+		if err := unguarded(newRandomDice(seed+1), c, nil); err != nil {
+			var lines []string
+			_ = unguarded(newRandomDice(seed+1), newCounts(), func(format string, args ...any) {
+				lines = append(lines, fmt.Sprintf(format, args...))
+			})
+			t.Fatalf("seed %d: %v\n%s", seed+1, err, strings.Join(lines, "\n"))
+		}
+	}
+	t.Log(c)
+}
+
+// unguarded is a story in which nobody asks the guard.
+func unguarded(d dice, c *counts, log func(string, ...any)) error {
+	w, err := newWorld(drawTopology(d), options{dice: d, protocol: trust.Assess, counts: c, log: log})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	w.unguarded = true
+	all, _ := allEvents()
+	list := weighted(all)
+	for range 40 {
+		if _, err := w.step(&list[d.roll(len(list), "event")]); err != nil {
+			return err
+		}
+	}
+	return w.rest()
+}
