@@ -321,8 +321,8 @@ func TestT33_APIServerDown(t *testing.T) {
 		w.api.fault = nil
 		w.restartController()
 		w.follow()
-		w.expect(w.stage() == trust.Stable && w.domain().Signer.Active.Equal(next), "the stage is %s", w.stage())
-	}, broken{name: "a failure is a reason to begin anew", says: "the stage is", rules: func(w *world) rules {
+		w.expect(w.stage() == trust.Stable && w.domain().Signer.Active.Equal(next), "it ends in %s with %s", w.stage(), w.domain().Signer.Active.Subject)
+	}, broken{name: "a failure is a reason to begin anew", says: "it ends in Stable with", rules: func(w *world) rules {
 		return rules{assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
 			if w.faults > 0 && d.Signer.Next != nil && len(d.Signer.Previous) == 0 && d.Signer.Next.NotBefore.Before(w.at.Add(-time.Hour)) {
 				return with(trust.Assess(d, now), signerAction(d, trust.GenerateNext))
