@@ -67,7 +67,8 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 		return violated("OneRotation", "a second rotation has begun before %s was gone", old.Previous[0].Subject)
 	case old.Next != nil && s.Next == nil && !old.Next.Equal(s.Active):
 		w.counts.aborts++
-		if name := w.signedBy(is, old.Next); name != "" {
+		// A process may still present a leaf of it that was replaced: its anchor stays until that is over.
+		if name := w.inSecrets(is, old.Next); name != "" {
 			return violated("AnchorInUse", "%s was dropped, and Secret/%s is signed by it", old.Next.Subject, name)
 		}
 	}
@@ -101,7 +102,17 @@ func (w *world) checkPromotion(d *trust.Domain, ca *pki.Certificate) error {
 	return nil
 }
 
-// signedBy names a live leaf that a CA has signed, "" if there is none.
+// inSecrets names a live leaf in a Secret that a CA has signed, "" if there is none.
+func (w *world) inSecrets(d *trust.Domain, ca *pki.Certificate) string {
+	for i := range d.Leaves {
+		if c := d.Leaves[i].Certificate; c != nil && !c.Expired(w.clock.now()) && c.SignedBy(ca) {
+			return d.Leaves[i].Name
+		}
+	}
+	return ""
+}
+
+// signedBy names a live leaf, in a Secret or presented, that a CA has signed, "" if there is none.
 func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]

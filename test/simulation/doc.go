@@ -17,8 +17,9 @@
 //
 // What the operator promises is kept by the world, as nobody could rotate without it: a process of the kind gracePeriod
 // loads within its grace (less ten minutes for clocks), one of the kind renewed loads when its leaf is written, and
-// nobody returns to a backup that could not handshake with what is live at that moment. Clocks of leaders and processes
-// are up to two minutes off, which the five minutes by which certificates are backdated cover.
+// nobody returns to a backup that could not handshake with what is live at that moment. A cache does not lag for longer
+// than those ten minutes: a leaf is issued on what the cache says of the time since an anchor was published. Clocks of
+// leaders and processes are up to two minutes off, which the five minutes by which certificates are backdated cover.
 //
 // A world belongs to one goroutine. The queue of a controller has goroutines of its own, which do nothing, because time
 // in its clock never fires; they end when the leader is replaced.

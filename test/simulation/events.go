@@ -271,6 +271,11 @@ func (w *world) passes() bool {
 func (w *world) pass(d time.Duration) {
 	w.clock.set(w.clock.now().Add(d))
 	w.say("%s pass", d)
+	if d > graceMargin {
+		for _, l := range w.leaders {
+			l.view.catchUp()
+		}
+	}
 	for _, p := range w.processes {
 		if p.up && p.graceful && !p.behind.IsZero() && !p.behind.Add(grace-graceMargin).After(w.clock.now()) {
 			w.load(p, everything)

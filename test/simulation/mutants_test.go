@@ -13,8 +13,8 @@ import (
 
 // patience is how many steps a mutant may take until it is found, and mutantSeeds how often each is searched for.
 const (
-	patience    = 60_000
-	mutantSeeds = 5
+	patience    = 100_000
+	mutantSeeds = 3
 )
 
 // TestMutantsAreCaught plays every broken protocol until a promise is broken, without the guard between the leader and
