@@ -133,6 +133,7 @@ func TestH15_NamesThatCollide(t *testing.T) {
 		w.settle()
 		p := w.assess().ProblemOf("Secret/peer-metrics-x")
 		w.expect(p != nil && p.Reason == inventory.ReasonConflictingClaim, "the collision is not told: %v", w.domain().Problems)
+		w.expect(slices.Equal(w.leaf("peer-metrics-x").Certificate.IPAddresses, addresses), "a node that joins took the leaf of another one")
 		w.removeNode("metrics-x")
 		w.expect(w.api.objects["Secret/peer-metrics-x"] != nil, "peer-metrics-x was cleaned up with another node")
 		w.follow()

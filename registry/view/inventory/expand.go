@@ -18,12 +18,18 @@ type part struct {
 	domains   []*trust.Domain
 	aggregate *trust.Aggregate
 	claims    map[objectKey]Claim
+	// rivals are the leaves of nodes by the name that they would have.
+	rivals map[string][]candidate
 }
 
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
 func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, error) {
-	p := &part{claims: map[objectKey]Claim{}}
+	rivals, err := b.candidates(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p := &part{claims: map[objectKey]Claim{}, rivals: rivals}
 	for i := range cfg.TrustDomains {
 		if err := p.claimDomain(&cfg.TrustDomains[i]); err != nil {
 			return nil, err

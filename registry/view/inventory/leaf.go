@@ -44,7 +44,8 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 		for _, node := range nodes {
 			name := nameFor(cfg.SecretName, node)
 			if node != nil {
-				if problem := p.claimNodeLeaf(domain.Name, name, node); problem != nil {
+				holds := b.holds(name, cfg.SecretName, node, p.rivals[name])
+				if problem := p.claimNodeLeaf(domain.Name, name, node, holds); problem != nil {
 					problems = append(problems, *problem)
 					continue
 				}
@@ -69,12 +70,12 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 
 // claimNodeLeaf claims the name of a node's leaf. It fails where the node's name leads to a name that cannot be or that
 // is taken within the configuration. Only that leaf suffers: a node that joins must not stop what works.
-func (p *part) claimNodeLeaf(domain, name string, node *Node) *trust.Problem {
+func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust.Problem {
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
 		return problemOf(trust.SecretKind, name, ReasonInvalidConfiguration, fmt.Sprintf(
 			"the leaf of node %s cannot be named so: %s", node.Name, strings.Join(errs, ", ")))
 	}
-	if !p.claim(trust.SecretKind, name, Claim{Domain: domain, Kind: ClaimLeaf}) {
+	if !holds || !p.claim(trust.SecretKind, name, Claim{Domain: domain, Kind: ClaimLeaf}) {
 		return problemOf(trust.SecretKind, name, ReasonConflictingClaim, fmt.Sprintf(
 			"the leaf of node %s would have the name of another object of the configuration; use a secretName that cannot meet it",
 			node.Name))
