@@ -52,7 +52,10 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 			// replaces can sign meanwhile.
 			return false
 		}
-		return under == a.lives || (a.d.Signer.Next != nil && under > 0)
+		next := a.d.Signer.Next
+		// Where every live leaf has moved to next already, the last leaves of the active CA are gone, not its verifiers:
+		// they have loaded it, and only it can bring back a member that must start before it can load next.
+		return under == a.lives || (next != nil && (under > 0 || a.liveUnder(next) == a.lives))
 	case SlotNext, SlotRetired, SlotForeign:
 	}
 	return false
