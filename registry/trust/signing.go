@@ -27,10 +27,11 @@ func (a *assessor) unlistedLive() bool {
 }
 
 // restorable says whether leaves that are missing or expired come back from the active CA, which everybody trusts
-// already. Their holders may still present what their Secrets no longer hold, so this is no fresh start.
+// already. Their holders may still present what their Secrets no longer hold, so this is no fresh start, not even where
+// the bundle is lost too: it is rebuilt from the slots.
 func (a *assessor) restorable() bool {
 	active := a.d.Signer.Active
-	return len(a.d.Leaves) > 0 && active != nil && active.ValidAt(a.now) && a.inBundle[active.Fingerprint]
+	return len(a.d.Leaves) > 0 && active != nil && active.ValidAt(a.now)
 }
 
 // liveUnder counts the live leaves that ca signed.
