@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -155,9 +156,11 @@ func (w *world) start(p *process) bool {
 	return true
 }
 
-// comesBack restarts a process from a backup of its disk, unless that could not handshake at this moment.
+// comesBack restarts a process from a backup of its disk, unless that could not handshake at this moment. While a bundle is
+// lost nothing comes back: what an old leaf chains to may then be recorded nowhere, so that nobody could know of it.
 func (w *world) comesBack(p *process) bool {
-	if p.before == nil || p.graceful || p.renewed {
+	lost := func(d *trust.Domain) bool { return !d.Bundle.Present }
+	if p.before == nil || p.graceful || p.renewed || slices.ContainsFunc(w.domains().Domains, lost) {
 		return false
 	}
 	now := disk{pools: p.pools, leaves: p.leaves}
