@@ -6,13 +6,14 @@ package rotation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"certrotation.dev/registry/trust"
 )
 
-// confirm collects evidence anew and reads everything live. It returns the same action as it is proposed on that, with
-// the domain it is proposed for, or errStale if it is not proposed any more.
-func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, action *trust.Action) (*trust.Domain, *trust.Action, error) {
+// confirm collects evidence anew and reads everything live, once for all actions of an assessment. It returns those
+// that are still proposed on that, with the domain they are proposed for, or errStale if none is.
+func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) (*trust.Domain, []trust.Action, error) {
 	if c.evidence != nil {
 		if err := c.evidence.Refresh(ctx, d); err != nil {
 			return nil, nil, fmt.Errorf("collect evidence: %w", err)
@@ -25,13 +26,13 @@ func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, action
 	if live == nil {
 		return nil, nil, errStale
 	}
-	proposed := c.assess(live, c.clock.Now()).Actions
-	for i := range proposed {
-		if sameAction(&proposed[i], action) {
-			return live, &proposed[i], nil
-		}
+	proposed := slices.DeleteFunc(c.assess(live, c.clock.Now()).Actions, func(is trust.Action) bool {
+		return !slices.ContainsFunc(actions, func(was trust.Action) bool { return sameAction(&is, &was) })
+	})
+	if len(proposed) == 0 {
+		return nil, nil, fmt.Errorf("not proposed on live reads: %w", errStale)
 	}
-	return nil, nil, fmt.Errorf("not proposed on live reads: %w", errStale)
+	return live, proposed, nil
 }
 
 func sameAction(a, b *trust.Action) bool {

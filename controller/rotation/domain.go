@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -68,7 +69,15 @@ func (c *Controller) liveDomain(ctx context.Context, k key) (*trust.Domain, erro
 }
 
 // performAll does the actions of one assessment in turn. They are independent, so one that fails does not stop the rest.
+// If one of them cannot be undone, all are confirmed first.
 func (c *Controller) performAll(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
+	if slices.ContainsFunc(actions, func(action trust.Action) bool { return action.Irreversible }) {
+		live, confirmed, err := c.confirm(ctx, k, d, actions)
+		if err != nil {
+			return fmt.Errorf("confirm %d actions on %s, first %s on %s: %w", len(actions), k, actions[0].Kind, actions[0].Object, err)
+		}
+		d, actions = live, confirmed
+	}
 	var errs []error
 	for i := range actions {
 		if ctx.Err() != nil {
@@ -87,7 +96,7 @@ func (c *Controller) performAll(ctx context.Context, k key, d *trust.Domain, act
 
 func (c *Controller) performOne(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
 	start := c.clock.Now()
-	err := c.confirmAndWrite(ctx, k, d, action)
+	err := c.writeAndExpect(ctx, k, d, action)
 	c.metrics.observe(action.Kind, err, c.clock.Since(start))
 	if err != nil {
 		return fmt.Errorf("%s on %s %s/%s: %w", action.Kind, action.ObjectKind, k.namespace, action.Object, err)
@@ -97,13 +106,7 @@ func (c *Controller) performOne(ctx context.Context, k key, d *trust.Domain, act
 	return nil
 }
 
-func (c *Controller) confirmAndWrite(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
-	if action.Irreversible {
-		var err error
-		if d, action, err = c.confirm(ctx, k, d, action); err != nil {
-			return err
-		}
-	}
+func (c *Controller) writeAndExpect(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
 	// What has begun is finished: a request to end must not cut a write in half, of which nobody would know the result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()

@@ -67,6 +67,8 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 		Urgent: missing || rotationRequested(&l.Object),
 		Kind:   IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: l.Policy.Profile, Authority: best.Fingerprint, Reason: reason,
+		// Whoever verifies a leaf that moves to another CA is cut off if the evidence has gone stale meanwhile.
+		Irreversible: !missing && !same(current, best),
 	}
 	if _, ok := l.Annotations[AnnotationRotateRequested]; ok {
 		issue.RemoveAnnotations = []string{AnnotationRotateRequested}
