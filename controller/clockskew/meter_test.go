@@ -40,7 +40,7 @@ func TestMeter(t *testing.T) {
 		{"clocks agree", []answer{{date: at(0)}}, 0, false},
 		{"years ahead", []answer{{date: at(-2 * 365 * 24 * time.Hour)}}, 2 * 365 * 24 * time.Hour, true},
 		{"an hour behind", []answer{{date: at(time.Hour)}}, -time.Hour, true},
-		{"a few minutes are let be", []answer{{date: at(-9 * time.Minute)}}, 9 * time.Minute, false},
+		{"half a minute is let be", []answer{{date: at(-30 * time.Second)}}, 30 * time.Second, false},
 		{"an answer without a date changes nothing", []answer{{date: at(time.Hour)}, {date: "yesterday"}}, -time.Hour, true},
 		{"no answer changes nothing", []answer{{date: at(time.Hour)}, {err: unreachable}}, -time.Hour, true},
 		{"the latest answer counts", []answer{{date: at(time.Hour)}, {date: at(0)}}, 0, false},
