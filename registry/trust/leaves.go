@@ -63,10 +63,14 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	if a.compromised(best) && !missing {
 		return nil, a.waitsToLeave(current, against)
 	}
+	profile := l.Policy.Profile
+	if !same(best, a.newest()) && !a.compromised(best) {
+		profile.Validity = min(profile.Validity, replacedLeafLife)
+	}
 	issue := &Action{
 		Urgent: missing || rotationRequested(&l.Object),
 		Kind:   IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: l.Policy.Profile, Authority: best.Fingerprint, Reason: reason,
+		Profile: profile, Authority: best.Fingerprint, Reason: reason,
 		// Whoever verifies a leaf that moves to another CA is cut off if the evidence has gone stale meanwhile.
 		Irreversible: !missing && !same(current, best),
 	}
@@ -75,6 +79,11 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	}
 	return issue, nil
 }
+
+// replacedLeafLife is how long a leaf of a CA that is being replaced lives at most, so that such a CA is not needed for
+// much longer than its replacement takes. It is renewed in time if the rotation is held up. A compromised CA renews
+// nothing, so what it has to restore must last.
+const replacedLeafLife = 7 * 24 * time.Hour
 
 // waitsToLeave are the blockers against the newest CA, if the leaf is not signed by it already.
 func (a *assessor) waitsToLeave(current *pki.Certificate, against []Blocker) []Blocker {
