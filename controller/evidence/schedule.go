@@ -6,6 +6,7 @@ package evidence
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -181,12 +182,24 @@ func (s *subject) worth(a *trust.Assessment) bool {
 	if a.InFlight() {
 		return true
 	}
+	if s.unissued() {
+		return false
+	}
 	for _, m := range a.Members {
 		if m.Party == s.party && m.Member == s.target.member {
 			return a.Newest != nil && (!m.Trusted || !m.Delivered)
 		}
 	}
 	return false
+}
+
+// unissued says whether a leaf that the member presents, or that it is probed with, does not exist yet. Until it does,
+// as in a bootstrap, a probe can only fail.
+func (s *subject) unissued() bool {
+	needed := append([]string{s.member.Probe.ClientLeaf}, s.member.Holds...)
+	return slices.ContainsFunc(s.d.Leaves, func(l trust.Leaf) bool {
+		return l.Certificate == nil && slices.Contains(needed, l.Name)
+	})
 }
 
 // content names what the member is expected to have loaded.

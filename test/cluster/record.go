@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -85,12 +86,15 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 	return os.Rename(path+".new", path)
 }
 
-// fingerprint covers what decides how the process behaves. A rebuilt executable counts as another program.
+// fingerprint covers what decides how the process behaves. An executable counts as another program if its content has
+// changed; one that was only built again does not.
 func (p *Process) fingerprint() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q", p.cfg.Path, p.cfg.Args, p.cfg.Env)
-	if info, err := os.Stat(p.cfg.Path); err == nil {
-		fmt.Fprintf(sum, " %d %d", info.Size(), info.ModTime().UnixNano())
+	if file, err := os.Open(p.cfg.Path); err == nil {
+		defer func() { _ = file.Close() }()
+		// What cannot be read cannot be started either, and that says why.
+		_, _ = io.Copy(sum, file)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
