@@ -22,7 +22,7 @@ import (
 func TestVerbs(t *testing.T) {
 	var storage any = &REST{}
 	for name, offered := range map[string]bool{
-		"create": is[rest.Creater](storage), "named create": is[rest.NamedCreater](storage), //nolint:misspell // the interfaces are called so
+		"create": is[rest.Creater](storage), "named create": is[rest.NamedCreater](storage),
 		"update": is[rest.Updater](storage),
 		"patch":  is[rest.Patcher](storage), "delete": is[rest.GracefulDeleter](storage),
 		"deletecollection": is[rest.CollectionDeleter](storage), "connect": is[rest.Connecter](storage),

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"maps"
 	"testing"
 	"time"
 )
@@ -25,9 +26,7 @@ func TestJudgeForgivesAClockThatIsBehind(t *testing.T) {
 					t.Fatal(err)
 				}
 				d.Leaves[0].Certificate, d.Leaves[0].Authorities = pair.Certificate, pair.Chain
-				for k, v := range MetadataOfLeaf(d.Name, pair.Certificate, d.Leaves[0].Policy, w.now).Annotations {
-					d.Leaves[0].Annotations[k] = v
-				}
+				maps.Copy(d.Leaves[0].Annotations, MetadataOfLeaf(d.Name, pair.Certificate, d.Leaves[0].Policy, w.now).Annotations)
 				return &d.Leaves[0].Object
 			},
 		},
@@ -40,9 +39,7 @@ func TestJudgeForgivesAClockThatIsBehind(t *testing.T) {
 			edit: func(_ *world, d *Domain) *Object {
 				d.Signer.Previous = append(d.Signer.Previous, d.Signer.Active)
 				d.Signer.Active, d.Signer.Next = d.Signer.Next, nil
-				for k, v := range MetadataOfSigner(d.Name, d.Signer.Active, d.Signer.Policy).Annotations {
-					d.Signer.Annotations[k] = v
-				}
+				maps.Copy(d.Signer.Annotations, MetadataOfSigner(d.Name, d.Signer.Active, d.Signer.Policy).Annotations)
 				return &d.Signer.Object
 			},
 		},
