@@ -30,7 +30,7 @@ func (b *bench) bootstrap(ctx context.Context) error {
 	processes := []string{installation.Controller, installation.Serve, cluster.APIServer, cluster.Etcd}
 	t := &table{
 		Title:   fmt.Sprintf("Bootstrap by the controller: a namespace of %d leaves, from the configuration to all Ready", b.opts.leaves),
-		Notes:   []string{"The controller writes one object of a trust domain at a time, each with its own key. Default flags allow it 50 requests/s; requests are those of its own metrics."},
+		Notes:   []string{"The controller writes one object of a trust domain at a time, each with its own key. Default flags allow it 200 requests/s; requests are those of its own metrics."},
 		Columns: []string{"key and flags", "seconds", "leaves/s", "requests/leaf"},
 	}
 	for _, process := range processes {
