@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,14 @@ const (
 	DefaultStageDeadline          = time.Hour
 	DefaultProbeInterval          = 5 * time.Second
 	DefaultProbeTimeout           = 5 * time.Second
+	DefaultCoalesce               = 3 * time.Second
+	DefaultInstallerTimeout       = 2 * time.Minute
+	DefaultStaticPodTimeout       = 5 * time.Minute
+	DefaultRevisionLimit    int32 = 5
+	DefaultQuorumTimeout          = 10 * time.Second
+
+	DefaultResourceDirectory = "/etc/kubernetes/static-pod-resources"
+	DefaultManifestDirectory = "/etc/kubernetes/manifests"
 )
 
 // SetDefaults fills in the optional fields of the explicit trust domains, in place. A value that is there stays, even an
@@ -42,6 +51,36 @@ func SetDefaults(cfg *RotationConfiguration) {
 				setDefault(&probe.Timeout, DefaultProbeTimeout)
 			}
 		}
+	}
+	if cfg.Rollout != nil && cfg.Rollout.StaticPod != nil {
+		setRolloutDefaults(cfg.Rollout.StaticPod, cfg.Aggregate)
+	}
+}
+
+// setRolloutDefaults rolls out the aggregate of the configuration, unless something else is given.
+func setRolloutDefaults(rollout *StaticPodRollout, aggregate *Aggregate) {
+	if aggregate != nil {
+		if len(rollout.ConfigMapNames) == 0 {
+			rollout.ConfigMapNames = []string{aggregate.ConfigMapName}
+		}
+		if len(rollout.SecretNames) == 0 {
+			rollout.SecretNames = []string{aggregate.SecretName}
+			if len(rollout.ReloadedSecretNames) == 0 {
+				rollout.ReloadedSecretNames = []string{aggregate.SecretName}
+			}
+		}
+	}
+	rollout.PodConfigMapName = cmp.Or(rollout.PodConfigMapName, rollout.Name+"-pod")
+	rollout.ResourceDirectory = cmp.Or(rollout.ResourceDirectory, DefaultResourceDirectory)
+	rollout.ManifestDirectory = cmp.Or(rollout.ManifestDirectory, DefaultManifestDirectory)
+	rollout.FailedRevisionLimit = cmp.Or(rollout.FailedRevisionLimit, DefaultRevisionLimit)
+	rollout.SucceededRevisionLimit = cmp.Or(rollout.SucceededRevisionLimit, DefaultRevisionLimit)
+	setDefault(&rollout.Coalesce, DefaultCoalesce)
+	setDefault(&rollout.InstallerTimeout, DefaultInstallerTimeout)
+	setDefault(&rollout.StaticPodTimeout, DefaultStaticPodTimeout)
+	if quorum := rollout.Quorum; quorum != nil {
+		quorum.Strategy = cmp.Or(quorum.Strategy, QuorumAutomatic)
+		setDefault(&quorum.Timeout, DefaultQuorumTimeout)
 	}
 }
 

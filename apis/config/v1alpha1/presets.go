@@ -10,8 +10,9 @@ import (
 )
 
 // Expand returns a copy in which the preset is replaced by what it stands for: its trust domains come before the
-// explicit ones, and its aggregate is the configuration's. The copy has no preset. It fails on parameters that the preset
-// cannot work with and on an explicit aggregate beside the preset's; everything else is left to Validate.
+// explicit ones, its aggregate and its rollout are the configuration's, and its copies come first. The copy has no preset.
+// It fails on parameters that the preset cannot work with and on an explicit aggregate or rollout beside the preset's;
+// everything else is left to Validate.
 func Expand(cfg *RotationConfiguration, namespace string) (*RotationConfiguration, error) {
 	out := cfg.DeepCopy()
 	if cfg.Preset == nil {
@@ -20,23 +21,40 @@ func Expand(cfg *RotationConfiguration, namespace string) (*RotationConfiguratio
 	if err := validatePreset(cfg.Preset, field.NewPath("preset")).ToAggregate(); err != nil {
 		return nil, err
 	}
-	domains, aggregate := expandPreset(cfg.Preset, namespace)
-	if aggregate != nil {
-		if cfg.Aggregate != nil {
-			return nil, field.ErrorList{aggregateTwice(cfg.Preset.Name)}.ToAggregate()
-		}
-		out.Aggregate = aggregate
+	if errs := presetBringsTwice(cfg, namespace); len(errs) > 0 {
+		return nil, errs.ToAggregate()
 	}
+	expanded := expandPreset(cfg.Preset, namespace)
 	out.Preset = nil
-	out.TrustDomains = append(domains, out.TrustDomains...)
+	out.TrustDomains = append(expanded.TrustDomains, out.TrustDomains...)
+	out.Copies = append(expanded.Copies, out.Copies...)
+	if expanded.Aggregate != nil {
+		out.Aggregate = expanded.Aggregate
+	}
+	if expanded.Rollout != nil {
+		out.Rollout = expanded.Rollout
+	}
 	return out, nil
 }
 
+// presetBringsTwice expects a valid preset and finds what it brings that the configuration has as well.
+func presetBringsTwice(cfg *RotationConfiguration, namespace string) field.ErrorList {
+	var errs field.ErrorList
+	expanded := expandPreset(cfg.Preset, namespace)
+	if expanded.Aggregate != nil && cfg.Aggregate != nil {
+		errs = append(errs, broughtTwice(cfg.Preset.Name, "aggregate"))
+	}
+	if expanded.Rollout != nil && cfg.Rollout != nil {
+		errs = append(errs, broughtTwice(cfg.Preset.Name, "rollout"))
+	}
+	return errs
+}
+
 // expandPreset expects a valid preset.
-func expandPreset(preset *Preset, namespace string) ([]TrustDomain, *Aggregate) {
+func expandPreset(preset *Preset, namespace string) *RotationConfiguration {
 	switch preset.Name {
 	case PresetMTLSService:
-		return []TrustDomain{expandMTLSService(*preset.MTLSService, namespace)}, nil
+		return &RotationConfiguration{TrustDomains: []TrustDomain{expandMTLSService(*preset.MTLSService, namespace)}}
 	case PresetOpenShiftEtcd:
 		params := OpenShiftEtcdPreset{}
 		if preset.OpenShiftEtcd != nil {
@@ -44,7 +62,7 @@ func expandPreset(preset *Preset, namespace string) ([]TrustDomain, *Aggregate) 
 		}
 		return expandOpenShiftEtcd(params)
 	default:
-		return nil, nil
+		return &RotationConfiguration{}
 	}
 }
 
@@ -79,6 +97,6 @@ func forbidUnless(ok bool, path *field.Path, name PresetName) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("these are not parameters of the preset %s", name))}
 }
 
-func aggregateTwice(name PresetName) *field.Error {
-	return field.Forbidden(field.NewPath("aggregate"), fmt.Sprintf("the preset %s brings the aggregate of the namespace", name))
+func broughtTwice(name PresetName, part string) *field.Error {
+	return field.Forbidden(field.NewPath(part), fmt.Sprintf("the preset %s brings the %s of the namespace", name, part))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Objects of OpenShift's cluster-etcd-operator.
@@ -35,14 +34,15 @@ const (
 
 // openShiftEtcd makes the parts of the preset openshift-etcd from its parameters.
 type openShiftEtcd struct {
-	nodes *metav1.LabelSelector
-	key   KeyAlgorithm
+	params OpenShiftEtcdPreset
+	nodes  *metav1.LabelSelector
+	key    KeyAlgorithm
 }
 
 // expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Node leaves
 // have no common name of their own: as in OpenShift it becomes the smallest of the names and addresses.
-func expandOpenShiftEtcd(params OpenShiftEtcdPreset) ([]TrustDomain, *Aggregate) {
-	e := openShiftEtcd{nodes: params.NodeSelector, key: cmp.Or(params.Key, RSA2048)}
+func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfiguration {
+	e := openShiftEtcd{params: params, nodes: params.NodeSelector, key: cmp.Or(params.Key, RSA2048)}
 	if e.nodes == nil {
 		e.nodes = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: controlPlaneLabel, Operator: metav1.LabelSelectorOpExists},
@@ -57,7 +57,14 @@ func expandOpenShiftEtcd(params OpenShiftEtcdPreset) ([]TrustDomain, *Aggregate)
 			{Key: "metrics-ca-bundle.crt", ConfigMapName: metricsBundle},
 		},
 	}
-	return []TrustDomain{e.etcd(), e.metrics()}, aggregate
+	out := &RotationConfiguration{TrustDomains: []TrustDomain{e.etcd(), e.metrics()}, Aggregate: aggregate}
+	if params.Rollout != nil {
+		out.Rollout = e.rollout()
+	}
+	if params.Copies {
+		out.Copies = openShiftCopies()
+	}
+	return out
 }
 
 // etcd: the members verify each other's peer leaves, in both directions, and the clients'; the clients, of which
@@ -72,10 +79,9 @@ func (e openShiftEtcd) etcd() TrustDomain {
 			e.nodeLeaf(etcdServing),
 			e.clientLeaf(etcdClient, etcdClient),
 		},
-		RelyingParties: []RelyingParty{
-			e.members("etcd", etcdPeer, etcdServing),
-			e.clients("clients", etcdServing, etcdClient),
-		},
+		RelyingParties: append(
+			e.members("etcd", etcdClient, port{"etcd-serving", 2379, etcdServing}, port{"etcd-peer", 2380, etcdPeer}),
+			e.clients("clients", etcdServing, etcdClient, e.params.Clients)),
 	}
 }
 
@@ -89,17 +95,16 @@ func (e openShiftEtcd) metrics() TrustDomain {
 			e.nodeLeaf(metricsServing),
 			e.clientLeaf(metricsClient, metricsClientName),
 		},
-		RelyingParties: []RelyingParty{
-			e.members("etcd-metrics", metricsServing),
-			e.clients("prometheus", metricsServing, metricsClient),
-		},
+		RelyingParties: append(
+			e.members("etcd-metrics", metricsClient, port{"etcd-metrics-serving", 9979, metricsServing}),
+			e.clients("prometheus", metricsServing, metricsClient, e.params.MetricsClients)),
 	}
 }
 
 func (e openShiftEtcd) signer(secretName string) Signer {
 	return Signer{SecretName: secretName, Policy: IssuancePolicy{
 		Key:            e.key,
-		Validity:       &metav1.Duration{Duration: etcdSignerValidity},
+		Validity:       cmp.Or(e.params.SignerValidity, &metav1.Duration{Duration: etcdSignerValidity}),
 		RenewAtPercent: DefaultRenewAtPercent,
 	}}
 }
@@ -107,7 +112,7 @@ func (e openShiftEtcd) signer(secretName string) Signer {
 func (e openShiftEtcd) leafPolicy() IssuancePolicy {
 	return IssuancePolicy{
 		Key:            e.key,
-		Validity:       &metav1.Duration{Duration: etcdLeafValidity},
+		Validity:       cmp.Or(e.params.LeafValidity, &metav1.Duration{Duration: etcdLeafValidity}),
 		RenewAtPercent: etcdLeafRenewAtPercent,
 	}
 }
@@ -139,28 +144,4 @@ func (e openShiftEtcd) clientLeaf(secretName, user string) Leaf {
 		Usages:        []Usage{ClientAuth},
 		Policy:        e.leafPolicy(),
 	}
-}
-
-func (e openShiftEtcd) members(name string, presents ...string) RelyingParty {
-	return RelyingParty{
-		Name:        name,
-		Verifies:    LeafSelection{Usages: []Usage{ClientAuth}},
-		Presents:    presents,
-		ForEachNode: e.nodes.DeepCopy(),
-		Evidence:    Evidence{Kind: EvidenceAcknowledgement},
-	}
-}
-
-func (e openShiftEtcd) clients(name, serving, client string) RelyingParty {
-	return RelyingParty{
-		Name:     name,
-		Verifies: LeafSelection{Usages: []Usage{ServerAuth}, Leaves: []string{serving}},
-		Presents: []string{client},
-		Evidence: Evidence{Kind: EvidenceAcknowledgement},
-	}
-}
-
-func validateOpenShiftEtcd(params *OpenShiftEtcdPreset, path *field.Path) field.ErrorList {
-	errs := validateSelector(params.NodeSelector, path.Child("nodeSelector"))
-	return append(errs, validateKey(params.Key, path.Child("key"))...)
 }

@@ -34,6 +34,13 @@ type RotationConfiguration struct {
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	// +optional
 	Aggregate *Aggregate `json:"aggregate,omitempty"`
+	// rollout brings the aggregate to the nodes.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+	// copies of bundles and leaves for readers elsewhere.
+	// +optional
+	// +listType=atomic
+	Copies []Copy `json:"copies,omitempty"`
 }
 
 // PresetName names a set of trust domains that certrotation knows.
@@ -94,6 +101,38 @@ type OpenShiftEtcdPreset struct {
 	// key is the key algorithm of all certificates. Defaults to RSA-2048.
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
+	// clients of etcd apart from its members, such as each kube-apiserver. Each acknowledges what it has loaded. Defaults
+	// to a single one that is named clients.
+	// +optional
+	// +listType=set
+	Clients []string `json:"clients,omitempty"`
+	// metricsClients read the metrics of etcd. Each acknowledges what it has loaded. Defaults to a single one that is
+	// named prometheus.
+	// +optional
+	// +listType=set
+	MetricsClients []string `json:"metricsClients,omitempty"`
+	// signerValidity and leafValidity default to 5 and 3 years.
+	// +optional
+	SignerValidity *metav1.Duration `json:"signerValidity,omitempty"`
+	// +optional
+	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
+	// rollout has the members of etcd run as static pods that certrotation rolls out. Without it each member acknowledges
+	// what it has loaded.
+	// +optional
+	Rollout *OpenShiftEtcdRollout `json:"rollout,omitempty"`
+	// copies has the copies made by which OpenShift's other components find the bundles and the client leaves, in the
+	// namespaces openshift-config and openshift-etcd-operator, which have to exist.
+	// +optional
+	Copies bool `json:"copies,omitempty"`
+}
+
+// OpenShiftEtcdRollout are the parameters of the rollout that the preset openshift-etcd makes.
+type OpenShiftEtcdRollout struct {
+	// image of certrotation, for the installer and pruner pods.
+	Image string `json:"image"`
+	// strategy of the quorum. Defaults to Automatic.
+	// +optional
+	Strategy QuorumStrategy `json:"strategy,omitempty"`
 }
 
 // TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them.
@@ -241,6 +280,8 @@ const (
 	EvidenceAcknowledgement EvidenceKind = "acknowledgement"
 	EvidenceGracePeriod     EvidenceKind = "gracePeriod"
 	EvidenceRenewed         EvidenceKind = "renewed"
+	// EvidenceStaticPodRevision is for the members of the configuration's rollout.
+	EvidenceStaticPodRevision EvidenceKind = "staticPodRevision"
 )
 
 // RelyingParty is a process, or a set of processes, that verifies leaves and may present some.

@@ -16,10 +16,10 @@ import (
 func Validate(cfg *RotationConfiguration, namespace string) field.ErrorList {
 	cfg = cfg.DeepCopy()
 	SetDefaults(cfg)
-	v := &validator{claims: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string]()}
+	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string]()}
 
 	if cfg.Preset != nil {
-		v.preset(cfg.Preset, namespace, cfg.Aggregate != nil)
+		v.preset(cfg, namespace)
 	} else if len(cfg.TrustDomains) == 0 {
 		v.add(field.Required(field.NewPath("trustDomains"), "give a trust domain or a preset"))
 	}
@@ -29,13 +29,21 @@ func Validate(cfg *RotationConfiguration, namespace string) field.ErrorList {
 	if cfg.Aggregate != nil {
 		v.aggregate(cfg.Aggregate, field.NewPath("aggregate"))
 	}
+	if cfg.Rollout != nil {
+		v.rollout(cfg.Rollout, cfg.Aggregate, field.NewPath("rollout"))
+	}
+	for i := range cfg.Copies {
+		v.copy(&cfg.Copies[i], namespace, field.NewPath("copies").Index(i))
+	}
 	return v.errs
 }
 
 // validator collects errors and the names that are unique in a namespace.
 type validator struct {
-	errs    field.ErrorList
-	claims  claims
+	errs   field.ErrorList
+	claims claims
+	// copies are the objects in other namespaces, by namespace/name.
+	copies  claims
 	domains sets.Set[string]
 	leaves  sets.Set[string]
 	bundles sets.Set[string]
@@ -47,25 +55,27 @@ func (v *validator) add(errs ...*field.Error) {
 
 // preset validates the parameters, and then what they expand to as if it had been written by hand. Its trust domains
 // have paths by name, since they have no index in the document.
-func (v *validator) preset(preset *Preset, namespace string, explicitAggregate bool) {
+func (v *validator) preset(cfg *RotationConfiguration, namespace string) {
 	path := field.NewPath("preset")
-	if errs := validatePreset(preset, path); len(errs) > 0 {
+	if errs := validatePreset(cfg.Preset, path); len(errs) > 0 {
 		v.add(errs...)
 		return
 	}
-	expanded := &RotationConfiguration{}
-	expanded.TrustDomains, expanded.Aggregate = expandPreset(preset, namespace)
+	expanded := expandPreset(cfg.Preset, namespace)
 	SetDefaults(expanded)
 	for i := range expanded.TrustDomains {
 		v.domain(&expanded.TrustDomains[i], path.Key(expanded.TrustDomains[i].Name))
 	}
-	if expanded.Aggregate == nil {
-		return
+	if expanded.Aggregate != nil {
+		v.aggregate(expanded.Aggregate, path.Key("aggregate"))
 	}
-	v.aggregate(expanded.Aggregate, path.Key("aggregate"))
-	if explicitAggregate {
-		v.add(aggregateTwice(preset.Name))
+	if expanded.Rollout != nil {
+		v.rollout(expanded.Rollout, expanded.Aggregate, path.Key("rollout"))
 	}
+	for i := range expanded.Copies {
+		v.copy(&expanded.Copies[i], namespace, path.Key("copies").Index(i))
+	}
+	v.add(presetBringsTwice(cfg, namespace)...)
 }
 
 func (v *validator) domain(domain *TrustDomain, path *field.Path) {

@@ -63,12 +63,16 @@ func validateEvidence(party *RelyingParty, leaves map[string]*Leaf, path *field.
 		if evidence.GracePeriod == nil {
 			errs = append(errs, field.Required(path.Child("gracePeriod"), "the kind gracePeriod needs one"))
 		}
+	case EvidenceStaticPodRevision:
+		if party.ForEachNode == nil {
+			errs = append(errs, field.Invalid(kind, evidence.Kind, "is seen on nodes: the party needs forEachNode"))
+		}
 	case EvidenceAcknowledgement, EvidenceRenewed:
 	case "":
 		return field.ErrorList{field.Required(kind, "")}
 	default:
 		return field.ErrorList{field.NotSupported(kind, evidence.Kind,
-			[]EvidenceKind{EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed})}
+			[]EvidenceKind{EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision})}
 	}
 	if evidence.TLSProbe != nil {
 		errs = append(errs, onlyWith(EvidenceTLSProbe, evidence.Kind, path.Child("tlsProbe"))...)

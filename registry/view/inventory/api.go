@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -25,6 +26,10 @@ type Namespace struct {
 	Domains []*trust.Domain
 	// Aggregates of the configurations that have one, in the order of Configurations.
 	Aggregates []*trust.Aggregate
+	// Rollouts of the configurations that have one, in the order of Configurations.
+	Rollouts []*Rollout
+	// Copies of the configurations, in their order, with every default filled in.
+	Copies []configv1alpha1.Copy
 
 	claims map[objectKey]Claim
 }
@@ -68,6 +73,8 @@ const (
 	ClaimAggregate     ClaimKind = "aggregate"
 	ClaimConfiguration ClaimKind = "configuration"
 	ClaimEvidence      ClaimKind = "evidence"
+	// ClaimCopy is a copy of a bundle or leaf in the namespace of its source.
+	ClaimCopy ClaimKind = "copy"
 )
 
 // Reasons of the problems that only this package finds.

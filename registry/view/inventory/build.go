@@ -34,6 +34,11 @@ func Build(s *Sources) *Namespace {
 			if p.aggregate != nil {
 				out.Aggregates = append(out.Aggregates, p.aggregate)
 			}
+			if p.rollout != nil {
+				p.rollout.Configuration = cm.Name
+				out.Rollouts = append(out.Rollouts, p.rollout)
+			}
+			out.Copies = append(out.Copies, p.copies...)
 		}
 	}
 	slices.SortFunc(b.problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })

@@ -17,9 +17,13 @@ import (
 type part struct {
 	domains   []*trust.Domain
 	aggregate *trust.Aggregate
+	rollout   *Rollout
+	copies    []configv1alpha1.Copy
 	claims    map[objectKey]Claim
 	// rivals are the leaves of nodes by the name that they would have.
 	rivals map[string][]candidate
+	// nodeLeaves are the names of the leaves of each node by their template.
+	nodeLeaves map[string]map[string]string
 }
 
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
@@ -29,7 +33,7 @@ func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &part{claims: map[objectKey]Claim{}, rivals: rivals}
+	p := &part{claims: map[objectKey]Claim{}, rivals: rivals, nodeLeaves: map[string]map[string]string{}}
 	for i := range cfg.TrustDomains {
 		if err := p.claimDomain(&cfg.TrustDomains[i]); err != nil {
 			return nil, err
@@ -52,7 +56,10 @@ func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, erro
 	if cfg.Aggregate != nil {
 		p.aggregate = b.aggregate(cfg.Aggregate, leaves)
 	}
-	return p, nil
+	if err := b.rollout(p, cfg); err != nil {
+		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	return p, b.copies(p, cfg)
 }
 
 // claimDomain claims the objects that exist once in a domain, and the leaves that exist once.

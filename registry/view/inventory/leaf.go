@@ -49,6 +49,7 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 					problems = append(problems, *problem)
 					continue
 				}
+				p.addNodeLeaf(node.Name, cfg.SecretName, name)
 			}
 			leaf, fault := b.leaf(name, cfg, node)
 			switch {

@@ -1,0 +1,104 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// port is where a member of etcd presents one of its leaves, and the name of the party that is seen there.
+type port struct {
+	party    string
+	number   int
+	presents string
+}
+
+// members are the relying parties that the nodes are. With a rollout there is one for what the rollout has brought to the
+// node, and one for each port, for what the running process says of itself: all of them have to agree. Without, each
+// member acknowledges.
+func (e openShiftEtcd) members(name, probeWith string, ports ...port) []RelyingParty {
+	party := RelyingParty{
+		Name:        name,
+		Verifies:    LeafSelection{Usages: []Usage{ClientAuth}},
+		ForEachNode: e.nodes.DeepCopy(),
+		Evidence:    Evidence{Kind: EvidenceAcknowledgement},
+	}
+	for _, p := range ports {
+		party.Presents = append([]string{p.presents}, party.Presents...)
+	}
+	if e.params.Rollout == nil {
+		return []RelyingParty{party}
+	}
+	party.Evidence.Kind = EvidenceStaticPodRevision
+	parties := []RelyingParty{party}
+	for _, p := range ports {
+		parties = append(parties, RelyingParty{
+			Name:        p.party,
+			Verifies:    LeafSelection{Usages: []Usage{ClientAuth}},
+			Presents:    []string{p.presents},
+			ForEachNode: e.nodes.DeepCopy(),
+			Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{
+				Addresses:  []string{fmt.Sprintf("%s:%d", NodePlaceholder, p.number)},
+				ClientLeaf: probeWith,
+			}},
+		})
+	}
+	return parties
+}
+
+func (e openShiftEtcd) clients(name, serving, client string, members []string) RelyingParty {
+	return RelyingParty{
+		Name:     name,
+		Verifies: LeafSelection{Usages: []Usage{ServerAuth}, Leaves: []string{serving}},
+		Presents: []string{client},
+		Members:  members,
+		Evidence: Evidence{Kind: EvidenceAcknowledgement},
+	}
+}
+
+func (e openShiftEtcd) rollout() *Rollout {
+	return &Rollout{StaticPod: &StaticPodRollout{
+		Name:         "etcd",
+		NodeSelector: *e.nodes.DeepCopy(),
+		Image:        e.params.Rollout.Image,
+		Quorum: &Quorum{
+			Endpoint:            fmt.Sprintf("https://%s:2379", NodePlaceholder),
+			ClientLeaf:          etcdClient,
+			BundleConfigMapName: etcdBundle,
+			Strategy:            e.params.Rollout.Strategy,
+		},
+	}}
+}
+
+// openShiftCopies are those of cluster-etcd-operator that have their source in this configuration.
+func openShiftCopies() []Copy {
+	const operator, config = "openshift-etcd-operator", "openshift-config"
+	return []Copy{
+		{Kind: CopyConfigMap, Name: etcdBundle, ToNamespace: operator},
+		{Kind: CopyConfigMap, Name: etcdBundle, ToNamespace: config},
+		{Kind: CopyConfigMap, Name: etcdBundle, ToNamespace: config, ToName: "etcd-serving-ca"},
+		{Kind: CopyConfigMap, Name: metricsBundle, ToNamespace: operator, ToName: "etcd-metric-serving-ca"},
+		{Kind: CopySecret, Name: metricsClient, ToNamespace: operator},
+		{Kind: CopySecret, Name: etcdClient, ToNamespace: operator},
+		{Kind: CopySecret, Name: etcdClient, ToNamespace: config},
+	}
+}
+
+func validateOpenShiftEtcd(params *OpenShiftEtcdPreset, path *field.Path) field.ErrorList {
+	errs := validateSelector(params.NodeSelector, path.Child("nodeSelector"))
+	errs = append(errs, validateKey(params.Key, path.Child("key"))...)
+	errs = append(errs, validateSet(params.Clients, path.Child("clients"), validateName)...)
+	errs = append(errs, validateSet(params.MetricsClients, path.Child("metricsClients"), validateName)...)
+	errs = append(errs, validatePositive(params.SignerValidity, path.Child("signerValidity"))...)
+	errs = append(errs, validatePositive(params.LeafValidity, path.Child("leafValidity"))...)
+	if params.Rollout == nil {
+		return errs
+	}
+	if params.Rollout.Image == "" {
+		errs = append(errs, field.Required(path.Child("rollout", "image"), "the installer pods run certrotation"))
+	}
+	return append(errs, validateStrategy(params.Rollout.Strategy, path.Child("rollout", "strategy"))...)
+}

@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodKey is the key of the ConfigMap with the manifest of a static pod.
+const PodKey = "pod.yaml"
+
+// Rollout brings what the nodes need to where it is used.
+type Rollout struct {
+	// staticPod brings it to the static pods of nodes.
+	// +optional
+	StaticPod *StaticPodRollout `json:"staticPod,omitempty"`
+}
+
+// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision in
+// which only reloaded Secrets differ from the one that runs is swapped under the running pod; any other restarts it.
+type StaticPodRollout struct {
+	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
+	Name string `json:"name"`
+	// nodeSelector chooses the nodes that run the static pod.
+	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
+	// podConfigMapName is the ConfigMap with the manifest under the key pod.yaml, in which REVISION, NODE_NAME and
+	// NODE_IP are replaced. Defaults to NAME-pod.
+	// +optional
+	PodConfigMapName string `json:"podConfigMapName,omitempty"`
+	// configMapNames are revisioned. Defaults to the ConfigMap of the aggregate.
+	// +optional
+	// +listType=set
+	ConfigMapNames []string `json:"configMapNames,omitempty"`
+	// secretNames are revisioned. Defaults to the Secret of the aggregate.
+	// +optional
+	// +listType=set
+	SecretNames []string `json:"secretNames,omitempty"`
+	// reloadedSecretNames are those of secretNames that the processes read again by themselves. Defaults to the Secret of
+	// the aggregate.
+	// +optional
+	// +listType=set
+	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
+	// image of certrotation, for the installer and pruner pods.
+	Image string `json:"image"`
+	// resourceDirectory on the nodes. Defaults to /etc/kubernetes/static-pod-resources.
+	// +optional
+	ResourceDirectory string `json:"resourceDirectory,omitempty"`
+	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
+	// +optional
+	ManifestDirectory string `json:"manifestDirectory,omitempty"`
+	// coalesce is how long a change waits for others that come with it, so that they make one revision. Defaults to 3s.
+	// +optional
+	Coalesce *metav1.Duration `json:"coalesce,omitempty"`
+	// installerTimeout bounds one attempt of an installer pod. Defaults to 2m.
+	// +optional
+	InstallerTimeout *metav1.Duration `json:"installerTimeout,omitempty"`
+	// staticPodTimeout is how long a static pod may take to become ready with a new revision before that counts as
+	// stuck. Nothing is undone when it passes. Defaults to 5m.
+	// +optional
+	StaticPodTimeout *metav1.Duration `json:"staticPodTimeout,omitempty"`
+	// failedRevisionLimit and succeededRevisionLimit are how many revisions are kept for each node. 0 is for 5, -1 for all.
+	// +optional
+	FailedRevisionLimit int32 `json:"failedRevisionLimit,omitempty"`
+	// +optional
+	SucceededRevisionLimit int32 `json:"succeededRevisionLimit,omitempty"`
+	// quorum of the etcd cluster that the static pods form: it is looked at before a revision, between nodes and after.
+	// +optional
+	Quorum *Quorum `json:"quorum,omitempty"`
+}
+
+// QuorumStrategy says how much of a cluster has to be healthy before one member is disturbed.
+type QuorumStrategy string
+
+// Quorum strategies.
+const (
+	// QuorumAutomatic chooses by the number of members.
+	QuorumAutomatic QuorumStrategy = "Automatic"
+	// QuorumHighAvailability wants a quorum that survives the loss of the member.
+	QuorumHighAvailability QuorumStrategy = "HighAvailability"
+	// QuorumTwoNode wants both members; while one restarts nothing can be written.
+	QuorumTwoNode QuorumStrategy = "TwoNode"
+	// QuorumSingleNode accepts that nothing can be read or written while the only member restarts.
+	QuorumSingleNode QuorumStrategy = "SingleNode"
+)
+
+// Quorum says how the members of an etcd cluster are asked for a linearizable read.
+type Quorum struct {
+	// endpoint of each member, such as https://{node}:2379.
+	Endpoint string `json:"endpoint"`
+	// clientLeaf is the secretName of the leaf to connect with.
+	ClientLeaf string `json:"clientLeaf"`
+	// bundleConfigMapName is the bundle to verify the members with.
+	BundleConfigMapName string `json:"bundleConfigMapName"`
+	// strategy defaults to Automatic.
+	// +optional
+	Strategy QuorumStrategy `json:"strategy,omitempty"`
+	// timeout of one read. Defaults to 10s.
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// CopyKind is the kind of a copied object.
+type CopyKind string
+
+// Kinds of copied objects.
+const (
+	CopyConfigMap CopyKind = "ConfigMap"
+	CopySecret    CopyKind = "Secret"
+)
+
+// Copy keeps a bundle or a leaf under another name or in another namespace for those who read it there.
+type Copy struct {
+	// kind of the object.
+	Kind CopyKind `json:"kind"`
+	// name of a bundle or leaf of this configuration.
+	Name string `json:"name"`
+	// toNamespace defaults to the namespace of the configuration.
+	// +optional
+	ToNamespace string `json:"toNamespace,omitempty"`
+	// toName defaults to name.
+	// +optional
+	ToName string `json:"toName,omitempty"`
+}

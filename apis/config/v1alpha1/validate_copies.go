@@ -1,0 +1,50 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// copy expects that the trust domains have been visited: only their bundles and leaves are copied, never a signer.
+func (v *validator) copy(c *Copy, namespace string, path *field.Path) {
+	kind := kindConfigMap
+	switch c.Kind {
+	case CopyConfigMap:
+		v.add(knownIn(v.bundles)(c.Name, path.Child("name"))...)
+	case CopySecret:
+		kind = kindSecret
+		v.add(knownIn(v.leaves)(c.Name, path.Child("name"))...)
+	case "":
+		v.add(field.Required(path.Child("kind"), ""))
+		return
+	default:
+		v.add(field.NotSupported(path.Child("kind"), c.Kind, []CopyKind{CopyConfigMap, CopySecret}))
+		return
+	}
+	toNamespace, toName := cmp.Or(c.ToNamespace, namespace), cmp.Or(c.ToName, c.Name)
+	v.add(invalid(path.Child("toNamespace"), toNamespace, validation.IsDNS1123Label(toNamespace))...)
+	if errs := validateName(toName, path.Child("toName")); len(errs) > 0 {
+		v.add(errs...)
+		return
+	}
+	if toNamespace == namespace {
+		v.add(v.claims.claim(kind, toName, path)...)
+		return
+	}
+	if publishedBy(claimedObject{kind, toName}) != "" {
+		v.add(v.copies.claim(kind, toName, path)...)
+		return
+	}
+	object := claimedObject{kind: kind, name: toNamespace + "/" + toName}
+	if first, ok := v.copies[object]; ok {
+		v.add(field.Invalid(path, object.name, fmt.Sprintf("this %s is already claimed by %s", kind, first)))
+		return
+	}
+	v.copies[object] = path.String()
+}

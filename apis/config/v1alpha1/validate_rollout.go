@@ -1,0 +1,96 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// rollout expects that the trust domains and the aggregate have been visited, and that defaults are set.
+func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Path) {
+	at = at.Child("staticPod")
+	if rollout.StaticPod == nil {
+		v.add(field.Required(at, "the only kind of rollout so far"))
+		return
+	}
+	r := rollout.StaticPod
+	// Names of pods, directories and labels are made of it.
+	v.add(validateLabelName(r.Name, at.Child("name"))...)
+	v.add(validateSelector(&r.NodeSelector, at.Child("nodeSelector"))...)
+	if len(r.NodeSelector.MatchLabels)+len(r.NodeSelector.MatchExpressions) == 0 {
+		v.add(field.Required(at.Child("nodeSelector"), "an empty selector would take every node of the cluster"))
+	}
+	v.add(validateName(r.PodConfigMapName, at.Child("podConfigMapName"))...)
+	if aggregate == nil && len(r.ConfigMapNames) == 0 {
+		v.add(field.Required(at.Child("configMapNames"), "there is no aggregate whose ConfigMap could be the default"))
+	}
+	v.add(validateSet(r.ConfigMapNames, at.Child("configMapNames"), validateName)...)
+	if slices.Contains(r.ConfigMapNames, r.PodConfigMapName) {
+		v.add(field.Invalid(at.Child("configMapNames"), r.PodConfigMapName, "is podConfigMapName already"))
+	}
+	v.add(validateSet(r.SecretNames, at.Child("secretNames"), validateName)...)
+	v.add(validateSet(r.ReloadedSecretNames, at.Child("reloadedSecretNames"), knownIn(sets.New(r.SecretNames...)))...)
+	if r.Image == "" {
+		v.add(field.Required(at.Child("image"), "the installer pods run certrotation"))
+	}
+	v.add(validateDirectory(r.ResourceDirectory, at.Child("resourceDirectory"))...)
+	v.add(validateDirectory(r.ManifestDirectory, at.Child("manifestDirectory"))...)
+	v.add(validatePositive(r.Coalesce, at.Child("coalesce"))...)
+	v.add(validatePositive(r.InstallerTimeout, at.Child("installerTimeout"))...)
+	v.add(validatePositive(r.StaticPodTimeout, at.Child("staticPodTimeout"))...)
+	for limit, value := range map[string]int32{"failedRevisionLimit": r.FailedRevisionLimit, "succeededRevisionLimit": r.SucceededRevisionLimit} {
+		if value < -1 {
+			v.add(field.Invalid(at.Child(limit), value, "must be -1 for all, 0 for 5, or how many to keep"))
+		}
+	}
+	if r.Quorum != nil {
+		v.quorum(r.Quorum, at.Child("quorum"))
+	}
+}
+
+func (v *validator) quorum(quorum *Quorum, at *field.Path) {
+	v.add(validateNodeName(quorum.Endpoint, true, at.Child("endpoint"), validateEndpoint)...)
+	v.add(knownIn(v.leaves)(quorum.ClientLeaf, at.Child("clientLeaf"))...)
+	v.add(knownIn(v.bundles)(quorum.BundleConfigMapName, at.Child("bundleConfigMapName"))...)
+	v.add(validateStrategy(quorum.Strategy, at.Child("strategy"))...)
+	v.add(validatePositive(quorum.Timeout, at.Child("timeout"))...)
+}
+
+// validateStrategy accepts the empty strategy, which stands for the default.
+func validateStrategy(strategy QuorumStrategy, at *field.Path) field.ErrorList {
+	known := []QuorumStrategy{QuorumAutomatic, QuorumHighAvailability, QuorumTwoNode, QuorumSingleNode}
+	if strategy == "" || slices.Contains(known, strategy) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, strategy, known)}
+}
+
+func validateEndpoint(endpoint string, at *field.Path) field.ErrorList {
+	parsed, err := url.Parse(endpoint)
+	if err != nil || parsed.Scheme != "https" || parsed.Port() == "" || parsed.Path != "" || parsed.User != nil || parsed.RawQuery != "" {
+		return field.ErrorList{field.Invalid(at, endpoint, fmt.Sprintf("must be https://%s:port", NodePlaceholder))}
+	}
+	return nil
+}
+
+func validateLabelName(name string, at *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	return invalid(at, name, validation.IsDNS1123Label(name))
+}
+
+func validateDirectory(directory string, at *field.Path) field.ErrorList {
+	if !path.IsAbs(directory) || path.Clean(directory) != directory || directory == "/" {
+		return field.ErrorList{field.Invalid(at, directory, "must be an absolute path without . or .. or a slash at its end")}
+	}
+	return nil
+}
