@@ -19,6 +19,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -41,8 +42,9 @@ type certificates struct {
 	authorities map[string]authority // by file name without extension: ca, etcd-ca, front-proxy-ca
 }
 
-// loadOrMakeCertificates reads dir, and makes what is missing.
-func loadOrMakeCertificates(dir string) (*certificates, error) {
+// loadOrMakeCertificates reads dir, and makes what is missing. The addresses are where kube-apiserver is reached besides
+// the loopback; they count when its certificate is made, not afterwards.
+func loadOrMakeCertificates(dir string, addresses ...net.IP) (*certificates, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func loadOrMakeCertificates(dir string) (*certificates, error) {
 		template     *x509.Certificate
 	}{
 		{"apiserver", "ca", &x509.Certificate{
-			Subject: pkix.Name{CommonName: "kube-apiserver"}, ExtKeyUsage: both[:1], IPAddresses: append(local, net.IPv4(10, 96, 0, 1)),
+			Subject: pkix.Name{CommonName: "kube-apiserver"}, ExtKeyUsage: both[:1], IPAddresses: slices.Concat(local, []net.IP{net.IPv4(10, 96, 0, 1)}, addresses),
 			DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
 		}},
 		{"admin", "ca", clientTemplate("kubernetes-admin", "system:masters")},

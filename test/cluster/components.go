@@ -59,25 +59,8 @@ func (c *Cluster) apiServerArgs() []string {
 		"--etcd-cafile=" + c.certs.path("etcd-ca.crt"),
 		"--etcd-certfile=" + c.certs.path("etcd-client.crt"),
 		"--etcd-keyfile=" + c.certs.path("etcd-client.key"),
-		"--tls-cert-file=" + c.certs.path("apiserver.crt"),
-		"--tls-private-key-file=" + c.certs.path("apiserver.key"),
-		"--client-ca-file=" + c.certs.path("ca.crt"),
-		"--authorization-mode=Node,RBAC",
-		"--service-cluster-ip-range=10.96.0.0/16",
-		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + c.certs.path("service-accounts.pub"),
-		"--service-account-signing-key-file=" + c.certs.path("service-accounts.key"),
-		// The aggregation layer: how an aggregated server knows who a forwarded request is from.
-		"--requestheader-client-ca-file=" + c.certs.path("front-proxy-ca.crt"),
-		"--requestheader-allowed-names=" + frontProxyName,
-		"--requestheader-username-headers=X-Remote-User",
-		"--requestheader-uid-headers=X-Remote-Uid",
-		"--requestheader-group-headers=X-Remote-Group",
-		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + c.certs.path("front-proxy-client.crt"),
-		"--proxy-client-key-file=" + c.certs.path("front-proxy-client.key"),
 	}
-	return append(args, c.cfg.APIServerFlags...)
+	return slices.Concat(args, APIServerFlags(c.certs.dir), c.cfg.APIServerFlags)
 }
 
 func (c *Cluster) controllerManagerArgs() []string {

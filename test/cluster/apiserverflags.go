@@ -1,0 +1,41 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"net"
+	"path/filepath"
+)
+
+// MakePKI makes what is missing of a control plane's certificates in dir, for programs that run kube-apiserver by
+// themselves (see APIServerFlags). The addresses are where it is reached besides the loopback.
+func MakePKI(dir string, addresses ...net.IP) error {
+	_, err := loadOrMakeCertificates(dir, addresses...)
+	return err
+}
+
+// APIServerFlags are the flags of kube-apiserver that depend neither on its address nor on etcd: who it is, whom it
+// believes, by the certificates that MakePKI makes in pkiDir.
+func APIServerFlags(pkiDir string) []string {
+	path := func(file string) string { return filepath.Join(pkiDir, file) }
+	return []string{
+		"--tls-cert-file=" + path("apiserver.crt"),
+		"--tls-private-key-file=" + path("apiserver.key"),
+		"--client-ca-file=" + path("ca.crt"),
+		"--authorization-mode=Node,RBAC",
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + path("service-accounts.pub"),
+		"--service-account-signing-key-file=" + path("service-accounts.key"),
+		// The aggregation layer: how an aggregated server knows who a forwarded request is from.
+		"--requestheader-client-ca-file=" + path("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=" + frontProxyName,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-uid-headers=X-Remote-Uid",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + path("front-proxy-client.crt"),
+		"--proxy-client-key-file=" + path("front-proxy-client.key"),
+	}
+}
