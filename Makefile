@@ -38,6 +38,11 @@ build: ## Build bin/certrotation, bin/kubectl-certrotation and the sample.
 tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/tools (once; minutes).
 	@hack/build-tools.sh
 
+.PHONY: node-tools
+node-tools: ## Build kubelet, containerd and what else real nodes need into bin/tools (once; minutes), install runc.
+	@hack/build-tools.sh nodes
+	@hack/install-runc.sh
+
 .PHONY: lint-tools
 lint-tools: ## Build golangci-lint into bin/tools (once; minutes).
 	@hack/build-tools.sh golangci-lint

@@ -5,6 +5,8 @@
 # Builds the pinned tools from Go modules into bin/tools/:
 #
 #   hack/build-tools.sh                  the control plane: etcd, kube-apiserver, kube-controller-manager, kubectl
+#   hack/build-tools.sh nodes            what package test/cluster/nodes runs: kubelet, containerd and its shim, ctr, the
+#                                        plugins of the pod network, pause, nodeinit (runc: hack/install-runc.sh)
 #   hack/build-tools.sh golangci-lint    the linter (hack/tools/lint)
 #
 # A tool whose inputs (module files, flags, Go version) are those of its stamp is skipped. Invocations may run at the
@@ -14,8 +16,11 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly out="$PWD/bin/tools"
+readonly control_plane=(etcd kube-apiserver kube-controller-manager kubectl)
+readonly nodes=(nodeinit pause cni-bridge cni-host-local ctr containerd-shim-runc-v2 containerd kubelet)
 # The one place of the Kubernetes version is hack/tools/go.mod.
 kubernetes="$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\1|p' hack/tools/go.mod)"
+containerd="$(sed -n 's|^[[:space:]]*github.com/containerd/containerd/v2 v\([0-9.]*\)$|\1|p' hack/tools/node/go.mod)"
 lint="$(sed -n 's|^[[:space:]]*github.com/golangci/golangci-lint/v2 v\([0-9.]*\).*|\1|p' hack/tools/lint/go.mod)"
 minor="${kubernetes#v*.}"
 minor="${minor%%.*}"
@@ -38,18 +43,27 @@ describe() {
   ldflags=""
   case "$1" in
     etcd) package=./etcd ;;
-    kube-apiserver | kube-controller-manager | kubectl)
+    kube-apiserver | kube-controller-manager | kubectl | kubelet)
       package="k8s.io/kubernetes/cmd/$1"
       ldflags="$(version_flags)"
       ldflags="${ldflags% }"
       ;;
+    containerd | containerd-shim-runc-v2 | ctr)
+      module=hack/tools/node
+      package="github.com/containerd/containerd/v2/cmd/$1"
+      ldflags="-X github.com/containerd/containerd/v2/version.Version=v$containerd"
+      ;;
+    # A plugin is found by the name of its program, so these need no directory of their own.
+    cni-bridge) module=hack/tools/node package=github.com/containernetworking/plugins/plugins/main/bridge ;;
+    cni-host-local) module=hack/tools/node package=github.com/containernetworking/plugins/plugins/ipam/host-local ;;
+    pause | nodeinit) module=hack/tools/node package="./$1" ;;
     golangci-lint)
       module=hack/tools/lint
       package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint
       ldflags="-X main.version=$lint"
       ;;
     *)
-      echo "hack/build-tools.sh: unknown tool \"$1\" (known: etcd kube-apiserver kube-controller-manager kubectl golangci-lint)" >&2
+      echo "hack/build-tools.sh: unknown tool \"$1\" (known: ${control_plane[*]} ${nodes[*]} golangci-lint)" >&2
       exit 2
       ;;
   esac
@@ -72,7 +86,8 @@ if ! flock --nonblock 9; then
 fi
 
 tools=("$@")
-[ $# -gt 0 ] || tools=(etcd kube-apiserver kube-controller-manager kubectl)
+[ $# -gt 0 ] || tools=("${control_plane[@]}")
+[ "${1:-}" != nodes ] || tools=("${nodes[@]}" "${@:2}")
 log="$out/.build.log"
 number=0
 for tool in "${tools[@]}"; do
@@ -91,7 +106,7 @@ for tool in "${tools[@]}"; do
   if ! CGO_ENABLED=0 go build -C "$module" -trimpath -ldflags "$ldflags" -o "$out/.$tool.new" "$package" >"$log" 2>&1 9>&-; then
     echo "failed after $SECONDS s"
     cat "$log" >&2
-    echo "hack/build-tools.sh: go build of $tool failed (the output is above and in $log); fix it and run \`make tools\` again" >&2
+    echo "hack/build-tools.sh: go build of $tool failed (the output is above and in $log); fix it and run hack/build-tools.sh $tool again" >&2
     exit 1
   fi
   mv -f "$out/.$tool.new" "$out/$tool"

@@ -6,9 +6,11 @@ package cluster
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,7 +24,9 @@ func (c *Cluster) Dir() string { return c.cfg.Dir }
 func (c *Cluster) LogDir() string { return filepath.Join(c.cfg.Dir, "logs") }
 
 // URL is kube-apiserver's address.
-func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.APIServer) }
+func (c *Cluster) URL() string {
+	return "https://" + net.JoinHostPort(c.cfg.Address, strconv.Itoa(c.ports.APIServer))
+}
 
 // EtcdURL is etcd's client address; EtcdTLS is how to connect to it.
 func (c *Cluster) EtcdURL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.Etcd) }

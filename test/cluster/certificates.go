@@ -68,6 +68,7 @@ func loadOrMakeCertificates(dir string, addresses ...net.IP) (*certificates, err
 			DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
 		}},
 		{"admin", "ca", clientTemplate("kubernetes-admin", "system:masters")},
+		{"kubelet-client", "ca", clientTemplate("kube-apiserver-kubelet-client", "system:masters")},
 		{"etcd-server", "etcd-ca", &x509.Certificate{
 			Subject: pkix.Name{CommonName: "etcd"}, ExtKeyUsage: both, IPAddresses: local, DNSNames: []string{"localhost"},
 		}},

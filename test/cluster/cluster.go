@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,9 @@ type Config struct {
 	ControllerManager bool
 	// Durable lets etcd wait for the disk, as in production. Set it where a write rate is measured.
 	Durable bool
+	// Address is the IP address that kube-apiserver listens on. Defaults to 127.0.0.1; the nodes of package nodes reach
+	// their gateway's. It has to stay the same for as long as Dir is used.
+	Address string
 	// EtcdFlags, APIServerFlags and ControllerManagerFlags are put behind our own; of a flag given twice the last one wins.
 	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
 	// StartTimeout bounds Start as a whole. Defaults to 3 minutes; a start takes about 5 s on an idle machine.
@@ -72,7 +76,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	defer unlock()
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
-	if c.certs, err = loadOrMakeCertificates(filepath.Join(c.cfg.Dir, "pki")); err != nil {
+	if c.certs, err = loadOrMakeCertificates(filepath.Join(c.cfg.Dir, "pki"), net.ParseIP(c.cfg.Address)); err != nil {
 		return nil, fmt.Errorf("make the control plane's certificates: %w", err)
 	}
 	if c.ports, err = loadPorts(c.cfg.Dir); err != nil {
@@ -109,6 +113,12 @@ func newCluster(cfg Config) (*Cluster, error) {
 	}
 	if err := checkTools(cfg.BinDir); err != nil {
 		return nil, err
+	}
+	if cfg.Address == "" {
+		cfg.Address = "127.0.0.1"
+	}
+	if net.ParseIP(cfg.Address) == nil {
+		return nil, fmt.Errorf("Config.Address %q is not an IP address", cfg.Address)
 	}
 	if cfg.StartTimeout == 0 {
 		cfg.StartTimeout = 3 * time.Minute

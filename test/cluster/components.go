@@ -51,8 +51,8 @@ func (c *Cluster) etcdArgs() []string {
 
 func (c *Cluster) apiServerArgs() []string {
 	args := []string{
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
+		"--bind-address=" + c.cfg.Address,
+		"--advertise-address=" + c.cfg.Address,
 		"--secure-port=" + strconv.Itoa(c.ports.APIServer),
 		"--endpoint-reconciler-type=none", // An endpoint on the loopback is invalid, and nobody here needs one.
 		"--etcd-servers=" + c.EtcdURL(),

@@ -32,6 +32,9 @@ type ProcessConfig struct {
 	Dir string
 	// Detach makes the process outlive this one. Otherwise the kernel kills it when this one dies (Linux only).
 	Detach bool
+	// Namespaces are the kinds of kernel namespaces that the process gets new ones of: clone flags, such as
+	// syscall.CLONE_NEWNET (Linux only, and only for root).
+	Namespaces uintptr
 	// StopTimeout is the time between SIGTERM and SIGKILL in Stop. Defaults to 20 s.
 	StopTimeout time.Duration
 	// Hint ends every error about this process: what the reader can do. Optional.
@@ -134,7 +137,7 @@ func (p *Process) launch() error {
 	cmd := exec.Command(p.cfg.Path, p.cfg.Args...) // A process ends by Stop or with its parent, never by a context.
 	cmd.Env = append(os.Environ(), p.cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = processAttributes(p.cfg.Detach)
+	cmd.SysProcAttr = processAttributes(p.cfg.Detach, p.cfg.Namespaces)
 	r, err := spawn(cmd)
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("start %s: %w (the control plane's programs are built by `make tools`, ours by `make build`)", p.cfg.Name, err)

@@ -13,11 +13,11 @@ import (
 
 // processAttributes: a detached process gets a session of its own; any other dies with its parent, and has a process
 // group of its own so that Ctrl-C reaches only the parent, which then stops it in order.
-func processAttributes(detach bool) *syscall.SysProcAttr {
+func processAttributes(detach bool, namespaces uintptr) *syscall.SysProcAttr {
 	if detach {
-		return &syscall.SysProcAttr{Setsid: true}
+		return &syscall.SysProcAttr{Setsid: true, Cloneflags: namespaces}
 	}
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces}
 }
 
 // processIdentity is the boot of this machine and the process's start time in clock ticks since then: together with the

@@ -15,7 +15,8 @@ import (
 )
 
 // processAttributes: there is no death signal here; a process of a killed test has to be ended by StopDir.
-func processAttributes(detach bool) *syscall.SysProcAttr {
+// There are no namespaces either, and package nodes says so before it asks for one.
+func processAttributes(detach bool, _ uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: detach, Setpgid: !detach}
 }
 
