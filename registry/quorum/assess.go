@@ -1,0 +1,207 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+)
+
+// Assess says whether the member on a node may be restarted now. With the node "" it answers for a new revision, which
+// restarts nobody by itself: that is safe if there is a node to begin with.
+//
+// Where no node runs a member yet there is nothing to disturb, and nothing to ask: that is for the caller to know.
+func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb string) Verdict {
+	strategy = cmp.Or(strategy, configv1alpha1.QuorumAutomatic)
+	if v, decided := o.unusable(strategy); decided {
+		return v
+	}
+	if disturb == "" {
+		return o.assessAny(strategy)
+	}
+	m := o.Member(disturb)
+	if m == nil {
+		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", disturb))
+	}
+	if !m.Voter {
+		return o.assessWithoutVote(m)
+	}
+	if strategy == configv1alpha1.QuorumAutomatic {
+		strategy = fitting(len(o.Voters))
+	}
+	switch strategy {
+	case configv1alpha1.QuorumSingleNode:
+		return single(m.display())
+	case configv1alpha1.QuorumTwoNode:
+		return o.assessTwo(m)
+	case configv1alpha1.QuorumHighAvailability:
+		return o.assessMany(m)
+	case configv1alpha1.QuorumAutomatic:
+	}
+	return unsafe(ReasonStrategyMismatch, fmt.Sprintf("the quorum strategy %q is not known", strategy))
+}
+
+// unusable decides where the observation cannot be judged, or need not be.
+func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict, decided bool) {
+	n := len(o.Voters)
+	switch {
+	case strategy == configv1alpha1.QuorumSingleNode && n <= 1 && o.nodes() <= 1:
+		return single("the only member"), true
+	case o.Problem != "":
+		return unsafe(ReasonContradiction, o.Problem), true
+	case n == 0:
+		return unsafe(ReasonNotObserved, "no member says who belongs to the cluster: "+o.failures()), true
+	case strategy != configv1alpha1.QuorumAutomatic && strategy != fitting(n) && n != 0:
+		return unsafe(ReasonStrategyMismatch, fmt.Sprintf(
+			"the quorum strategy %s does not fit %s, %s does: change it, or remove it to have it chosen",
+			strategy, voters(n), fitting(n))), true
+	}
+	return Verdict{}, false
+}
+
+// fitting is the strategy for that many voters.
+func fitting(n int) configv1alpha1.QuorumStrategy {
+	switch n {
+	case 1:
+		return configv1alpha1.QuorumSingleNode
+	case 2:
+		return configv1alpha1.QuorumTwoNode
+	default:
+		return configv1alpha1.QuorumHighAvailability
+	}
+}
+
+func voters(n int) string {
+	if n == 1 {
+		return "a cluster of 1 voter"
+	}
+	return fmt.Sprintf("a cluster of %d voters", n)
+}
+
+// assessAny looks for a node to begin with: a broken one before a healthy one. What is said if there is none is what
+// stands against a healthy one.
+func (o Observation) assessAny(strategy configv1alpha1.QuorumStrategy) Verdict {
+	var against Verdict
+	for _, isHealthy := range []bool{false, true} {
+		for i := range o.Members {
+			m := &o.Members[i]
+			if m.Node == "" || m.Healthy != isHealthy {
+				continue
+			}
+			v := Assess(strategy, o, m.Node)
+			if v.Safe {
+				return v
+			}
+			against = v
+		}
+	}
+	if against.Reason == "" {
+		return unsafe(ReasonNotObserved, "no node was asked; look again")
+	}
+	return against
+}
+
+// assessWithoutVote is about a learner, or a node whose member the cluster does not know.
+func (o Observation) assessWithoutVote(m *Member) Verdict {
+	others := o.others(m)
+	if len(healthy(others)) < o.Quorum() || !o.Confirmed {
+		return unsafe(ReasonQuorumAtRisk, fmt.Sprintf("%s has no vote, but the voters have no quorum: %s", m.display(), listBroken(others)))
+	}
+	return safe(ReasonNoVote, fmt.Sprintf("%s has no vote, and %d of %d voters are healthy", m.display(), len(healthy(others)), len(o.Voters)))
+}
+
+func single(member string) Verdict {
+	return safe(ReasonInterruption, fmt.Sprintf("while %s restarts, nothing can be read or written", member))
+}
+
+func (o Observation) assessTwo(m *Member) Verdict {
+	other := o.others(m)[0]
+	switch {
+	case m.Healthy && other.Healthy:
+		return safe(ReasonInterruption, fmt.Sprintf("both members are healthy; while %s restarts, nothing can be written", m.display()))
+	case m.Healthy:
+		return unsafe(ReasonDegraded, fmt.Sprintf("%s is not healthy, and comes first: %s", other.display(), other.why()))
+	case other.Healthy, !m.Answers && other.Answers:
+		return safe(ReasonRepair, fmt.Sprintf("%s is broken (%s), and %s is there", m.display(), m.why(), other.display()))
+	case !other.Answers:
+		return unsafe(ReasonQuorumAtRisk, fmt.Sprintf(
+			"%s does not answer either: %s; have one of the two answer, or use certrotation recover", other.display(), other.why()))
+	}
+	return unsafe(ReasonQuorumAtRisk, fmt.Sprintf(
+		"both members answer but have no quorum, so they do not reach each other: look at the network and at the peer certificates of %s and %s",
+		m.display(), other.display()))
+}
+
+func (o Observation) assessMany(m *Member) Verdict {
+	others := o.others(m)
+	well := healthy(others)
+	if len(well) < o.Quorum() || !o.Confirmed {
+		return unsafe(ReasonQuorumAtRisk, fmt.Sprintf("without %s, %d healthy voters would be left, of %d that a quorum needs: %s",
+			m.display(), len(well), o.Quorum(), listBroken(others)))
+	}
+	if x, y := disconnected(well); x != nil {
+		return unsafe(ReasonDisconnected, fmt.Sprintf(
+			"without %s, %s and %s would have to agree, but they are not connected: look at the network and at their peer certificates%s",
+			m.display(), x.display(), y.display(), failureOf(x, y)))
+	}
+	if !m.Healthy {
+		return safe(ReasonRepair, fmt.Sprintf("%s is broken (%s), and %d other voters are healthy, of %d that a quorum needs",
+			m.display(), m.why(), len(well), o.Quorum()))
+	}
+	if len(well) < len(others) {
+		return unsafe(ReasonDegraded, "a member is broken already, and comes first: "+listBroken(others))
+	}
+	return safe(ReasonHealthy, fmt.Sprintf("without %s, %d healthy voters are left, of %d that a quorum needs",
+		m.display(), len(well), o.Quorum()))
+}
+
+// disconnected returns two members of which one at least is not connected with the other.
+func disconnected(members []*Member) (x, y *Member) {
+	for i, x := range members {
+		for _, y := range members[i+1:] {
+			if !slices.Contains(x.Connected, y.MemberID) || !slices.Contains(y.Connected, x.MemberID) {
+				return x, y
+			}
+		}
+	}
+	return nil, nil
+}
+
+// failureOf adds what two members did not tell.
+func failureOf(members ...*Member) string {
+	var out strings.Builder
+	for _, m := range members {
+		if m.Failure != "" {
+			out.WriteString("; " + m.display() + ": " + m.Failure)
+		}
+	}
+	return out.String()
+}
+
+func listBroken(members []*Member) string {
+	var parts []string
+	for _, m := range broken(members) {
+		parts = append(parts, m.display()+": "+m.why())
+	}
+	if len(parts) == 0 {
+		return "the list of members could not be read linearizably; look again"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (o Observation) failures() string {
+	var parts []string
+	for i := range o.Members {
+		m := &o.Members[i]
+		parts = append(parts, m.display()+": "+m.why())
+	}
+	if len(parts) == 0 {
+		return "no node was asked"
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,42 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Rejoined says whether the member on a node takes part again after a restart: it is a voter, a linearizable read through
+// it succeeds, it sees the same leader as the others, and it is connected with every other healthy voter, in both
+// directions. A pod that is Ready has shown none of that.
+func Rejoined(o Observation, node string) Verdict {
+	m := o.Member(node)
+	no := func(format string, args ...any) Verdict {
+		return unsafe(ReasonNotRejoined, fmt.Sprintf("the member on %s ", node)+fmt.Sprintf(format, args...))
+	}
+	switch {
+	case m == nil:
+		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", node))
+	case o.Problem != "":
+		return unsafe(ReasonContradiction, o.Problem)
+	case !m.Healthy:
+		return no("is not healthy: %s", m.why())
+	case m.Learner:
+		return no("is a learner: promote it")
+	case !m.Voter || !o.Confirmed:
+		return no("is not in the cluster's list of members: add it, or remove its data and have it join anew")
+	case m.Leader == 0 || m.Leader != o.Leader:
+		return no("does not see the same leader as the others; an election may be going on")
+	}
+	for _, other := range healthy(o.others(m)) {
+		if !slices.Contains(m.Connected, other.MemberID) {
+			return no("is not connected with %s: look at the network and at its peer certificate%s", other.display(), failureOf(m))
+		}
+		if !slices.Contains(other.Connected, m.MemberID) {
+			return no("is not reached by %s: look at the network and at their trust in its peer certificate%s", other.display(), failureOf(other))
+		}
+	}
+	return safe(ReasonRejoined, fmt.Sprintf("a linearizable read through the member on %s succeeds", node))
+}
