@@ -104,15 +104,23 @@ func (e openShiftEtcd) metrics() TrustDomain {
 func (e openShiftEtcd) signer(secretName string) Signer {
 	return Signer{SecretName: secretName, Policy: IssuancePolicy{
 		Key:            e.key,
-		Validity:       cmp.Or(e.params.SignerValidity, &metav1.Duration{Duration: etcdSignerValidity}),
+		Validity:       validityOr(e.params.SignerValidity, etcdSignerValidity),
 		RenewAtPercent: DefaultRenewAtPercent,
 	}}
+}
+
+// validityOr returns a duration that shares nothing with the parameters.
+func validityOr(given *metav1.Duration, otherwise time.Duration) *metav1.Duration {
+	if given != nil {
+		otherwise = given.Duration
+	}
+	return &metav1.Duration{Duration: otherwise}
 }
 
 func (e openShiftEtcd) leafPolicy() IssuancePolicy {
 	return IssuancePolicy{
 		Key:            e.key,
-		Validity:       cmp.Or(e.params.LeafValidity, &metav1.Duration{Duration: etcdLeafValidity}),
+		Validity:       validityOr(e.params.LeafValidity, etcdLeafValidity),
 		RenewAtPercent: etcdLeafRenewAtPercent,
 	}
 }

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -54,7 +55,7 @@ func (e openShiftEtcd) clients(name, serving, client string, members []string) R
 		Name:     name,
 		Verifies: LeafSelection{Usages: []Usage{ServerAuth}, Leaves: []string{serving}},
 		Presents: []string{client},
-		Members:  members,
+		Members:  slices.Clone(members),
 		Evidence: Evidence{Kind: EvidenceAcknowledgement},
 	}
 }

@@ -32,6 +32,11 @@ func Validate(cfg *RotationConfiguration, namespace string) field.ErrorList {
 	if cfg.Rollout != nil {
 		v.rollout(cfg.Rollout, cfg.Aggregate, field.NewPath("rollout"))
 	}
+	if cfg.Rollout == nil && (cfg.Preset == nil || !presetRollsOut(cfg.Preset)) {
+		for _, path := range v.rolledOut {
+			v.add(field.Invalid(path, EvidenceStaticPodRevision, "there is no rollout whose revisions could be evidence"))
+		}
+	}
 	for i := range cfg.Copies {
 		v.copy(&cfg.Copies[i], namespace, field.NewPath("copies").Index(i))
 	}
@@ -47,6 +52,8 @@ type validator struct {
 	domains sets.Set[string]
 	leaves  sets.Set[string]
 	bundles sets.Set[string]
+	// rolledOut are the fields that ask for evidence of a rollout.
+	rolledOut []*field.Path
 }
 
 func (v *validator) add(errs ...*field.Error) {
@@ -113,6 +120,9 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		}
 		names.Insert(party.Name)
 		v.add(validateParty(party, leaves, partyPath)...)
+		if party.Evidence.Kind == EvidenceStaticPodRevision {
+			v.rolledOut = append(v.rolledOut, partyPath.Child("evidence", "kind"))
+		}
 	}
 	v.add(validateRenewalOrder(domain, path.Child("relyingParties"))...)
 }

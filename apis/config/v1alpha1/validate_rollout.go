@@ -46,11 +46,8 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 	v.add(validatePositive(r.Coalesce, at.Child("coalesce"))...)
 	v.add(validatePositive(r.InstallerTimeout, at.Child("installerTimeout"))...)
 	v.add(validatePositive(r.StaticPodTimeout, at.Child("staticPodTimeout"))...)
-	for limit, value := range map[string]int32{"failedRevisionLimit": r.FailedRevisionLimit, "succeededRevisionLimit": r.SucceededRevisionLimit} {
-		if value < -1 {
-			v.add(field.Invalid(at.Child(limit), value, "must be -1 for all, 0 for 5, or how many to keep"))
-		}
-	}
+	v.add(validateRevisionLimit(r.FailedRevisionLimit, at.Child("failedRevisionLimit"))...)
+	v.add(validateRevisionLimit(r.SucceededRevisionLimit, at.Child("succeededRevisionLimit"))...)
 	if r.Quorum != nil {
 		v.quorum(r.Quorum, at.Child("quorum"))
 	}
@@ -62,6 +59,13 @@ func (v *validator) quorum(quorum *Quorum, at *field.Path) {
 	v.add(knownIn(v.bundles)(quorum.BundleConfigMapName, at.Child("bundleConfigMapName"))...)
 	v.add(validateStrategy(quorum.Strategy, at.Child("strategy"))...)
 	v.add(validatePositive(quorum.Timeout, at.Child("timeout"))...)
+}
+
+func validateRevisionLimit(limit int32, at *field.Path) field.ErrorList {
+	if limit < -1 {
+		return field.ErrorList{field.Invalid(at, limit, "must be -1 for all, 0 for 5, or how many to keep")}
+	}
+	return nil
 }
 
 // validateStrategy accepts the empty strategy, which stands for the default.

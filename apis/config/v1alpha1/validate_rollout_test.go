@@ -1,0 +1,245 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// rolloutConfig is a valid configuration whose aggregate is rolled out to static pods.
+func rolloutConfig() *RotationConfiguration {
+	cfg := validConfig()
+	cfg.Aggregate = &Aggregate{
+		SecretName: "all-certs", ConfigMapName: "all-bundles", Leaves: []string{"node-{node}"},
+		Bundles: []AggregatedBundle{{Key: "ca.crt", ConfigMapName: "nodes-bundle"}},
+	}
+	cfg.Rollout = &Rollout{StaticPod: &StaticPodRollout{
+		Name:         "store",
+		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "store"}},
+		Image:        "certrotation:test",
+		Quorum:       &Quorum{Endpoint: "https://{node}:2379", ClientLeaf: "web-client", BundleConfigMapName: "nodes-bundle"},
+	}}
+	cfg.Copies = []Copy{
+		{Kind: CopyConfigMap, Name: "nodes-bundle", ToNamespace: "elsewhere"},
+		{Kind: CopySecret, Name: "web-client", ToName: "web-client-copy"},
+	}
+	return cfg
+}
+
+func TestValidateRolloutAndCopies(t *testing.T) {
+	const rollout = "rollout.staticPod"
+	for _, tc := range []struct {
+		name   string
+		mutate func(*RotationConfiguration)
+		want   []string
+	}{
+		{name: "valid", mutate: func(*RotationConfiguration) {}},
+		{
+			name:   "rollout of no kind",
+			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod = nil },
+			want:   []string{"FieldValueRequired " + rollout},
+		},
+		{
+			name: "names, image and directories",
+			mutate: func(c *RotationConfiguration) {
+				r := c.Rollout.StaticPod
+				r.Name, r.PodConfigMapName, r.Image = "a.b", "A", ""
+				r.ResourceDirectory, r.ManifestDirectory = "relative", "/etc/../etc"
+			},
+			want: []string{
+				"FieldValueInvalid " + rollout + ".name",
+				"FieldValueInvalid " + rollout + ".podConfigMapName",
+				"FieldValueRequired " + rollout + ".image",
+				"FieldValueInvalid " + rollout + ".resourceDirectory",
+				"FieldValueInvalid " + rollout + ".manifestDirectory",
+			},
+		},
+		{
+			name:   "every node of the cluster",
+			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod.NodeSelector = metav1.LabelSelector{} },
+			want:   []string{"FieldValueRequired " + rollout + ".nodeSelector"},
+		},
+		{
+			name: "reloaded Secret that is not rolled out",
+			mutate: func(c *RotationConfiguration) {
+				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"all-certs"}, []string{"other"}
+			},
+			want: []string{"FieldValueNotFound " + rollout + ".reloadedSecretNames[0]"},
+		},
+		{
+			name:   "the manifest twice",
+			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod.ConfigMapNames = []string{"store-pod"} },
+			want:   []string{"FieldValueInvalid " + rollout + ".configMapNames"},
+		},
+		{
+			name: "no aggregate and nothing named",
+			mutate: func(c *RotationConfiguration) {
+				c.Aggregate = nil
+			},
+			want: []string{"FieldValueRequired " + rollout + ".configMapNames"},
+		},
+		{
+			name: "durations and limits",
+			mutate: func(c *RotationConfiguration) {
+				r := c.Rollout.StaticPod
+				r.Coalesce, r.InstallerTimeout, r.StaticPodTimeout = duration(-1), duration(-1), duration(-1)
+				r.FailedRevisionLimit, r.SucceededRevisionLimit = -2, -1
+			},
+			want: []string{
+				"FieldValueInvalid " + rollout + ".coalesce",
+				"FieldValueInvalid " + rollout + ".installerTimeout",
+				"FieldValueInvalid " + rollout + ".staticPodTimeout",
+				"FieldValueInvalid " + rollout + ".failedRevisionLimit",
+			},
+		},
+		{
+			name: "quorum",
+			mutate: func(c *RotationConfiguration) {
+				c.Rollout.StaticPod.Quorum = &Quorum{Endpoint: "http://{node}:2379", ClientLeaf: "no", BundleConfigMapName: "no", Strategy: "Hope", Timeout: duration(-1)}
+			},
+			want: []string{
+				"FieldValueInvalid " + rollout + ".quorum.endpoint",
+				"FieldValueNotFound " + rollout + ".quorum.clientLeaf",
+				"FieldValueNotFound " + rollout + ".quorum.bundleConfigMapName",
+				"FieldValueNotSupported " + rollout + ".quorum.strategy",
+				"FieldValueInvalid " + rollout + ".quorum.timeout",
+			},
+		},
+		{
+			name:   "quorum without the node",
+			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod.Quorum.Endpoint = "https://store:2379" },
+			want:   []string{"FieldValueInvalid " + rollout + ".quorum.endpoint"},
+		},
+		{
+			name: "copies of what nobody has, and of a signer",
+			mutate: func(c *RotationConfiguration) {
+				c.Copies = []Copy{{Kind: CopyConfigMap, Name: "no"}, {Kind: CopySecret, Name: "web-signer", ToName: "key"}, {Name: "x"}, {Kind: "Pod", Name: "x"}}
+			},
+			want: []string{
+				"FieldValueNotFound copies[0].name", "FieldValueNotFound copies[1].name",
+				"FieldValueRequired copies[2].kind", "FieldValueNotSupported copies[3].kind",
+			},
+		},
+		{
+			name: "copies over each other and over their source",
+			mutate: func(c *RotationConfiguration) {
+				c.Copies = append(c.Copies, c.Copies[0], Copy{Kind: CopySecret, Name: "web-client"},
+					Copy{Kind: CopyConfigMap, Name: "nodes-bundle", ToNamespace: "A b", ToName: "kube-root-ca.crt"})
+			},
+			want: []string{
+				"FieldValueInvalid copies[2]", "FieldValueInvalid copies[3]",
+				"FieldValueInvalid copies[4].toNamespace", "FieldValueForbidden copies[4]",
+			},
+		},
+		{
+			name: "evidence of a rollout without nodes",
+			mutate: func(c *RotationConfiguration) {
+				c.TrustDomains[0].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
+			},
+			want: []string{"FieldValueInvalid trustDomains[0].relyingParties[0].evidence.kind"},
+		},
+		{
+			name: "evidence of no rollout",
+			mutate: func(c *RotationConfiguration) {
+				c.Rollout, c.Copies = nil, nil
+				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
+			},
+			want: []string{"FieldValueInvalid trustDomains[1].relyingParties[0].evidence.kind"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := rolloutConfig()
+			tc.mutate(cfg)
+			errs := Validate(cfg, "ns")
+			if diff := cmp.Diff(tc.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs.ToAggregate())
+			}
+		})
+	}
+}
+
+func TestRolloutDefaults(t *testing.T) {
+	cfg := rolloutConfig()
+	SetDefaults(cfg)
+	want := &StaticPodRollout{
+		Name:         "store",
+		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "store"}},
+		Image:        "certrotation:test",
+
+		PodConfigMapName:    "store-pod",
+		ConfigMapNames:      []string{"all-bundles"},
+		SecretNames:         []string{"all-certs"},
+		ReloadedSecretNames: []string{"all-certs"},
+		ResourceDirectory:   "/etc/kubernetes/static-pod-resources",
+		ManifestDirectory:   "/etc/kubernetes/manifests",
+		Coalesce:            duration(3 * time.Second),
+		InstallerTimeout:    duration(2 * time.Minute),
+		StaticPodTimeout:    duration(5 * time.Minute),
+
+		FailedRevisionLimit:    5,
+		SucceededRevisionLimit: 5,
+		Quorum: &Quorum{
+			Endpoint: "https://{node}:2379", ClientLeaf: "web-client", BundleConfigMapName: "nodes-bundle",
+			Strategy: QuorumAutomatic, Timeout: duration(10 * time.Second),
+		},
+	}
+	if diff := cmp.Diff(want, cfg.Rollout.StaticPod); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestPresetOpenShiftEtcdWithRollout(t *testing.T) {
+	data := header + `
+preset:
+  name: openshift-etcd
+  openshiftEtcd:
+    clients: [kube-apiserver-0, kube-apiserver-1]
+    signerValidity: 240h
+    leafValidity: 24h
+    copies: true
+    rollout: {image: "certrotation:test"}
+`
+	cfg, err := Load([]byte(data), "openshift-etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]EvidenceKind{}
+	addresses := map[string][]string{}
+	for _, domain := range cfg.TrustDomains {
+		if domain.Signer.Policy.Validity.Duration != 240*time.Hour || domain.Leaves[0].Policy.Validity.Duration != 24*time.Hour {
+			t.Errorf("%s: validity %v and %v", domain.Name, domain.Signer.Policy.Validity, domain.Leaves[0].Policy.Validity)
+		}
+		for _, party := range domain.RelyingParties {
+			got[party.Name] = party.Evidence.Kind
+			if party.Evidence.TLSProbe != nil {
+				addresses[party.Name] = party.Evidence.TLSProbe.Addresses
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]EvidenceKind{
+		"etcd": EvidenceStaticPodRevision, "etcd-serving": EvidenceTLSProbe, "etcd-peer": EvidenceTLSProbe, "clients": EvidenceAcknowledgement,
+		"etcd-metrics": EvidenceStaticPodRevision, "etcd-metrics-serving": EvidenceTLSProbe, "prometheus": EvidenceAcknowledgement,
+	}, got); diff != "" {
+		t.Errorf("parties (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string][]string{
+		"etcd-serving": {"{node}:2379"}, "etcd-peer": {"{node}:2380"}, "etcd-metrics-serving": {"{node}:9979"},
+	}, addresses); diff != "" {
+		t.Errorf("probes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"etcd-peer-{node}", "etcd-serving-{node}"}, cfg.TrustDomains[0].RelyingParties[0].Presents); diff != "" {
+		t.Errorf("the party etcd presents (-want +got):\n%s", diff)
+	}
+	if cfg.Rollout.StaticPod.SecretNames[0] != "etcd-all-certs" || len(cfg.Copies) != 7 {
+		t.Errorf("rollout %+v, %d copies", cfg.Rollout.StaticPod, len(cfg.Copies))
+	}
+	if errs := Validate(cfg, "openshift-etcd"); len(errs) > 0 {
+		t.Errorf("what the preset expands to is not valid: %v", errs.ToAggregate())
+	}
+}
