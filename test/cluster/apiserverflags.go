@@ -23,6 +23,9 @@ func APIServerFlags(pkiDir string) []string {
 		"--tls-cert-file=" + path("apiserver.crt"),
 		"--tls-private-key-file=" + path("apiserver.key"),
 		"--client-ca-file=" + path("ca.crt"),
+		// How it asks a kubelet for the logs of a pod, where there are nodes.
+		"--kubelet-client-certificate=" + path("kubelet-client.crt"),
+		"--kubelet-client-key=" + path("kubelet-client.key"),
 		"--authorization-mode=Node,RBAC",
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
