@@ -25,6 +25,9 @@ func (c *Cluster) LogDir() string { return filepath.Join(c.cfg.Dir, "logs") }
 
 // URL is kube-apiserver's address.
 func (c *Cluster) URL() string {
+	if c.cfg.ExternalURL != "" {
+		return c.cfg.ExternalURL
+	}
 	return "https://" + net.JoinHostPort(c.cfg.Address, strconv.Itoa(c.ports.APIServer))
 }
 

@@ -40,6 +40,9 @@ type Config struct {
 	// Address is the IP address that kube-apiserver listens on. Defaults to 127.0.0.1; the nodes of package nodes reach
 	// their gateway's. It has to stay the same for as long as Dir is used.
 	Address string
+	// ExternalURL is where somebody else serves kube-apiserver with the certificates of pki/ (MakePKI, APIServerFlags). Then
+	// neither etcd nor kube-apiserver is started here.
+	ExternalURL string
 	// EtcdFlags, APIServerFlags and ControllerManagerFlags are put behind our own; of a flag given twice the last one wins.
 	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
 	// StartTimeout bounds Start as a whole. Defaults to 3 minutes; a start takes about 5 s on an idle machine.
@@ -130,11 +133,7 @@ func newCluster(cfg Config) (*Cluster, error) {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	var err error
-	if c.etcd, err = c.startOne(ctx, Etcd, c.etcdArgs, c.etcdReady); err != nil {
-		return err
-	}
-	if c.apiServer, err = c.startOne(ctx, APIServer, c.apiServerArgs, c.apiServerReady); err != nil {
+	if err := c.startStorageAndServer(ctx); err != nil {
 		return err
 	}
 	// Only now: a start that lost its port moved to another one.
@@ -144,7 +143,21 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if !c.cfg.ControllerManager {
 		return nil
 	}
+	var err error
 	c.controllers, err = c.startOne(ctx, ControllerManager, c.controllerManagerArgs, c.controllerManagerReady)
+	return err
+}
+
+// startStorageAndServer starts etcd and kube-apiserver, or waits for those that somebody else runs.
+func (c *Cluster) startStorageAndServer(ctx context.Context) error {
+	if c.cfg.ExternalURL != "" {
+		return until(ctx, c.apiServerReady)
+	}
+	var err error
+	if c.etcd, err = c.startOne(ctx, Etcd, c.etcdArgs, c.etcdReady); err != nil {
+		return err
+	}
+	c.apiServer, err = c.startOne(ctx, APIServer, c.apiServerArgs, c.apiServerReady)
 	return err
 }
 

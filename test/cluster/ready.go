@@ -49,6 +49,25 @@ func (p *Process) WaitReady(ctx context.Context, check func(context.Context) err
 	}
 }
 
+// until asks check until it returns nil. It fails with ctx, and then tells the last answer.
+func until(ctx context.Context, check func(context.Context) error) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, checkTimeout)
+		last := check(attempt)
+		cancel()
+		if last == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), last)
+		}
+	}
+}
+
 // Err is nil while the process runs and after somebody asked it to end. Otherwise it tells how it ended, with the end of
 // its log.
 func (p *Process) Err() error {
