@@ -45,15 +45,24 @@ func NewAuthority(p Profile, now time.Time) (*Pair, error) {
 }
 
 // sign makes the certificate of key, signed by signer, whose certificate is
-// parent; for a self-signed one, parent is template. Key identifiers are filled in here.
+// parent; for a self-signed one, parent is template.
 func sign(template, parent *x509.Certificate, key, signer crypto.Signer) (*Pair, error) {
-	id, err := keyID(key.Public())
+	cert, err := signPublic(template, parent, key.Public(), signer)
+	if err != nil {
+		return nil, err
+	}
+	return &Pair{Certificate: cert, key: seal(key)}, nil
+}
+
+// signPublic is sign for a public key alone. Key identifiers are filled in here.
+func signPublic(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer) (*Certificate, error) {
+	id, err := keyID(public)
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate: %w", err)
 	}
 	template.SubjectKeyId = id
 	template.AuthorityKeyId = bytes.Clone(parent.SubjectKeyId)
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate: %w", err)
 	}
@@ -61,7 +70,7 @@ func sign(template, parent *x509.Certificate, key, signer crypto.Signer) (*Pair,
 	if err != nil {
 		return nil, fmt.Errorf("sign certificate: %w", err)
 	}
-	return &Pair{Certificate: cert, key: seal(key)}, nil
+	return cert, nil
 }
 
 // keyID is RFC 7093 method 1: the first 20 bytes of the SHA-256 of the bits of

@@ -1,0 +1,110 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csr
+
+import (
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"certrotation.dev/registry/pki"
+)
+
+// backdate is for verifiers whose clock is behind.
+const backdate = 5 * time.Minute
+
+// Policy is what the decision depends on besides the request.
+type Policy struct {
+	Nodes *Nodes
+	// Validity of a certificate by profile: what it gets if the request does not say, and the most that it can ask for.
+	Validity map[Profile]time.Duration
+}
+
+// Approval is a request that will be signed.
+type Approval struct {
+	Profile   Profile
+	Node      string
+	Authority Authority
+	request   *Request
+	leaf      pki.Profile
+}
+
+// Decide returns an approval, or a refusal.
+func (p Policy) Decide(object *certificatesv1.CertificateSigningRequest, requester Requester) (*Approval, error) {
+	terms, err := profileOf(object.Spec.SignerName)
+	if err != nil {
+		return nil, err
+	}
+	request, err := ParseRequest(object.Spec.Request)
+	if err != nil {
+		return nil, err
+	}
+	name, err := terms.nodeOf(request)
+	if err != nil {
+		return nil, err
+	}
+	node, err := p.Nodes.node(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := requester.mayAskFor(node.Name); err != nil {
+		return nil, err
+	}
+	if err := p.Nodes.check(node, request.DNSNames, request.IPAddresses); err != nil {
+		return nil, err
+	}
+	usages, err := terms.usagesOf(object.Spec.Usages)
+	if err != nil {
+		return nil, err
+	}
+	return &Approval{
+		Profile: terms.profile, Node: node.Name, Authority: terms.authority, request: request,
+		leaf: pki.Profile{
+			CommonName:    request.CommonName,
+			Organizations: []string{request.Organization},
+			DNSNames:      request.DNSNames,
+			IPAddresses:   request.addressTexts(),
+			Usages:        usages,
+			Validity:      p.validity(terms.profile, object.Spec.ExpirationSeconds),
+			Backdate:      backdate,
+		},
+	}, nil
+}
+
+// nodeOf takes the node out of the common name, after the organization and the prefix have said the same as the signer name.
+func (t terms) nodeOf(request *Request) (string, error) {
+	if request.Organization != t.organization {
+		return "", refuse(SubjectNotAllowed, "the organization of the subject is %s; for the signer %s it must be %q",
+			quote(request.Organization), t.signerName, t.organization)
+	}
+	if len(request.CommonName) <= len(t.prefix) || request.CommonName[:len(t.prefix)] != t.prefix {
+		return "", refuse(SubjectNotAllowed, "the common name of the subject is %s; for the signer %s it must be %qNODE",
+			quote(request.CommonName), t.signerName, t.prefix)
+	}
+	return request.CommonName[len(t.prefix):], nil
+}
+
+func (p Policy) validity(profile Profile, seconds *int32) time.Duration {
+	most := p.Validity[profile]
+	if seconds == nil {
+		return most
+	}
+	return min(most, time.Duration(*seconds)*time.Second)
+}
+
+func (r *Request) addressTexts() []string {
+	var out []string
+	for _, address := range r.IPAddresses {
+		out = append(out, address.String())
+	}
+	return out
+}
+
+// Sign makes the certificate. It ends with the CA at the latest. An error is one of the CA and no refusal.
+func (a *Approval) Sign(ca *pki.Pair, now time.Time) (*pki.Certificate, error) {
+	return ca.Certify(a.leaf, a.request.PublicKey, now)
+}
+
+// PublicKeyHash is that of the key to certify, as pki.Certificate has it.
+func (a *Approval) PublicKeyHash() string { return a.request.PublicKeyHash }

@@ -1,0 +1,98 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csr
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/json"
+)
+
+// MaxObjectBytes bounds a whole CertificateSigningRequest.
+const MaxObjectBytes = 64 << 10
+
+// minExpirationSeconds is what the API demands too.
+const minExpirationSeconds = 600
+
+// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1. Unknown and doubled fields are refused: a
+// field that this signer does not know might restrict what the requester wants. What only a server may set is dropped.
+func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
+	if len(data) > MaxObjectBytes {
+		return nil, refuse(InvalidObject, "the object has %d bytes, more than %d", len(data), MaxObjectBytes)
+	}
+	in := &certificatesv1.CertificateSigningRequest{}
+	strict, err := json.UnmarshalStrict(data, in)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	if err != nil {
+		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
+	}
+	if err := checkKind(in.TypeMeta); err != nil {
+		return nil, err
+	}
+	out := &certificatesv1.CertificateSigningRequest{
+		TypeMeta:   TypeMeta(),
+		ObjectMeta: metav1.ObjectMeta{Name: in.Name, Labels: in.Labels, Annotations: in.Annotations},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: in.Spec.Request, SignerName: in.Spec.SignerName, ExpirationSeconds: in.Spec.ExpirationSeconds, Usages: in.Spec.Usages,
+		},
+	}
+	if err := CheckName(in.Name); err != nil {
+		return nil, err
+	}
+	return out, checkFields(in)
+}
+
+// TypeMeta of every CertificateSigningRequest.
+func TypeMeta() metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"}
+}
+
+// checkKind lets an object pass that does not say its kind: typed clients leave it out, the path says it.
+func checkKind(have metav1.TypeMeta) error {
+	want := TypeMeta()
+	if (have.APIVersion != "" && have.APIVersion != want.APIVersion) || (have.Kind != "" && have.Kind != want.Kind) {
+		return refuse(InvalidObject, "the body is %s of %s, want %s of %s", quote(have.Kind), quote(have.APIVersion), want.Kind, want.APIVersion)
+	}
+	return nil
+}
+
+// CheckName refuses what is no name of an object.
+func CheckName(name string) error {
+	if name == "" {
+		return refuse(InvalidName, "metadata.name is required; metadata.generateName is not supported")
+	}
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return refuse(InvalidName, "metadata.name is %s: %s", quote(name), problems[0])
+	}
+	return nil
+}
+
+func checkFields(in *certificatesv1.CertificateSigningRequest) error {
+	if in.Namespace != "" {
+		return refuse(InvalidObject, "metadata.namespace is %s; a CertificateSigningRequest has no namespace", quote(in.Namespace))
+	}
+	if seconds := in.Spec.ExpirationSeconds; seconds != nil && *seconds < minExpirationSeconds {
+		return refuse(InvalidExpiration, "spec.expirationSeconds is %d, want at least %d", *seconds, minExpirationSeconds)
+	}
+	return nil
+}
+
+// SameRequest says whether two objects ask for the same, which makes the second one a repetition.
+func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
+	seconds := func(o *certificatesv1.CertificateSigningRequest) string {
+		if o.Spec.ExpirationSeconds == nil {
+			return ""
+		}
+		return fmt.Sprint(*o.Spec.ExpirationSeconds)
+	}
+	return a.Name == b.Name && a.Spec.SignerName == b.Spec.SignerName && bytes.Equal(a.Spec.Request, b.Spec.Request) &&
+		seconds(a) == seconds(b) && slices.Equal(a.Spec.Usages, b.Spec.Usages)
+}

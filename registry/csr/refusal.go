@@ -1,0 +1,94 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package csr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Reason is the machine-readable part of a refusal, in the form of the reason of a condition.
+type Reason string
+
+// The reasons of refusals.
+const (
+	// InvalidObject: the CertificateSigningRequest itself is not as the API wants it.
+	InvalidObject Reason = "InvalidObject"
+	// InvalidName: metadata.name is no DNS subdomain.
+	InvalidName Reason = "InvalidName"
+	// InvalidRequest: spec.request is not one sound PKCS#10 request.
+	InvalidRequest Reason = "InvalidRequest"
+	// InvalidSignature: the request is not signed by the key that it is for.
+	InvalidSignature Reason = "InvalidSignature"
+	// InvalidExpiration: spec.expirationSeconds is less than ten minutes.
+	InvalidExpiration Reason = "InvalidExpiration"
+	// UnknownSigner: spec.signerName is none of the profiles.
+	UnknownSigner Reason = "UnknownSigner"
+	// SubjectNotAllowed: the subject is not that of the profile.
+	SubjectNotAllowed Reason = "SubjectNotAllowed"
+	// NodeNotAllowed: the node is not configured.
+	NodeNotAllowed Reason = "NodeNotAllowed"
+	// NameNotAllowed: an alternative name is not one of the node's, or there is none.
+	NameNotAllowed Reason = "NameNotAllowed"
+	// KeyNotAllowed: the key is too weak, or of a kind that is not signed.
+	KeyNotAllowed Reason = "KeyNotAllowed"
+	// UsageNotAllowed: spec.usages is not within the profile.
+	UsageNotAllowed Reason = "UsageNotAllowed"
+	// ExtensionNotAllowed: the request asks for an extension that is not given.
+	ExtensionNotAllowed Reason = "ExtensionNotAllowed"
+	// RequesterNotAllowed: whoever asks may not ask for this node.
+	RequesterNotAllowed Reason = "RequesterNotAllowed"
+)
+
+// Refusal is a decision not to sign. Nothing but another request changes it.
+type Refusal struct {
+	Reason Reason
+	// Message says what is wrong and what to do. It quotes at most a bounded part of the request.
+	Message string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Message }
+
+// Malformed says whether the request is not even one that could be judged, in contrast to one that is denied.
+func (r *Refusal) Malformed() bool {
+	switch r.Reason {
+	case InvalidObject, InvalidName, InvalidRequest, InvalidSignature, InvalidExpiration:
+		return true
+	default:
+		return false
+	}
+}
+
+// RefusalOf returns the refusal that err is or wraps, nil if it is none.
+func RefusalOf(err error) *Refusal {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return nil
+}
+
+func refuse(reason Reason, format string, args ...any) error {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// maxQuoted bounds what a message repeats of a request.
+const maxQuoted = 120
+
+func quote(text string) string { return fmt.Sprintf("%.*q", maxQuoted, text) }
+
+func quoteAll(texts []string) string {
+	const most = 8
+	var out []string
+	for i, text := range texts {
+		if i == most {
+			out = append(out, fmt.Sprintf("and %d more", len(texts)-most))
+			break
+		}
+		out = append(out, quote(text))
+	}
+	return strings.Join(out, ", ")
+}
