@@ -1,0 +1,189 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/test/cluster"
+)
+
+// apiServer keeps one kube-apiserver running. Its goroutine, run, is the only one that starts and stops the process.
+type apiServer struct {
+	Server
+	begin    func(*trust) (*cluster.Process, error) // starts a process
+	takeOut  func()                                 // keeps new connections away
+	reset    func()                                 // tells the balancer that the process is another one, or gone
+	requests chan restartRequest
+
+	mu      sync.Mutex
+	process *cluster.Process // the newest one, nil before the first
+	loaded  loaded
+	crashes int
+}
+
+// loaded is what a process was started with.
+type loaded struct {
+	trust     *trust
+	startedAt time.Time
+	pid       int
+	starts    int // how many there were, this one included
+}
+
+type restartRequest struct {
+	trust *trust
+	done  chan<- struct{} // closed when a process with the trust was started
+}
+
+// run keeps the process running until the context ends, and then ends it in order.
+func (s *apiServer) run(ctx context.Context, first *trust) {
+	logger := klog.FromContext(ctx).WithValues("server", s.Name)
+	next, pause := restartRequest{trust: first}, newPause()
+	for {
+		ended, err := s.start(next.trust)
+		if err != nil {
+			logger.Error(err, "Cannot start an API server")
+		}
+		if next.done != nil {
+			close(next.done)
+		}
+		next.done = nil
+		select {
+		case <-ctx.Done():
+			s.stop(ctx)
+			return
+		case request := <-s.requests:
+			s.stop(ctx)
+			next, pause = request, newPause()
+			continue
+		case <-ended:
+		}
+		s.died()
+		logger.Info("An API server is not running and is started again")
+		if time.Since(s.state().startedAt) > stableAfter {
+			pause = newPause()
+		}
+		select {
+		case <-time.After(pause.Step()):
+		case request := <-s.requests:
+			next, pause = request, newPause()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stableAfter is the age at which a process that dies is none that cannot start.
+const stableAfter = time.Minute
+
+func newPause() *wait.Backoff {
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 1000, Cap: 5 * time.Second}
+}
+
+// start starts a process with the trust. The channel is closed at its end, or at once when there is none.
+func (s *apiServer) start(t *trust) (<-chan struct{}, error) {
+	ended := make(chan struct{})
+	startedAt := time.Now()
+	process, err := s.begin(t)
+	if err != nil {
+		close(ended)
+		return ended, err
+	}
+	s.mu.Lock()
+	s.process = process
+	s.loaded = loaded{trust: t, startedAt: startedAt, pid: process.Pid(), starts: s.loaded.starts + 1}
+	s.mu.Unlock()
+	// After the facts: whoever sees that this process is ready must not find those of the process before.
+	s.reset()
+	go func() {
+		defer close(ended)
+		// It ends with the process, which stop makes sure of. Its exit code says nothing: any end is one too many.
+		_, _ = process.Wait(context.Background())
+	}()
+	return ended, nil
+}
+
+// stop takes the server out of the balancer, and then ends the process in order.
+func (s *apiServer) stop(ctx context.Context) {
+	s.takeOut()
+	s.mu.Lock()
+	process := s.process
+	s.mu.Unlock()
+	if process == nil {
+		return
+	}
+	// A graceful end matters most when the context has ended; Stop has a timeout of its own.
+	if err := process.Stop(context.WithoutCancel(ctx)); err != nil {
+		klog.FromContext(ctx).Error(err, "An API server does not stop", "server", s.Name)
+	}
+}
+
+func (s *apiServer) died() {
+	s.reset()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crashes++
+}
+
+// restart replaces the process by one with the trust and returns once that was started.
+func (s *apiServer) restart(ctx context.Context, t *trust) error {
+	done := make(chan struct{})
+	select {
+	case s.requests <- restartRequest{trust: t, done: done}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// kill is kill -9: run sees the end and starts the next process.
+func (s *apiServer) kill() (pid int, err error) {
+	s.mu.Lock()
+	process := s.process
+	s.mu.Unlock()
+	if process == nil || !process.Running() {
+		return 0, fmt.Errorf("%s does not run", s.Name)
+	}
+	pid = process.Pid()
+	if err := process.Signal(syscall.SIGKILL); err != nil {
+		return 0, err
+	}
+	return pid, nil
+}
+
+func (s *apiServer) state() loaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loaded
+}
+
+// beginProcess makes the function that starts a kube-apiserver of this configuration.
+func (c *Config) beginProcess(server Server, st *store) func(*trust) (*cluster.Process, error) {
+	return func(t *trust) (*cluster.Process, error) {
+		// A file that is newer than the process could not be what it has loaded.
+		if age := time.Since(t.writtenAt); age < 0 {
+			return nil, fmt.Errorf("%s is from the future (%s): check the clock", t.file, t.writtenAt)
+		}
+		flags, err := c.flags(server, st, t)
+		if err != nil {
+			return nil, err
+		}
+		process := cluster.NewProcess(cluster.ProcessConfig{
+			Name: server.Name, Path: c.Program, Args: flags, Dir: c.Dir, StopTimeout: c.StopTimeout,
+		})
+		return process, process.Start()
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Config says what to run and what to follow. Every field without a default is required.
+type Config struct {
+	// Dir holds what the supervisor writes (see the package's comment).
+	Dir string
+	// SeedDir has etcd-ca-bundle.crt, etcd-client.crt and etcd-client.key for the first start.
+	SeedDir string
+	// Program is the path of kube-apiserver.
+	Program string
+	// Flags of each kube-apiserver: all but those for its address and the etcd certificates. Of a flag given twice the last one
+	// wins, so the defaults for a graceful end (see flags.go) can be replaced here.
+	Flags []string
+	// Servers are the API servers.
+	Servers []Server
+	// Listeners are where the balancer listens. They belong to the supervisor from New on.
+	Listeners []net.Listener
+	// Control is where /status, /kill, /hold and /resume are served. Optional.
+	Control net.Listener
+
+	// Client is how the supervisor reaches the API. Its host must be the balancer, for what it watches; for /readyz it is
+	// replaced by the address of each server.
+	Client *rest.Config
+	// Bundle is the ConfigMap with the anchors of etcd's servers.
+	Bundle types.NamespacedName
+	// BundleKey defaults to ca-bundle.crt.
+	BundleKey string
+	// Leaf is the Secret with the client pair.
+	Leaf types.NamespacedName
+	// Acknowledge are the trust domains whose rotations wait for these API servers. Optional.
+	Acknowledge []Target
+
+	// CheckEvery is the pause between two /readyz of an API server. Defaults to 200 ms.
+	CheckEvery time.Duration
+	// StopTimeout is how long a server may take for its graceful end. Defaults to 45 s.
+	StopTimeout time.Duration
+	// ReadyPatience is how long others wait for a server that is not ready. Defaults to 30 s.
+	ReadyPatience time.Duration
+	// ReportEvery is the pause after which what was acknowledged is repeated, for records that were lost. Defaults to 1 min.
+	ReportEvery time.Duration
+}
+
+// Server is one kube-apiserver.
+type Server struct {
+	// Name is the process's name, and its name as a member of relying parties: kube-apiserver-0.
+	Name string
+	// Address is host:port, where it listens for the balancer. The serving certificate must be valid for the host.
+	Address string
+}
+
+// Target is a relying party of a signer's trust domain that has the API servers as members.
+type Target struct {
+	// Signer is the CertificateRotation.
+	Signer types.NamespacedName
+	Party  string
+}
+
+func (t Target) String() string { return t.Signer.String() + "/" + t.Party }
+
+func (c *Config) complete() error {
+	for _, required := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Dir", c.Dir == ""},
+		{"SeedDir", c.SeedDir == ""},
+		{"Program", c.Program == ""},
+		{"Servers", len(c.Servers) == 0},
+		{"Listeners", len(c.Listeners) == 0},
+		{"Client", c.Client == nil},
+		{"Bundle", c.Bundle.Namespace == "" || c.Bundle.Name == ""},
+		{"Leaf", c.Leaf.Namespace == "" || c.Leaf.Name == ""},
+	} {
+		if required.missing {
+			return fmt.Errorf("supervisor.Config.%s is missing", required.name)
+		}
+	}
+	if c.BundleKey == "" {
+		c.BundleKey = "ca-bundle.crt"
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.CheckEvery, 200 * time.Millisecond},
+		{&c.StopTimeout, 45 * time.Second},
+		{&c.ReadyPatience, 30 * time.Second},
+		{&c.ReportEvery, time.Minute},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return c.checkServers()
+}
+
+// checkServers looks for names that would share files and addresses that cannot be shared.
+func (c *Config) checkServers() error {
+	var names, addresses []string
+	for _, server := range c.Servers {
+		host, port, err := net.SplitHostPort(server.Address)
+		if err != nil || host == "" || port == "" {
+			return fmt.Errorf("server %q has the address %q; give host:port", server.Name, server.Address)
+		}
+		names, addresses = append(names, server.Name), append(addresses, server.Address)
+	}
+	if distinct(names) != len(names) || distinct(addresses) != len(addresses) || slices.Contains(names, "") {
+		return errors.New("each server needs a name and an address of its own")
+	}
+	return nil
+}
+
+func distinct(in []string) int { return len(slices.Compact(slices.Sorted(slices.Values(in)))) }
+
+// fields of a Secret of the type kubernetes.io/tls.
+const (
+	leafCertificate = corev1.TLSCertKey
+	leafKey         = corev1.TLSPrivateKeyKey
+)

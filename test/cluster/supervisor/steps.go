@@ -1,0 +1,173 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// want makes the anchors of a bundle what the API servers shall have.
+func (r *rollout) want(bundle []byte) error {
+	if bundle == nil {
+		return nil // The API was not seen yet.
+	}
+	id, _, err := parseTrust(bundle)
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s, key %s: %w", r.cfg.Bundle, r.cfg.BundleKey, err)
+	}
+	if r.trust != nil && r.trust.id == id {
+		return nil
+	}
+	t, err := r.store.putTrust(bundle)
+	if err != nil {
+		return fmt.Errorf("write new trust: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trust = t
+	return nil
+}
+
+// pendingLeaf is the pair of the Secret when it is another one than on the disk, written and ready to be swapped in.
+func (r *rollout) pendingLeaf(certPEM, keyPEM []byte) (*leaf, error) {
+	if certPEM == nil && keyPEM == nil {
+		return nil, nil
+	}
+	l, err := parseLeaf(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s: %w", r.cfg.Leaf, err)
+	}
+	if l.id == r.leaf.id {
+		return nil, nil
+	}
+	written, err := r.store.putLeaf(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("write a new leaf: %w", err)
+	}
+	return written, nil
+}
+
+// situation looks at everything that decide needs.
+func (r *rollout) situation(leafPending bool) situation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := situation{held: r.held, leafPending: leafPending}
+	for _, server := range r.servers {
+		now, state := time.Now(), server.state()
+		ready := r.ready(server.Name)
+		if since, known := r.unreadySince[server.Name]; ready {
+			delete(r.unreadySince, server.Name)
+		} else if !known || since.After(now) {
+			r.unreadySince[server.Name] = now
+		}
+		starts, asked := r.asked[server.Name]
+		out.servers = append(out.servers, serverSituation{
+			name:    server.Name,
+			stale:   asked && starts == state.starts || r.trust != nil && (state.trust == nil || state.trust.id != r.trust.id),
+			ready:   ready,
+			overdue: !ready && now.Sub(r.unreadySince[server.Name]) > r.cfg.ReadyPatience,
+		})
+	}
+	return out
+}
+
+// restart gives a server the wanted trust, or the same once more when somebody asked for the restart.
+func (r *rollout) restart(ctx context.Context, name string) error {
+	server := r.find(name)
+	before := server.state()
+	t := r.trust
+	if t == nil {
+		t = before.trust
+	}
+	if err := r.store.point(name+trustPointer, trustPrefix+t.id); err != nil {
+		return fmt.Errorf("restart %s: %w", name, err)
+	}
+	if err := server.restart(ctx, t); err != nil {
+		return fmt.Errorf("restart %s: %w", name, err)
+	}
+	after := server.state()
+	if after.starts == before.starts || after.trust.id != t.id {
+		return fmt.Errorf("restart %s: it did not start; see the supervisor's log", name)
+	}
+	// It gets its time to become ready from here on.
+	delete(r.unreadySince, name)
+	return r.prune()
+}
+
+// swap presents another leaf, from the next handshake of every API server on.
+func (r *rollout) swap(l *leaf) error {
+	if err := r.store.point(leafPointer, leafPrefix+l.id); err != nil {
+		return fmt.Errorf("present a new leaf: %w", err)
+	}
+	r.mu.Lock()
+	r.leaf = l
+	r.mu.Unlock()
+	r.loaded()
+	return r.prune()
+}
+
+func (r *rollout) prune() error {
+	trusts, leaves := map[string]bool{}, map[string]bool{r.leaf.id: true}
+	if r.trust != nil {
+		trusts[r.trust.id] = true
+	}
+	for _, server := range r.servers {
+		if t := server.state().trust; t != nil {
+			trusts[t.id] = true
+		}
+	}
+	if err := r.store.prune(trusts, leaves); err != nil {
+		return fmt.Errorf("remove what is not used: %w", err)
+	}
+	return nil
+}
+
+func (r *rollout) find(name string) *apiServer {
+	for _, server := range r.servers {
+		if server.Name == name {
+			return server
+		}
+	}
+	return nil
+}
+
+// hold stops and resumes restarts.
+func (r *rollout) hold(held bool) {
+	r.mu.Lock()
+	r.held = held
+	r.mu.Unlock()
+	r.poke()
+}
+
+var errUnknownServer = errors.New("no API server has this name")
+
+// askRestart has a server restarted in its turn, without a change.
+func (r *rollout) askRestart(name string) error {
+	server := r.find(name)
+	if server == nil {
+		return fmt.Errorf("restart %q: %w", name, errUnknownServer)
+	}
+	r.mu.Lock()
+	r.asked[name] = server.state().starts
+	r.mu.Unlock()
+	r.poke()
+	return nil
+}
+
+func (r *rollout) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// presented is the leaf that the next handshake presents.
+func (r *rollout) presented() *leaf {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leaf
+}
