@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -194,7 +195,7 @@ func hostFailure(t *testing.T, c *Collector, address, want string) string {
 		_ = conn.Close()
 		t.Fatalf("%s can be reached", address)
 	}
-	if text := describe(ctx, err); text != want {
+	if text := connection.Failure(ctx, err); text != want {
 		return text
 	}
 	return want

@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -38,12 +39,12 @@ const (
 func (c *Collector) handshake(ctx context.Context, probe *trust.Probe, pair *tls.Certificate, anchors []*pki.Certificate) *sighting {
 	conn, err := c.dial(ctx, "tcp", probe.Address)
 	if err != nil {
-		return &sighting{failure: describe(ctx, err)}
+		return &sighting{failure: connection.Failure(ctx, err)}
 	}
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
-			return &sighting{failure: describe(ctx, err)}
+			return &sighting{failure: connection.Failure(ctx, err)}
 		}
 	}
 	found := &sighting{}
@@ -54,7 +55,7 @@ func (c *Collector) handshake(ctx context.Context, probe *trust.Probe, pair *tls
 		found.met = true
 		leave(client)
 	case !found.met:
-		return &sighting{failure: describe(ctx, err)}
+		return &sighting{failure: connection.Failure(ctx, err)}
 	}
 	// A server that refuses the client has shown all the same what it accepts and presents.
 	chain := client.ConnectionState().PeerCertificates
@@ -119,7 +120,7 @@ func (c *Collector) verify(chain []*x509.Certificate, anchors []*pki.Certificate
 		DNSName: name, Roots: roots, Intermediates: intermediates, CurrentTime: c.clock.Now(),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
-	return verification(err)
+	return connection.Verification(err)
 }
 
 func serverName(probe *trust.Probe) string {

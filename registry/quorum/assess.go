@@ -56,7 +56,7 @@ func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict
 		return unsafe(ReasonContradiction, o.Problem), true
 	case n == 0:
 		return unsafe(ReasonNotObserved, "no member says who belongs to the cluster: "+o.failures()), true
-	case strategy != configv1alpha1.QuorumAutomatic && strategy != fitting(n) && n != 0:
+	case strategy != configv1alpha1.QuorumAutomatic && strategy != fitting(n):
 		return unsafe(ReasonStrategyMismatch, fmt.Sprintf(
 			"the quorum strategy %s does not fit %s, %s does: change it, or remove it to have it chosen",
 			strategy, voters(n), fitting(n))), true

@@ -84,8 +84,9 @@ func memberOf(a *Answer) Member {
 	if a == nil {
 		return Member{}
 	}
+	answers := a.MemberID != 0
 	return Member{
-		Node: a.Node, MemberID: a.MemberID, Answers: a.MemberID != 0, Healthy: a.Healthy, Leader: a.Leader,
+		Node: a.Node, MemberID: a.MemberID, Answers: answers, Healthy: answers && a.Healthy, Leader: a.Leader,
 		Connected: a.Connected, Failure: a.Failure, ObservedAt: a.At,
 	}
 }
@@ -120,7 +121,7 @@ func list(answers []Answer) (listed []Listed, confirmed, agreed bool) {
 	for _, wanted := range []bool{true, false} {
 		for _, a := range answers {
 			switch {
-			case len(a.Listed) == 0 || a.Confirmed != wanted:
+			case a.MemberID == 0 || len(a.Listed) == 0 || a.Confirmed != wanted:
 			case listed == nil:
 				listed = a.Listed
 			case !sameList(listed, a.Listed):

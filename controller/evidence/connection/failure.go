@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package evidence
+package connection
 
 import (
 	"context"
@@ -14,14 +14,15 @@ import (
 	"syscall"
 )
 
-// describe puts the failure of a connection into words that are the same at each attempt: the texts of package net hold
-// local ports, which would make every attempt news.
-func describe(ctx context.Context, err error) string {
+// Failure puts the failure to connect, or to shake hands, into words. ctx is the one that bounded the attempt.
+func Failure(ctx context.Context, err error) string {
 	var (
 		dns    *net.DNSError
 		alert  tls.AlertError
 		record tls.RecordHeaderError
 		errno  syscall.Errno
+
+		refused *tls.CertificateVerificationError
 	)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil:
@@ -35,20 +36,24 @@ func describe(ctx context.Context, err error) string {
 		return "it refuses the handshake: " + alert.Error()
 	case errors.As(err, &record):
 		return "it does not speak TLS"
+	case errors.As(err, &refused):
+		return Verification(refused.Err)
 	case errors.As(err, &errno):
 		return "it cannot be reached: " + errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closes the connection during the handshake"
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
+		if op.Op == "remote error" {
+			return "it refuses the handshake: " + op.Err.Error()
+		}
 		return "it cannot be reached: " + op.Err.Error()
 	}
 	return "the handshake fails: " + err.Error()
 }
 
-// verification puts the refusal of a chain into words, "" for none. The texts of crypto/x509 hold the current time or
-// lists of names, which make them long or new at each attempt.
-func verification(err error) string {
+// Verification puts the refusal of a chain into words, "" for none.
+func Verification(err error) string {
 	var (
 		invalid x509.CertificateInvalidError
 		unknown x509.UnknownAuthorityError

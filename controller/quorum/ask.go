@@ -1,0 +1,99 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"certrotation.dev/registry/quorum"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// healthKey is read; whether it exists does not matter.
+const healthKey = "health"
+
+// ask asks the member on one node. ctx has to have a deadline.
+func (c *Checker) ask(ctx context.Context, node *inventory.Node, endpoint *url.URL, identity *tls.Config) quorum.Answer {
+	a := quorum.Answer{Node: node.Name, Addresses: node.Addresses, At: c.clock.Now()}
+	if endpoint == nil {
+		a.Failure = "its node has no InternalIP"
+		return a
+	}
+	conn, err := connect(ctx, endpoint, identity)
+	if err != nil {
+		a.Failure = "no client can be made for its endpoint: " + err.Error()
+		return a
+	}
+	defer conn.close()
+	status, err := etcdserverpb.NewMaintenanceClient(conn.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+	if err != nil {
+		a.Failure = conn.failure(ctx, err)
+		return a
+	}
+	a.MemberID, a.ClusterID, a.Leader = status.GetHeader().GetMemberId(), status.GetHeader().GetClusterId(), status.GetLeader()
+	conn.askMore(ctx, &a)
+	return a
+}
+
+// askMore asks what depends on other members, which may take until the timeout, all at once.
+func (c *conn) askMore(ctx context.Context, a *quorum.Answer) {
+	var (
+		asking                   sync.WaitGroup
+		own, agreed              []quorum.Listed
+		ownErr, readErr, peerErr error
+	)
+	asking.Go(func() { own, ownErr = c.list(ctx, clientv3.WithSerializable()) })
+	asking.Go(func() { agreed, _ = c.list(ctx) })
+	asking.Go(func() { readErr = c.read(ctx) })
+	asking.Go(func() { a.Connected, peerErr = c.peers(ctx, a.MemberID) })
+	asking.Wait()
+
+	a.Healthy = readErr == nil
+	a.Listed, a.Confirmed = agreed, agreed != nil
+	if !a.Confirmed {
+		a.Listed = own
+	}
+	switch {
+	case readErr != nil:
+		a.Failure = "a linearizable read through it fails: " + c.failure(ctx, readErr)
+	case a.Listed == nil:
+		a.Failure = "it does not tell who the members are: " + c.failure(ctx, ownErr)
+	case peerErr != nil:
+		a.Failure = "it does not tell which peers it is connected with: " + peerErr.Error()
+	}
+}
+
+// read is linearizable. A refusal by the rights of a user is as good as an answer: it was decided by consensus too.
+func (c *conn) read(ctx context.Context) error {
+	_, err := c.Get(ctx, healthKey)
+	if errors.Is(err, rpctypes.ErrPermissionDenied) {
+		return nil
+	}
+	return err
+}
+
+func (c *conn) list(ctx context.Context, opts ...clientv3.OpOption) ([]quorum.Listed, error) {
+	response, err := c.MemberList(ctx, opts...)
+	if err != nil {
+		return nil, err
+	}
+	var out []quorum.Listed
+	for _, m := range response.Members {
+		out = append(out, quorum.Listed{
+			ID: m.GetID(), Name: m.GetName(), Learner: m.GetIsLearner(), URLs: slices.Concat(m.GetPeerURLs(), m.GetClientURLs()),
+		})
+	}
+	slices.SortFunc(out, func(x, y quorum.Listed) int { return cmp.Compare(x.ID, y.ID) })
+	return out, nil
+}

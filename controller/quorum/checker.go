@@ -1,0 +1,128 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/quorum"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// fallbackTimeout is for a configuration that gives none.
+const fallbackTimeout = 10 * time.Second
+
+// Config of a Checker.
+type Config struct {
+	Client kubernetes.Interface
+	// Clock defaults to the real one. Timeouts of connections are real time in any case.
+	Clock clock.PassiveClock
+	// Metrics is where the metrics are registered; nil for nowhere.
+	Metrics Registry
+}
+
+// Checker asks the members of etcd clusters. Make one with New.
+type Checker struct {
+	client  kubernetes.Interface
+	clock   clock.PassiveClock
+	meters  *meters
+	flights flights
+}
+
+// New returns a Checker, which asks nobody before Check.
+func New(cfg Config) (*Checker, error) {
+	if cfg.Client == nil {
+		return nil, errors.New("quorum checker: client is required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	c := &Checker{client: cfg.Client, clock: cfg.Clock, meters: newMeters(), flights: flights{keys: map[string]*line{}}}
+	if cfg.Metrics != nil {
+		c.meters.register(cfg.Metrics)
+	}
+	return c, nil
+}
+
+// Check asks the members on all nodes, now. It fails if they cannot be asked, because the client leaf or the bundle
+// cannot be read, or ctx has ended.
+func (c *Checker) Check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
+	if q == nil {
+		return quorum.Observation{}, fmt.Errorf("check quorum in namespace %s: no quorum is configured", namespace)
+	}
+	return c.flights.share(ctx, key(namespace, q, nodes), func(ctx context.Context) (quorum.Observation, error) {
+		return c.check(ctx, namespace, q, nodes)
+	})
+}
+
+// Forget removes the metrics of a namespace that has no cluster any more.
+func (c *Checker) Forget(namespace string) { c.meters.forget(namespace) }
+
+// key tells questions apart.
+func key(namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) string {
+	parts := []string{namespace, q.Endpoint, q.ClientLeaf, q.BundleConfigMapName, timeout(q).String()}
+	for _, node := range nodes {
+		parts = append(parts, node.Name+"="+string(node.UID)+"="+strings.Join(node.Addresses, ","))
+	}
+	slices.Sort(parts[5:])
+	return strings.Join(parts, "\n")
+}
+
+func timeout(q *configv1alpha1.Quorum) time.Duration {
+	if q.Timeout == nil || q.Timeout.Duration <= 0 {
+		return fallbackTimeout
+	}
+	return q.Timeout.Duration
+}
+
+func (c *Checker) check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
+	started := c.clock.Now()
+	identity, err := c.identity(ctx, namespace, q)
+	if err != nil {
+		return quorum.Observation{}, err
+	}
+	answers := make([]quorum.Answer, len(nodes))
+	var members sync.WaitGroup
+	for i, node := range nodes {
+		members.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, timeout(q))
+			defer cancel()
+			answers[i] = c.ask(ctx, node, endpointOf(q.Endpoint, node), identity)
+		})
+	}
+	members.Wait()
+	if err := ctx.Err(); err != nil {
+		return quorum.Observation{}, fmt.Errorf("check quorum in namespace %s: %w", namespace, err)
+	}
+	o := quorum.Observe(answers)
+	c.meters.checked(namespace, o, c.clock.Since(started))
+	return o, nil
+}
+
+// endpointOf puts the node's first address into a template such as https://{node}:2379; nil if that makes no URL.
+func endpointOf(template string, node *inventory.Node) *url.URL {
+	if len(node.Addresses) == 0 {
+		return nil
+	}
+	host := node.Addresses[0]
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	u, err := url.Parse(strings.ReplaceAll(template, configv1alpha1.NodePlaceholder, host))
+	if err != nil || u.Hostname() == "" {
+		return nil
+	}
+	return u
+}

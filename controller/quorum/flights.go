@@ -1,0 +1,101 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"sync"
+
+	"certrotation.dev/registry/quorum"
+)
+
+// flights has those who ask the same question share a check, but never one that began before they asked.
+type flights struct {
+	mu   sync.Mutex
+	keys map[string]*line
+}
+
+// line is the order of checks for one question: the one that runs, and the one that begins after it.
+type line struct {
+	running, next *flight
+}
+
+// flight is one check. Its result may be read when done is closed.
+type flight struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting int
+	done    chan struct{}
+
+	o   quorum.Observation
+	err error
+}
+
+type checkFunc func(ctx context.Context) (quorum.Observation, error)
+
+// share waits for a check that begins after the call.
+func (f *flights) share(ctx context.Context, key string, check checkFunc) (quorum.Observation, error) {
+	own := f.board(ctx, key, check)
+	select {
+	case <-own.done:
+		f.leave(own)
+		return own.o, own.err
+	case <-ctx.Done():
+		f.leave(own)
+		return quorum.Observation{}, ctx.Err()
+	}
+}
+
+// board returns the next check, and begins it if none runs. A check that nobody waits for any more takes nobody in.
+func (f *flights) board(ctx context.Context, key string, check checkFunc) *flight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.keys[key]
+	if l == nil {
+		l = &line{}
+		f.keys[key] = l
+	}
+	if l.next == nil || l.next.ctx.Err() != nil {
+		l.next = &flight{done: make(chan struct{})}
+		// The check belongs to all who wait for it, not to the first of them.
+		l.next.ctx, l.next.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	}
+	own := l.next
+	own.waiting++
+	if l.running == nil {
+		f.start(key, l, check)
+	}
+	return own
+}
+
+// start begins the next check of a line, and forgets a line without one. The caller holds f.mu.
+func (f *flights) start(key string, l *line, check checkFunc) {
+	l.running, l.next = l.next, nil
+	if l.running == nil {
+		delete(f.keys, key)
+		return
+	}
+	go f.fly(key, l, l.running, check)
+}
+
+func (f *flights) fly(key string, l *line, running *flight, check checkFunc) {
+	// Whatever becomes of the check, those who wait are told, and the next one begins.
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		close(running.done)
+		f.start(key, l, check)
+	}()
+	running.err = context.Canceled
+	running.o, running.err = check(running.ctx)
+}
+
+// leave ends a check that nobody waits for.
+func (f *flights) leave(own *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if own.waiting--; own.waiting == 0 {
+		own.cancel()
+	}
+}

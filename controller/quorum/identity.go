@@ -1,0 +1,42 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// identity reads what a client of the members needs, from the API server itself.
+func (c *Checker) identity(ctx context.Context, namespace string, q *configv1alpha1.Quorum) (*tls.Config, error) {
+	secret, err := c.client.CoreV1().Secrets(namespace).Get(ctx, q.ClientLeaf, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read client leaf of the quorum check Secret %s/%s: %w", namespace, q.ClientLeaf, err)
+	}
+	pair, err := tls.X509KeyPair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+	if err != nil {
+		// The error is dropped: it may repeat what it could not read.
+		return nil, fmt.Errorf( //nolint:errorlint // see above
+			"client leaf of the quorum check Secret %s/%s is no usable pair; delete it to have it issued anew", namespace, q.ClientLeaf)
+	}
+	bundle, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, q.BundleConfigMapName, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read bundle of the quorum check ConfigMap %s/%s: %w", namespace, q.BundleConfigMapName, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(bundle.Data[inventory.BundleKey])) {
+		return nil, fmt.Errorf("bundle of the quorum check ConfigMap %s/%s has no certificate under %s; delete it to have it rebuilt",
+			namespace, q.BundleConfigMapName, inventory.BundleKey)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots, Time: c.clock.Now,
+	}, nil
+}

@@ -1,0 +1,72 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"certrotation.dev/controller/evidence/connection"
+)
+
+// activePeers is the metric with the peers that a member is connected with, maxMetricsBytes bounds all of its metrics.
+const (
+	activePeers     = "etcd_network_active_peers"
+	maxMetricsBytes = 16 << 20
+)
+
+// peers returns the members that the one behind the connection says it is connected with, ordered. The texts of its
+// errors are the same at each attempt.
+func (c *conn) peers(ctx context.Context, self uint64) ([]uint64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint.JoinPath("metrics").String(), http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("its endpoint is unusable: %w", err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, errors.New(connection.Failure(ctx, err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET /metrics answers %d", response.StatusCode)
+	}
+	return parsePeers(io.LimitReader(response.Body, maxMetricsBytes), self)
+}
+
+// parsePeers reads the metrics of a member. One that has no peers does not have the metric.
+func parsePeers(metrics io.Reader, self uint64) ([]uint64, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(metrics)
+	if err != nil {
+		return nil, errors.New("its metrics cannot be read") //nolint:nilerr // the cause quotes what is foreign, at length
+	}
+	var connected []uint64
+	for _, metric := range families[activePeers].GetMetric() {
+		remote, err := strconv.ParseUint(label(metric, "Remote"), 16, 64)
+		if err != nil || metric.GetGauge().GetValue() < 1 || label(metric, "Local") != strconv.FormatUint(self, 16) {
+			continue
+		}
+		connected = append(connected, remote)
+	}
+	slices.Sort(connected)
+	return slices.Compact(connected), nil
+}
+
+func label(metric *dto.Metric, name string) string {
+	for _, pair := range metric.GetLabel() {
+		if pair.GetName() == name {
+			return pair.GetValue()
+		}
+	}
+	return ""
+}
