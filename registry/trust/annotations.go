@@ -17,6 +17,9 @@ const (
 	AnnotationRefreshPeriod = "certificates.openshift.io/refresh-period"
 	// AnnotationRolloutRevision is the gate of cluster-etcd-operator on its aggregate of bundles.
 	AnnotationRolloutRevision = "openshift.io/ceo-bundle-rollout-revision"
+	// AnnotationDeleteGraceStart is cluster-etcd-operator's, on what belongs to a node that left: RFC3339 of when that was
+	// noticed.
+	AnnotationDeleteGraceStart = "openshift.io/ceo-delete-grace-start"
 
 	LabelManagedType = "auth.openshift.io/managed-certificate-type"
 )
@@ -52,13 +55,17 @@ const (
 	LabelAggregate = "certrotation.dev/aggregate"
 	// LabelEvidence marks evidence records.
 	LabelEvidence = "certrotation.dev/evidence"
+	// LabelCopyOf marks copies of bundles and leaves; its value is NAMESPACE.NAME of the source as far as a label can hold
+	// it. AnnotationCopyOf says the same as NAMESPACE/NAME.
+	LabelCopyOf      = "certrotation.dev/copy-of"
+	AnnotationCopyOf = "certrotation.dev/copy-of"
 )
 
 // KnownAnnotation says whether the model looks at an annotation.
 func KnownAnnotation(key string) bool {
 	return strings.HasPrefix(key, "certrotation.dev/") ||
 		strings.HasPrefix(key, "auth.openshift.io/certificate-") ||
-		key == AnnotationRefreshPeriod || key == AnnotationRolloutRevision
+		key == AnnotationRefreshPeriod || key == AnnotationRolloutRevision || key == AnnotationDeleteGraceStart
 }
 
 // KnownLabel says whether the model looks at a label.

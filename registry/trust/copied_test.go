@@ -1,0 +1,198 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"crypto/x509"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/pki"
+)
+
+// TestAssessBundleCopy has a copy that holds what the bundle held before an edit.
+func TestAssessBundleCopy(t *testing.T) {
+	const bundle = "ConfigMap/bundle"
+	cut := func(keep ...int) func(w *world) {
+		return func(w *world) {
+			var anchors []*pki.Certificate
+			for _, i := range keep {
+				anchors = append(anchors, w.d.Bundle.Anchors[i])
+			}
+			w.d.Bundle.Anchors = anchors
+		}
+	}
+	tests := []struct {
+		name string
+		// before brings the world to where the copy was made, edit is what happens to the bundle afterwards.
+		before, edit func(w *world)
+		// anchors are how many the copy is to hold, kept how many of them the bundle has lost.
+		anchors, kept int
+		reason        Reason
+	}{
+		{name: "nothing changed", anchors: 1},
+		{name: "a rotation begins", edit: func(w *world) { w.request("test"); w.settle() }, anchors: 2},
+		{name: "a foreign anchor was added", edit: func(w *world) { w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w)) }, anchors: 2},
+		{name: "a foreign anchor that nothing needs was removed", before: func(w *world) { w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w)) },
+			edit: cut(0), anchors: 1},
+		{name: "the active anchor was removed", before: publishedNext, edit: cut(1), anchors: 2, kept: 1},
+		{name: "the next anchor was removed", before: publishedNext, edit: cut(0), anchors: 2, kept: 1},
+		{name: "the previous anchor was removed while it is presented", before: inStage(Draining), edit: cut(1), anchors: 2, kept: 1},
+		{name: "the previous anchor was retired", before: inStage(Draining), edit: func(w *world) { w.reloadAll(); w.settle() }, anchors: 1},
+		{name: "a retired anchor while a member is not observed", before: inStage(Draining), edit: func(w *world) {
+			w.reloadAll()
+			w.settle()
+			w.member("server").Observation = nil
+		}, anchors: 2, kept: 1},
+		{name: "the bundle is gone", edit: func(w *world) { deleteBundle(&w.d) }, reason: ReasonMissing},
+		{name: "the bundle is empty", edit: func(w *world) { w.d.Bundle.Anchors = nil }, reason: ReasonMissing},
+		{name: "the bundle cannot be read", edit: func(w *world) { w.d.Bundle.Problem = &Problem{Object: bundle, Reason: ReasonUnparsable} },
+			reason: ReasonObjectProblem},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			if tt.before != nil {
+				tt.before(w)
+			}
+			held := slices.Clone(w.d.Bundle.Anchors)
+			if tt.edit != nil {
+				tt.edit(w)
+			}
+			got := AssessBundleCopy(&w.d, held, w.now)
+			if tt.reason != "" {
+				if len(got.Blockers) != 1 || got.Blockers[0].Reason != tt.reason || got.Blockers[0].Object != bundle || len(got.Anchors) > 0 {
+					t.Errorf("got %+v, want to wait for %s", got, tt.reason)
+				}
+				return
+			}
+			if len(got.Blockers) > 0 || len(got.Anchors) != tt.anchors || len(got.Kept) != tt.kept {
+				t.Errorf("%d anchors, %d kept, blockers %v; want %d and %d", len(got.Anchors), len(got.Kept), got.Blockers, tt.anchors, tt.kept)
+			}
+			for i, ca := range w.d.Bundle.Anchors {
+				if !got.Anchors[i].Equal(ca) {
+					t.Errorf("anchor %d is not that of the bundle", i)
+				}
+			}
+			for _, k := range got.Kept {
+				if len(k.NeededBy) == 0 || !slices.ContainsFunc(held, k.Certificate.Equal) {
+					t.Errorf("%s is kept for nobody", k.Certificate.Subject)
+				}
+			}
+		})
+	}
+}
+
+func TestAssessLeafCopy(t *testing.T) {
+	sign := func(ca func(w *world) *pki.Certificate) func(w *world) {
+		return func(w *world) { w.leaf("server").Certificate = signedLeaf(w, "server", ca(w)) }
+	}
+	next := func(w *world) *pki.Certificate { return w.d.Signer.Next }
+	tests := []struct {
+		name   string
+		edit   func(w *world)
+		reason Reason
+		// waits are the members that stand against it.
+		waits []string
+	}{
+		{name: "as it was issued"},
+		{name: "reissued by the next CA", edit: func(w *world) { inStage(Draining)(w) }},
+		{name: "of the previous CA, still to be reissued", edit: func(w *world) {
+			publishedNext(w)
+			w.reload("server")
+			w.settle()
+		}},
+		{name: "put there before its verifiers trust the CA", edit: func(w *world) { publishedNext(w); sign(next)(w) },
+			reason: ReasonAnchorNotLoaded, waits: []string{"client-a", "client-b"}},
+		{name: "of a CA in the bundle that nobody has loaded", edit: func(w *world) {
+			ca := foreign(w)
+			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, ca)
+			sign(func(*world) *pki.Certificate { return ca })(w)
+		}, reason: ReasonAnchorNotLoaded, waits: []string{"client-a", "client-b"}},
+		{name: "of a CA that nobody knows", edit: sign(foreign), reason: ReasonUnknownSigner},
+		{name: "of a CA that only the Secret itself carries", edit: func(w *world) {
+			ca := foreign(w)
+			sign(func(*world) *pki.Certificate { return ca })(w)
+			w.leaf("server").Authorities = []*pki.Certificate{ca}
+		}, reason: ReasonAnchorNotLoaded, waits: []string{""}},
+		{name: "a CA in its place", edit: func(w *world) { w.leaf("server").Certificate = w.d.Signer.Active }, reason: ReasonUnknownSigner},
+		{name: "one that outlives its signer", edit: func(w *world) {
+			l := w.leaf("server")
+			l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.NotAfter = w.d.Signer.Active.NotAfter.Add(time.Second) }, w.d.Signer.Active)
+		}, reason: ReasonUnknownSigner},
+		{name: "an expired one", edit: func(w *world) { w.now = w.now.Add(2 * 365 * 24 * time.Hour) }, reason: ReasonExpired},
+		{name: "one that is not valid yet", edit: func(w *world) { w.now = w.now.Add(-time.Hour) }, reason: ReasonExpired},
+		{name: "gone", edit: func(w *world) { deleteLeaf("server")(&w.d) }, reason: ReasonMissing},
+		{name: "unreadable", edit: func(w *world) { w.leaf("server").Certificate = nil }, reason: ReasonUnparsable},
+		{name: "with the key of another", edit: func(w *world) { w.leaf("server").Problem = &Problem{Reason: ReasonKeyMismatch} }, reason: ReasonKeyMismatch},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			if tt.edit != nil {
+				tt.edit(w)
+			}
+			got := AssessLeafCopy(&w.d, "server", w.now)
+			if tt.reason == "" {
+				if len(got.Blockers) > 0 {
+					t.Fatalf("held: %+v", got.Blockers)
+				}
+				return
+			}
+			if len(got.Blockers) == 0 {
+				t.Fatal("it may be copied")
+			}
+			if tt.waits == nil {
+				if got.Blockers[0].Reason != tt.reason {
+					t.Errorf("got %+v, want %s", got.Blockers, tt.reason)
+				}
+				return
+			}
+			var waits []string
+			for _, b := range got.Blockers {
+				waits = append(waits, b.Member)
+				if b.Reason != tt.reason {
+					t.Errorf("got %+v, want %s", b, tt.reason)
+				}
+			}
+			if diff := cmp.Diff(tt.waits, waits); diff != "" {
+				t.Errorf("waits for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAssessLeafCopyFollowsTheController plays a rotation: whatever the controller has issued may be copied at once.
+func TestAssessLeafCopyFollowsTheController(t *testing.T) {
+	w := bootstrapped(t)
+	w.request("test")
+	for range 40 {
+		actions := w.assess().Actions
+		if len(actions) == 0 {
+			w.reloadAll()
+		}
+		for i := range actions {
+			w.perform(&actions[i])
+			if actions[i].Kind != IssueLeaf {
+				continue
+			}
+			if got := AssessLeafCopy(&w.d, actions[i].Object, w.now); len(got.Blockers) > 0 {
+				t.Errorf("%s was issued and may not be copied: %+v", actions[i].Object, got.Blockers)
+			}
+		}
+	}
+	if stage := w.assess().Stage; stage != Stable {
+		t.Fatalf("the rotation is in the stage %s", stage)
+	}
+}
+
+func TestAssessLeafCopyOfNoLeaf(t *testing.T) {
+	w := bootstrapped(t)
+	if got := AssessLeafCopy(&w.d, "nobody", w.now); len(got.Blockers) != 1 || got.Blockers[0].Reason != ReasonMissing {
+		t.Errorf("got %+v", got)
+	}
+}
