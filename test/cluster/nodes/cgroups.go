@@ -1,0 +1,163 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	cgroupMount  = "/sys/fs/cgroup"
+	cgroupParent = "/certrotation"
+	// emptyTimeout bounds how long the kernel takes to let go of the cgroups of processes that were killed.
+	emptyTimeout = 10 * time.Second
+)
+
+func cgroupOfNetwork(number int) string { return fmt.Sprintf("%s/%d", cgroupParent, number) }
+
+func cgroupOfNode(number int, name string) string {
+	return cgroupOfNetwork(number) + "/" + name
+}
+
+// cgroupHierarchies are the directories that hold a hierarchy: one on a machine with cgroup v2, one for each controller
+// with v1.
+func cgroupHierarchies() (dirs []string, unified bool, err error) {
+	if exists(filepath.Join(cgroupMount, "cgroup.controllers")) {
+		return []string{cgroupMount}, true, nil
+	}
+	files, err := filepath.Glob(filepath.Join(cgroupMount, "*", "cgroup.procs"))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		// Links such as cpu -> cpu,cpuacct, and the unified hierarchy beside those of v1, which kubelet does not use then.
+		if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink != 0 || exists(filepath.Join(dir, "cgroup.controllers")) {
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	if len(dirs) == 0 {
+		return nil, false, fmt.Errorf("no cgroup hierarchy is mounted below %s", cgroupMount)
+	}
+	return dirs, false, nil
+}
+
+// makeCgroup makes the cgroup that kubelet puts the pods of one node into.
+func makeCgroup(path string) error {
+	dirs, unified, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		at := dir
+		for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+			if unified {
+				if err := enableControllers(at); err != nil {
+					return err
+				}
+			}
+			at = filepath.Join(at, part)
+			if err := os.MkdirAll(at, 0o755); err != nil {
+				return fmt.Errorf("make the cgroup %s: %w", at, err)
+			}
+			if err := copyCpuset(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// enableControllers lets the children of a v2 cgroup use all controllers that it has itself.
+func enableControllers(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	var enable []string
+	for controller := range strings.FieldsSeq(string(text)) {
+		enable = append(enable, "+"+controller)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(strings.Join(enable, " ")), 0o644); err != nil {
+		return fmt.Errorf("enable the controllers of cgroup %s (it must not have processes of its own unless it is the machine's root): %w", dir, err)
+	}
+	return nil
+}
+
+// copyCpuset gives a v1 cpuset its parent's processors and memory, without which it takes no process.
+func copyCpuset(dir string) error {
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		own, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) || strings.TrimSpace(string(own)) != "" {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		parents, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // The root of v2 has none, and needs none.
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), parents, 0o644); err != nil {
+			return fmt.Errorf("copy %s to %s: %w", name, dir, err)
+		}
+	}
+	return nil
+}
+
+// removeCgroups removes a cgroup and all below it, whose processes are gone or about to be.
+func removeCgroups(path string) error {
+	dirs, _, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, dir := range dirs {
+		errs = append(errs, removeTree(filepath.Join(dir, path)))
+		// Another network may be in there, and then it stays.
+		_ = os.Remove(filepath.Join(dir, cgroupParent))
+	}
+	return errors.Join(errs...)
+}
+
+func removeTree(root string) error {
+	var found []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && entry.IsDir() {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(emptyTimeout)
+	for _, dir := range slices.Backward(found) {
+		for {
+			err := os.Remove(dir)
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("remove the cgroup %s: %w", dir, err)
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+	return nil
+}

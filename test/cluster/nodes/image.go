@@ -1,0 +1,127 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// pauseImage is the sandbox of every pod.
+const pauseImage = "certrotation.dev/pause:1"
+
+// WriteImage writes a docker archive of an image named ref that has nothing in it but files (path in the image to file of
+// this machine, whose mode it keeps) and /tmp. The programs must be static. The same files make the same archive.
+func WriteImage(archive, ref string, files map[string]string, entrypoint []string) error {
+	tag, err := name.NewTag(ref, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("name of the image %s: %w", archive, err)
+	}
+	content, err := layerOf(files)
+	if err != nil {
+		return fmt.Errorf("make the image %s: %w", ref, err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+	if err != nil {
+		return fmt.Errorf("make the image %s: %w", ref, err)
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return fmt.Errorf("make the image %s: %w", ref, err)
+	}
+	image, err = mutate.ConfigFile(image, &v1.ConfigFile{
+		OS: "linux", Architecture: runtime.GOARCH, RootFS: rootFS(image),
+		Config: v1.Config{Entrypoint: entrypoint, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, WorkingDir: "/"},
+	})
+	if err != nil {
+		return fmt.Errorf("make the image %s: %w", ref, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
+		return err
+	}
+	if err := tarball.WriteToFile(archive+".new", tag, image); err != nil {
+		return fmt.Errorf("write the image %s: %w", archive, err)
+	}
+	return os.Rename(archive+".new", archive)
+}
+
+// rootFS is the list of layers that a configuration must repeat. It cannot fail for an image made in memory, and an empty
+// one would be refused at the import.
+func rootFS(image v1.Image) v1.RootFS {
+	config, err := image.ConfigFile()
+	if err != nil {
+		return v1.RootFS{}
+	}
+	return config.RootFS
+}
+
+// layerOf is a tar of the files, with the directories that they are in.
+func layerOf(files map[string]string) ([]byte, error) {
+	var out bytes.Buffer
+	archive := tar.NewWriter(&out)
+	made := map[string]bool{".": true, "/": true}
+	mkdir := func(dir string, mode int64) error {
+		made[dir] = true
+		return archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: mode})
+	}
+	if err := mkdir("tmp", 0o1777); err != nil {
+		return nil, err
+	}
+	for _, inside := range slices.Sorted(maps.Keys(files)) {
+		target := strings.TrimPrefix(path.Clean("/"+inside), "/")
+		var missing []string
+		for dir := path.Dir(target); !made[dir]; dir = path.Dir(dir) {
+			missing = append(missing, dir)
+		}
+		for _, dir := range slices.Backward(missing) {
+			if err := mkdir(dir, 0o755); err != nil {
+				return nil, err
+			}
+		}
+		if err := addFile(archive, target, files[inside]); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func addFile(archive *tar.Writer, target, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: target, Mode: int64(info.Mode().Perm()), Size: int64(len(content))}); err != nil {
+		return err
+	}
+	_, err = archive.Write(content)
+	return err
+}
+
+func (w *Network) pauseArchive() string { return filepath.Join(w.cfg.Dir, "images", "pause.tar") }
+
+func (w *Network) writePauseImage() error {
+	return WriteImage(w.pauseArchive(), pauseImage, map[string]string{"pause": w.tool("pause")}, []string{"/pause"})
+}

@@ -1,0 +1,149 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// ManifestDir is where the kubelet of a node finds its static pods.
+	ManifestDir    = "/etc/kubernetes/manifests"
+	kubeletConfig  = "/etc/kubernetes/kubelet.yaml"
+	kubeconfigFile = "/etc/kubernetes/kubelet.kubeconfig"
+	clientCAFile   = "/etc/kubernetes/kubelet-client-ca.crt"
+	healthPort     = 10248
+)
+
+// kubeletConfiguration makes kubelet look at its files every second, start a container that failed again after a second,
+// and never evict a pod because the disk of the machine is full.
+const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+address: %[1]s
+healthzBindAddress: %[1]s
+healthzPort: %[2]d
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: false}
+  x509: {clientCAFile: %[3]q}
+authorization: {mode: AlwaysAllow}
+cgroupDriver: cgroupfs
+cgroupRoot: %[4]s
+containerRuntimeEndpoint: unix://` + containerdSocket + `
+crashLoopBackOff: {maxContainerRestartPeriod: 1s}
+enforceNodeAllocatable: []
+evictionHard: {memory.available: 1Mi, nodefs.available: 0%%, nodefs.inodesFree: 0%%, imagefs.available: 0%%, imagefs.inodesFree: 0%%}
+failCgroupV1: false
+failSwapOn: false
+fileCheckFrequency: 1s
+imageGCHighThresholdPercent: 100
+makeIPTablesUtilChains: false
+nodeStatusReportFrequency: 10s
+nodeStatusUpdateFrequency: 2s
+registerWithTaints: []
+resolvConf: ""
+staticPodPath: ` + ManifestDir + `
+syncFrequency: 2s
+volumeStatsAggPeriod: -1s
+`
+
+// startKubelet starts kubelet with the present kubeconfig. The caller holds n.mu.
+func (n *Node) startKubelet(ctx context.Context) error {
+	if n.kubelet == nil || !n.kubelet.Running() {
+		registers, clientCA, err := n.writeKubeconfig()
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf(kubeletConfiguration, n.IP(), healthPort, clientCA, cgroupOfNode(n.network.number, n.name))
+		if err := n.write(kubeletConfig, text); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(n.Path(ManifestDir), 0o755); err != nil {
+			return err
+		}
+		args := []string{
+			"--config=" + kubeletConfig, "--hostname-override=" + n.name, "--node-ip=" + n.IP().String(), "--root-dir=/var/lib/kubelet", "--v=2",
+		}
+		if registers {
+			args = append(args, "--kubeconfig="+kubeconfigFile)
+		}
+		n.kubelet = n.process("kubelet", args...)
+		if _, err := n.launch(ctx, n.kubelet); err != nil {
+			return err
+		}
+	}
+	return n.kubelet.WaitReady(ctx, n.kubeletHealthy)
+}
+
+// writeKubeconfig copies the kubeconfig that the caller has for this node to the node. Whoever the CA in there vouches for
+// may use kubelet: kube-apiserver and administrators, in a cluster of this repository.
+func (n *Node) writeKubeconfig() (registers bool, clientCA string, err error) {
+	n.network.mu.Lock()
+	source := n.network.kubeconfig
+	n.network.mu.Unlock()
+	if source == nil {
+		return false, "", nil
+	}
+	path, err := source(n.name)
+	if err != nil {
+		return false, "", fmt.Errorf("kubeconfig of the node: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false, "", fmt.Errorf("kubeconfig of the node: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
+	if err == nil {
+		err = rest.LoadTLSFiles(config)
+	}
+	if err != nil {
+		return false, "", fmt.Errorf("kubeconfig %s: %w", path, err)
+	}
+	return true, clientCAFile, errors.Join(n.write(kubeconfigFile, string(text)), n.write(clientCAFile, string(config.CAData)))
+}
+
+func (n *Node) kubeletHealthy(ctx context.Context) error {
+	url := fmt.Sprintf("http://%s:%d/healthz", n.IP(), healthPort)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	// Not the default transport: its proxy would not know the nodes.
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return nil
+}
+
+// StopKubelet ends kubelet. The containers go on. The node has none until StartKubelet, also over a loss of power.
+func (n *Node) StopKubelet(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.noKubelet = true
+	if n.kubelet == nil {
+		return nil
+	}
+	return n.kubelet.Stop(ctx)
+}
+
+// StartKubelet starts kubelet and returns when it is healthy.
+func (n *Node) StartKubelet(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.noKubelet = false
+	return n.startKubelet(ctx)
+}

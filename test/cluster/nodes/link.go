@@ -1,0 +1,97 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// firstHost is the last octet of the first node's address; .1 is the machine.
+const firstHost = 11
+
+func bridgeName(number int) string { return fmt.Sprintf("crt%d", number) }
+
+func vethName(number, host int) string { return fmt.Sprintf("crt%dn%d", number, host) }
+
+func gatewayOf(number int) net.IP { return net.IPv4(10, byte(number), 0, 1).To4() }
+
+func addressOf(number, host int) net.IP { return net.IPv4(10, byte(number), 0, byte(host)).To4() }
+
+// podSubnet is where the pods of a node that do not use the node's own network get their addresses.
+func podSubnet(number, host int) string { return fmt.Sprintf("10.%d.%d.0/24", number, host) }
+
+// ip runs iproute2's ip on the machine.
+func ip(args ...string) error {
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// makeBridge makes the bridge that joins the machine (.1) and the nodes. One that is there already stays.
+func makeBridge(number int) error {
+	name := bridgeName(number)
+	if _, err := net.InterfaceByName(name); err == nil {
+		return nil
+	}
+	if err := ip("link", "add", name, "type", "bridge"); err != nil {
+		return err
+	}
+	if err := ip("address", "add", gatewayOf(number).String()+"/24", "dev", name); err != nil {
+		return err
+	}
+	if err := ip("link", "set", name, "up"); err != nil {
+		return err
+	}
+	// Pods of one node reach those of another through the machine. This concerns packets that come from the bridge only.
+	forwarding := "/proc/sys/net/ipv4/conf/" + name + "/forwarding"
+	if err := os.WriteFile(forwarding, []byte("1\n"), 0o644); err != nil {
+		return fmt.Errorf("let the machine forward packets of %s: %w", name, err)
+	}
+	return nil
+}
+
+func removeBridge(number int) error {
+	name := bridgeName(number)
+	if _, err := net.InterfaceByName(name); err != nil {
+		return nil
+	}
+	return ip("link", "delete", name)
+}
+
+// connect gives a node that has just started its interface eth0, its address and its routes. It is on again after each
+// start, because the interface is gone with the network namespace.
+func (n *Node) connect(ctx context.Context) error {
+	number, outside := n.network.number, vethName(n.network.number, n.host)
+	if _, err := net.InterfaceByName(outside); err == nil {
+		// The kernel takes a namespace down some time after its last process.
+		if err := ip("link", "delete", outside); err != nil {
+			return err
+		}
+	}
+	if err := ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(n.init.Pid())); err != nil {
+		return err
+	}
+	if err := ip("link", "set", outside, "master", bridgeName(number), "up"); err != nil {
+		return err
+	}
+	for _, command := range [][]string{
+		{"ip", "link", "set", "lo", "up"},
+		{"ip", "address", "add", n.IP().String() + "/24", "dev", "eth0"},
+		{"ip", "link", "set", "eth0", "up"},
+		{"ip", "route", "add", "default", "via", gatewayOf(number).String()},
+	} {
+		if _, err := n.Exec(ctx, command...); err != nil {
+			return err
+		}
+	}
+	return ip("route", "replace", podSubnet(number, n.host), "via", n.IP().String())
+}
