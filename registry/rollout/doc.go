@@ -1,0 +1,25 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rollout decides how revisions of certificates come to the static pods of nodes: when a revision is cut, which
+// node is next, what has to be waited for, what may be pruned, and how all of that is shown. Assess judges a State; the
+// controller in controller/rollout/staticpod reads the State, writes the Status and carries out the actions.
+//
+// What a node runs is told by its mirror pod, whose restart hash is that of the manifest and of the trust that the
+// process has loaded, and by the records on the revisions, which say by the UID of the node what is on its disk. A
+// revision with the restart hash that runs already restarts nobody.
+//
+// Invariants:
+//
+//   - One node at a time. A node that restarts is done when its pod is Ready with the restart hash of the revision and
+//     its member takes part in the quorum again; only then is that recorded, and only then another one is disturbed.
+//   - No member is restarted while another pod or node is not well, unless it is broken itself and the others have a
+//     quorum: that is its repair. Nobody is asked where no member runs yet.
+//   - A revision that restarts nobody waits for nobody: a node that is down gets it when it is back.
+//   - What is started on a node is in the Status before it is started. Of several nodes the most broken one comes first.
+//   - Nothing is undone, neither by a failure nor by a timeout: it is shown, as a condition, an event, and a blocker with
+//     the time since which it holds. A newer revision replaces one that did not work.
+//   - A revision is cut only from sources that agree with each other, and never from an empty bundle.
+//
+// Everything is a pure function: there is no clock but State.Now, and the same State gives the same Assessment.
+package rollout

@@ -1,0 +1,161 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/quorum"
+)
+
+// State is everything that Assess needs to know of one rollout.
+type State struct {
+	// Name of the static pod.
+	Name   string
+	Limits Limits
+	Source Source
+	// Revisions ordered by number, each number once.
+	Revisions []Revision
+	// Nodes that run the static pod, ordered by name.
+	Nodes      []Node
+	Installers []Installer
+	Pruners    []Pruner
+	Quorum     Quorum
+	// Record is the Status that was last written, nil if there is none.
+	Record *Status
+	// Failures of the controllers that only carry something out, by the name of the controller.
+	Failures map[string]string
+	Now      time.Time
+}
+
+// Limits are the parameters of a rollout.
+type Limits struct {
+	// Image of the installer pods.
+	Image string
+	// Coalesce is how long sources have to be unchanged before a revision is cut.
+	Coalesce time.Duration
+	// InstallerTimeout of one attempt, and StaticPodTimeout of a static pod that starts.
+	InstallerTimeout, StaticPodTimeout time.Duration
+	// Missing is how long kubelet may take to run the manifest that an installer has written.
+	Missing time.Duration
+	// FailedRevisions and SucceededRevisions are kept for each node, -1 for all.
+	FailedRevisions, SucceededRevisions int
+}
+
+// Source is what the next revision would be made of.
+type Source struct {
+	// Problem says what is missing or unusable, "" if nothing is.
+	Problem string
+	// Waiting says what the sources are not consistent with, "" if they are.
+	Waiting string
+	// ContentHash and RestartHash are empty with a Problem.
+	ContentHash, RestartHash string
+	// Since is when this content was first seen.
+	Since time.Time
+	// Differs is when content other than that of the latest revision was first seen, zero if it does not differ.
+	Differs time.Time
+	// Changed names the objects that differ from the latest revision.
+	Changed []string
+}
+
+// Revision is a numbered immutable copy of the sources.
+type Revision struct {
+	Number int
+	// Ready says that it is complete.
+	Ready                    bool
+	ContentHash, RestartHash string
+	Created                  time.Time
+	// Installed are the UIDs of the nodes that it was installed on, by their names.
+	Installed map[string]string
+	// Missing are its objects that do not exist; known of the latest complete revision only.
+	Missing []string
+	// Lacks are the keys that a node needs and that are not in it, by the name of the node; known likewise.
+	Lacks map[string][]string
+}
+
+// Node is one that runs the static pod.
+type Node struct {
+	Name, UID, Address string
+	Ready              bool
+	// NotReady says why it is not Ready.
+	NotReady string
+	// Deleted nodes are on their way out: nothing is started on them.
+	Deleted bool
+	// Pod is the mirror pod, nil if there is none.
+	Pod *StaticPod
+}
+
+// StaticPod is what a mirror pod shows.
+type StaticPod struct {
+	// Revision of its manifest, 0 if it says none.
+	Revision    int
+	RestartHash string
+	Phase       string
+	Ready       bool
+	// Changed is when it became Ready or ceased to be.
+	Changed time.Time
+	Started time.Time
+	// Trouble says what is wrong with its containers, "" if nothing is.
+	Trouble string
+}
+
+// Installer is an installer pod.
+type Installer struct {
+	Name string
+	// Node and NodeUID that it was made for.
+	Node, NodeUID string
+	Revision      int
+	// Attempt is 0 for the first.
+	Attempt int
+	// Restarts says that it was expected to restart the static pod.
+	Restarts bool
+	Image    string
+	// Started says that kubelet has begun with it; Finished that all its containers have ended for good.
+	Started, Finished, Succeeded bool
+	Deleting                     bool
+	Created, FinishedAt          time.Time
+	// Waiting is the reason for which a container waits, "" for none. Message says more, or how the installer ended.
+	Waiting, Message string
+}
+
+// Pruner is a pruner pod.
+type Pruner struct {
+	Name, Node          string
+	Eligible            int
+	Finished, Succeeded bool
+	Deleting            bool
+	FinishedAt          time.Time
+	Message             string
+}
+
+// Quorum is what is known of the etcd cluster that the static pods form.
+type Quorum struct {
+	// Configured is false if the static pods are not asked.
+	Configured bool
+	Strategy   configv1alpha1.QuorumStrategy
+	// Observation of this moment, nil if none was made: Assess says whether it needs one.
+	Observation *quorum.Observation
+	// Failure says why no observation could be made, "" if that was not tried.
+	Failure string
+}
+
+// latest returns the newest complete revision, nil if there is none.
+func (s *State) latest() *Revision {
+	for i := len(s.Revisions) - 1; i >= 0; i-- {
+		if s.Revisions[i].Ready {
+			return &s.Revisions[i]
+		}
+	}
+	return nil
+}
+
+func (s *State) revision(number int) *Revision {
+	for i := range s.Revisions {
+		if s.Revisions[i].Number == number {
+			return &s.Revisions[i]
+		}
+	}
+	return nil
+}
