@@ -1,0 +1,72 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// newSigner makes a CA.
+func newSigner(t *testing.T, name string) *pki.Pair {
+	t.Helper()
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: 24 * time.Hour, Backdate: time.Minute}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// issue makes a pair for etcd's server and its clients alike.
+func issue(t *testing.T, ca *pki.Pair, name string) (certPEM, keyPEM []byte) {
+	t.Helper()
+	pair, err := ca.Issue(pki.Profile{
+		CommonName: name, IPAddresses: []string{"127.0.0.1"}, DNSNames: []string{"localhost"},
+		Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: 12 * time.Hour, Backdate: 30 * time.Second,
+	}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keyPEM, err = pair.KeyPEM(); err != nil {
+		t.Fatal(err)
+	}
+	return pair.CertPEM(), keyPEM
+}
+
+// bundle is the PEM of the signers' certificates.
+func bundle(signers ...*pki.Pair) []byte {
+	var out []byte
+	for _, signer := range signers {
+		out = append(out, signer.CertPEM()...)
+	}
+	return out
+}
+
+// seed writes a seed directory.
+func seed(t *testing.T, dir string, bundlePEM, certPEM, keyPEM []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string][]byte{fileBundle: bundlePEM, fileCertificate: certPEM, fileKey: keyPEM} {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// trustID is how the store names the trust in a bundle.
+func trustID(t *testing.T, bundlePEM []byte) string {
+	t.Helper()
+	id, _, err := parseTrust(bundlePEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
