@@ -68,6 +68,19 @@ type Cluster struct {
 // namespace exists and, with the controller manager, its ServiceAccount too. When it fails, nothing that it started is
 // left running; its error names the step, the log and its last lines.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	c, err := Prepare(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Prepare makes the directory of a control plane with its certificates; nothing is started. Kubeconfigs can be made, which
+// work once something serves.
+func Prepare(ctx context.Context, cfg Config) (*Cluster, error) {
 	c, err := newCluster(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a control plane in %s: %w", cfg.Dir, err)
@@ -77,22 +90,32 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	defer unlock()
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
-	defer cancel()
 	if c.certs, err = loadOrMakeCertificates(filepath.Join(c.cfg.Dir, "pki"), net.ParseIP(c.cfg.Address)); err != nil {
 		return nil, fmt.Errorf("make the control plane's certificates: %w", err)
 	}
 	if c.ports, err = loadPorts(c.cfg.Dir); err != nil {
 		return nil, err
 	}
+	return c, nil
+}
+
+// Start starts what was prepared; see the function Start.
+func (c *Cluster) Start(ctx context.Context) error {
+	unlock, err := lock(ctx, c.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
 	if err := c.startAll(ctx); err != nil {
 		// In a detached cluster, what ran before and what became ready stays: the next Start goes on from there.
 		if !c.cfg.Detach {
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		}
-		return nil, fmt.Errorf("start a control plane in %s: %w", c.cfg.Dir, err)
+		return fmt.Errorf("start a control plane in %s: %w", c.cfg.Dir, err)
 	}
-	return c, nil
+	return nil
 }
 
 func newCluster(cfg Config) (*Cluster, error) {

@@ -15,16 +15,16 @@ import (
 )
 
 // dial opens one connection after the other until the context ends.
-func (p *program) dial(ctx context.Context, address, serverName string, pause time.Duration) error {
+func (p *program) dial(ctx context.Context, addresses []string, serverName, request string, pause time.Duration) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
-	for {
+	for turn := 0; ; turn++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		switch err := p.handshake(ctx, address, serverName); {
+		switch err := p.handshake(ctx, addresses[turn%len(addresses)], serverName, request); {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
@@ -37,7 +37,7 @@ func (p *program) dial(ctx context.Context, address, serverName string, pause ti
 
 // handshake proves both directions: with TLS 1.3 a client learns only from the first read whether the server has
 // accepted its certificate.
-func (p *program) handshake(ctx context.Context, address, serverName string) error {
+func (p *program) handshake(ctx context.Context, address, serverName, request string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	m := p.loader.current.Load()
@@ -53,7 +53,7 @@ func (p *program) handshake(ctx context.Context, address, serverName string) err
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
 	}
-	if _, err := conn.Write([]byte{'?'}); err != nil {
+	if _, err := conn.Write([]byte(request)); err != nil {
 		return err
 	}
 	_, err = io.ReadFull(conn, make([]byte, 1))

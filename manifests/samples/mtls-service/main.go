@@ -74,7 +74,8 @@ func newServerCommand(o *options) *cobra.Command {
 }
 
 func newClientCommand(o *options) *cobra.Command {
-	var server, serverName, signer, party string
+	var servers []string
+	var serverName, signer, party, request string
 	var pause time.Duration
 	cmd := &cobra.Command{
 		Use:   "client",
@@ -86,10 +87,11 @@ func newClientCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return program.dial(cmd.Context(), server, serverName, pause)
+			return program.dial(cmd.Context(), servers, serverName, request, pause)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "127.0.0.1:8443", "address of the server")
+	cmd.Flags().StringSliceVar(&servers, "server", []string{"127.0.0.1:8443"}, "addresses of the servers, which take turns")
+	cmd.Flags().StringVar(&request, "request", "?", "what is sent over each connection, until something comes back")
 	cmd.Flags().StringVar(&serverName, "server-name", "localhost", "name to verify the server's leaf with")
 	cmd.Flags().StringVar(&signer, "signer", "service-signer", "signer whose rotation is acknowledged")
 	cmd.Flags().StringVar(&party, "party", "", "name of this relying party")
