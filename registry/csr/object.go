@@ -10,6 +10,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/json"
 )
@@ -20,11 +21,15 @@ const MaxObjectBytes = 64 << 10
 // minExpirationSeconds is what the API demands too.
 const minExpirationSeconds = 600
 
-// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1. Unknown and doubled fields are refused: a
-// field that this signer does not know might restrict what the requester wants. What only a server may set is dropped.
+// protobufMagic is in front of every object that the API encodes as protobuf.
+const protobufMagic = "k8s\x00"
+
+// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1 that is encoded as JSON. Unknown and doubled
+// fields are refused: a field that this signer does not know might restrict what the requester wants. What only a server
+// may set is dropped. The object is nil if it has no sound name.
 func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
-	if len(data) > MaxObjectBytes {
-		return nil, refuse(InvalidObject, "the object has %d bytes, more than %d", len(data), MaxObjectBytes)
+	if err := checkSize(data); err != nil {
+		return nil, err
 	}
 	in := &certificatesv1.CertificateSigningRequest{}
 	strict, err := json.UnmarshalStrict(data, in)
@@ -34,20 +39,54 @@ func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error
 	if err != nil {
 		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
 	}
-	if err := checkKind(in.TypeMeta); err != nil {
+	return accept(in, in.TypeMeta)
+}
+
+// DecodeProtobuf is DecodeObject for what client-go sends by default. The encoding has no names, so that fields which
+// are not known cannot be told from nothing.
+func DecodeProtobuf(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
+	if err := checkSize(data); err != nil {
 		return nil, err
 	}
-	out := &certificatesv1.CertificateSigningRequest{
+	raw, found := bytes.CutPrefix(data, []byte(protobufMagic))
+	if !found {
+		return nil, refuse(InvalidObject, "the body is no protobuf of the Kubernetes API")
+	}
+	envelope, in := &runtime.Unknown{}, &certificatesv1.CertificateSigningRequest{}
+	if err := envelope.Unmarshal(raw); err != nil {
+		return nil, refuse(InvalidObject, "the body is no protobuf of the Kubernetes API: %.*s", maxQuoted, err.Error())
+	}
+	if envelope.ContentEncoding != "" {
+		return nil, refuse(InvalidObject, "the content encoding of the body is %s, want none", quote(envelope.ContentEncoding))
+	}
+	if err := in.Unmarshal(envelope.Raw); err != nil {
+		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
+	}
+	return accept(in, metav1.TypeMeta{APIVersion: envelope.APIVersion, Kind: envelope.Kind})
+}
+
+func checkSize(data []byte) error {
+	if len(data) > MaxObjectBytes {
+		return refuse(InvalidObject, "the object has %d bytes, more than %d", len(data), MaxObjectBytes)
+	}
+	return nil
+}
+
+// accept takes over what a requester may set.
+func accept(in *certificatesv1.CertificateSigningRequest, kind metav1.TypeMeta) (*certificatesv1.CertificateSigningRequest, error) {
+	if err := checkKind(kind); err != nil {
+		return nil, err
+	}
+	if err := CheckName(in.Name); err != nil {
+		return nil, err
+	}
+	return &certificatesv1.CertificateSigningRequest{
 		TypeMeta:   TypeMeta(),
 		ObjectMeta: metav1.ObjectMeta{Name: in.Name, Labels: in.Labels, Annotations: in.Annotations},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: in.Spec.Request, SignerName: in.Spec.SignerName, ExpirationSeconds: in.Spec.ExpirationSeconds, Usages: in.Spec.Usages,
 		},
-	}
-	if err := CheckName(in.Name); err != nil {
-		return nil, err
-	}
-	return out, checkFields(in)
+	}, checkFields(in)
 }
 
 // TypeMeta of every CertificateSigningRequest.

@@ -8,6 +8,7 @@ import (
 
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/serve"
+	"certrotation.dev/cmd/certrotation/app/signcsr"
 )
 
 // NewCommand makes the command certrotation with all its subcommands.
@@ -21,6 +22,6 @@ func NewCommand() *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand())
+	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand())
 	return root
 }

@@ -1,0 +1,69 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signcsr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/registry/csr"
+)
+
+// answerTo is the answer to a request that is refused. A client must not take it for something that passes by itself:
+// 422 for what cannot be judged, 403 for what is denied. The reason of the refusal is the type of the only cause.
+func answerTo(name string, refusal *csr.Refusal) *apierrors.StatusError {
+	code, reason := int32(http.StatusForbidden), metav1.StatusReasonForbidden
+	if refusal.Malformed() {
+		code, reason = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason,
+		Message: "certificate signing request refused: " + refusal.Message,
+		Details: &metav1.StatusDetails{
+			Name: name, Group: resource.Group, Kind: resource.Resource,
+			Causes: []metav1.StatusCause{{Type: metav1.CauseType(refusal.Reason), Message: refusal.Message}},
+		},
+	}}
+}
+
+// internal says nothing of the files of this machine to whoever asks; the log does.
+func internal(ctx context.Context, err error) error {
+	klog.FromContext(ctx).Error(err, "Cannot answer a request")
+	return apierrors.NewInternalError(errors.New("the log of the signer says what is wrong"))
+}
+
+// unavailable is for what an operator has to mend while clients wait.
+func unavailable(ctx context.Context, err error) error {
+	klog.FromContext(ctx).Error(err, "Cannot sign")
+	return apierrors.NewServiceUnavailable("the CA cannot sign now; the log of the signer says why")
+}
+
+// writeError answers with a metav1.Status.
+func writeError(w http.ResponseWriter, err error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(errors.New("unknown"))
+	}
+	body := status.Status()
+	body.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	writeJSON(w, int(body.Code), &body)
+}
+
+func writeJSON(w http.ResponseWriter, code int, body any) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, "the answer cannot be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_, _ = w.Write(data) // whoever is gone does not read it
+}

@@ -1,0 +1,110 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signcsr
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/registry/csr"
+)
+
+const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+// handler of the secure port.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", s.serveReady) // HEAD too
+	mux.Handle("POST "+collection, s.authenticated(s.serveCreate))
+	mux.Handle("GET "+collection+"/{name}", s.authenticated(s.serveGet))
+	mux.Handle(collection, s.authenticated(notAllowed))
+	mux.Handle(collection+"/{name}", s.authenticated(notAllowed))
+	mux.Handle("/", s.authenticated(func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, apierrors.NewGenericServerResponse(http.StatusNotFound, "", resource, "", "the bootstrap signer serves "+collection+" only", 0, true))
+	}))
+	return mux
+}
+
+// healthHandler of the insecure port.
+func (s *Server) healthHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", s.serveReady)
+	return mux
+}
+
+// authenticated answers 401 to whoever is not known. Nothing of the request is looked at before.
+func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requester, ok := s.authenticate(r)
+		if !ok {
+			klog.FromContext(r.Context()).Info("Turned somebody away who is not known", "remote", r.RemoteAddr)
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			writeError(w, apierrors.NewUnauthorized("a bootstrap token (Authorization: Bearer) or a client certificate is required, and the one given is not valid"))
+			return
+		}
+		next(w, r.WithContext(context.WithValue(r.Context(), requesterKey{}, requester)))
+	})
+}
+
+func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request) {
+	body, err := readBody(w, r)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	requester, _ := r.Context().Value(requesterKey{}).(csr.Requester)
+	object, code, err := s.create(r.Context(), requester, body)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeJSON(w, code, object)
+}
+
+func (s *Server) serveGet(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Has("watch") {
+		notAllowed(w, r)
+		return
+	}
+	name := r.PathValue("name")
+	if csr.CheckName(name) != nil {
+		writeError(w, apierrors.NewNotFound(resource, "with such a name"))
+		return
+	}
+	object, err := s.store.get(name)
+	switch {
+	case err != nil:
+		writeError(w, internal(r.Context(), err))
+	case object == nil:
+		writeError(w, apierrors.NewNotFound(resource, name))
+	default:
+		writeJSON(w, http.StatusOK, object)
+	}
+}
+
+func notAllowed(w http.ResponseWriter, r *http.Request) {
+	status := apierrors.NewMethodNotSupported(resource, r.Method)
+	status.ErrStatus.Message = "the bootstrap signer serves POST of a CertificateSigningRequest and GET of one only"
+	writeError(w, status)
+}
+
+// serveReady says ok if a sound request would be signed. What is wrong is in the log, not in the answer.
+func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := s.files.check(s.clock.Now()); err != nil {
+		klog.FromContext(r.Context()).Error(err, "Not ready")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, string(metav1.StatusReasonServiceUnavailable))
+		return
+	}
+	_, _ = io.WriteString(w, "ok")
+}

@@ -1,0 +1,126 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signcsr
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// Bounds of a connection. A request is small, and its answer takes one signature and three syncs.
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 30 * time.Second
+	idleTimeout    = time.Minute
+	maxHeaderBytes = 16 << 10
+	// farewell is how long requests may take when the server ends.
+	farewell = 10 * time.Second
+)
+
+// Server is the signer.
+type Server struct {
+	files  files
+	store  *store
+	clock  clock.PassiveClock
+	secure net.Listener
+	health net.Listener // nil for none
+	// inFlight counts requests to create that are being answered.
+	inFlight atomic.Int64
+}
+
+// New checks everything that is configured, claims the directory, and listens. Nothing is served before Run.
+func New(ctx context.Context, options *Options, clk clock.PassiveClock) (*Server, error) {
+	s := &Server{files: files{options: options}, clock: clk}
+	if err := s.files.check(clk.Now()); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.store, err = openStore(options.StorageDir); err != nil {
+		return nil, err
+	}
+	if err := s.listen(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *Server) listen(ctx context.Context) error {
+	var config net.ListenConfig
+	var err error
+	if s.secure, err = config.Listen(ctx, "tcp", s.files.options.BindAddress); err != nil {
+		return fmt.Errorf("listen on --bind-address: %w", err)
+	}
+	if address := s.files.options.HealthBindAddress; address != "" {
+		if s.health, err = config.Listen(ctx, "tcp", address); err != nil {
+			return fmt.Errorf("listen on --insecure-health-bind-address: %w", err)
+		}
+	}
+	return nil
+}
+
+// close gives back what New took, as far as Run has not.
+func (s *Server) close() error {
+	var errs []error
+	for _, listener := range []net.Listener{s.secure, s.health} {
+		if listener == nil {
+			continue
+		}
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, s.store.close())...)
+}
+
+// Run serves until ctx ends, lets requests in flight finish, and returns nil then.
+func (s *Server) Run(ctx context.Context) error {
+	group, serving := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return serve(serving, tls.NewListener(s.secure, s.tlsConfig()), s.handler())
+	})
+	if s.health != nil {
+		group.Go(func() error { return serve(serving, s.health, s.healthHandler()) })
+	}
+	klog.FromContext(ctx).Info("Signing", "address", s.secure.Addr(), "storage", s.store.dir)
+	return errors.Join(group.Wait(), s.close())
+}
+
+// serve serves until ctx ends, and drains.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	logger := klog.FromContext(ctx)
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog:    klog.NewStandardLogger("WARNING"),
+		BaseContext: func(net.Listener) context.Context { return klog.NewContext(context.WithoutCancel(ctx), logger) },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	err := server.Shutdown(draining)
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	if err != nil {
+		return fmt.Errorf("drain %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
