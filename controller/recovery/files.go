@@ -1,0 +1,36 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// readBounded reads a file that has at most limit bytes.
+func readBounded(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("read %s: it is larger than %d bytes", file, limit)
+	}
+	return data, nil
+}
+
+// tooOpen is the mode of a file if others than its owner may use it, "" if not.
+func tooOpen(info fs.FileInfo) string {
+	if info.Mode().Perm()&0o077 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%04o", info.Mode().Perm())
+}

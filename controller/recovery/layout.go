@@ -1,0 +1,26 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import "path/filepath"
+
+// Names on the disk; see controller/rollout/generation, which writes them.
+const (
+	pointerName      = "current"
+	recordName       = "generation.json"
+	generationPrefix = "generation-"
+	setAsideInfix    = "-pod-set-aside-"
+)
+
+// Layout says where the files of a static pod are.
+type Layout struct {
+	// Name of the rollout, such as etcd.
+	Name string
+	// ManifestDirectory is where kubelet finds static pods, ResourceDirectory holds NAME-pod-REVISION.
+	ManifestDirectory, ResourceDirectory string
+}
+
+func (l Layout) manifestName() string { return l.Name + "-pod.yaml" }
+
+func (l Layout) manifest() string { return filepath.Join(l.ManifestDirectory, l.manifestName()) }

@@ -1,0 +1,198 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// maxBackdate is how far a reissued leaf begins before now at most, for nodes whose clock is behind.
+const maxBackdate = time.Hour
+
+// Signer is a Secret of a signer: the certificates of all its slots whose keys are known.
+type Signer struct {
+	// Name of the Secret.
+	Name        string
+	Authorities []*pki.Certificate
+}
+
+// Reissue is what has to be made anew so that a generation works.
+type Reissue struct {
+	// Resign are the authorities to re-sign, each with the Secret that holds it.
+	Resign []Resign
+	// Leaves of the generation to issue. The others are kept.
+	Leaves []ReissueLeaf
+	// Trust of the new generation, one for each bundle of the old one.
+	Trust []ReissueTrust
+}
+
+// Resign is an authority that gets a new validity.
+type Resign struct {
+	Secret      string
+	Certificate *pki.Certificate
+}
+
+// ReissueLeaf is a leaf that is made anew after the expired one.
+type ReissueLeaf struct {
+	Name    string
+	Profile pki.Profile
+	// Authority signed the expired leaf: the new one is signed by it, or by what it is re-signed to.
+	Authority *pki.Certificate
+	// Expired says when the former ended, for people.
+	Expired time.Time
+}
+
+// ReissueTrust is a bundle of the new generation.
+type ReissueTrust struct {
+	Path string
+	// Keep are the anchors as they are; Resigned are those that are put in re-signed; Dropped are expired, and nobody has
+	// their key.
+	Keep, Resigned, Dropped []*pki.Certificate
+}
+
+// NothingToDo says whether the generation is fine as it is.
+func (r *Reissue) NothingToDo() bool { return len(r.Leaves) == 0 && !r.TrustChanges() }
+
+// TrustChanges says whether a process that runs has to start again to use the result.
+func (r *Reissue) TrustChanges() bool { return len(r.Resign) > 0 }
+
+// PlanReissue decides what to make anew. It changes no trust but what time has taken away: nodes that know nothing of each
+// other may be at different points of a rotation, and each keeps its own, so a leaf is made by the key that made it before.
+// It fails if a key is missing; the text says which, and what to do.
+func PlanReissue(g *Generation, signers []Signer, now time.Time) (*Reissue, error) {
+	r := &Reissue{}
+	for i := range g.Pairs {
+		p := &g.Pairs[i]
+		if !ending(p.Certificate, now) {
+			continue
+		}
+		secret, ca := signerOf(p.Certificate, signers, now)
+		if ca == nil {
+			return nil, fmt.Errorf("the leaf %s has to be reissued, and none of the signers (%s) has the key that signed it (issuer %s): "+
+				"give the Secret of that signer with --secret-file", p.Name, names(signers), p.Certificate.Issuer)
+		}
+		r.resign(secret, ca, now)
+		r.Leaves = append(r.Leaves, ReissueLeaf{
+			Name: p.Name, Profile: ProfileOf(p.Certificate), Authority: ca, Expired: p.Certificate.NotAfter,
+		})
+	}
+	for i := range g.Bundles {
+		trust, err := r.planTrust(&g.Bundles[i], signers, now)
+		if err != nil {
+			return nil, err
+		}
+		r.Trust = append(r.Trust, *trust)
+	}
+	return r, nil
+}
+
+// planTrust keeps what is valid and re-signs what has expired. All authorities of a signer that the bundle knows belong to
+// it: a node may have missed the last revision before the lights went out.
+func (r *Reissue) planTrust(b *Bundle, signers []Signer, now time.Time) (*ReissueTrust, error) {
+	t := &ReissueTrust{Path: b.Path}
+	add := func(to *[]*pki.Certificate, ca *pki.Certificate) {
+		known := func(other *pki.Certificate) bool { return sameAuthority(ca, other) }
+		if !slices.ContainsFunc(t.Keep, ca.Equal) && !slices.ContainsFunc(t.Resigned, known) {
+			*to = append(*to, ca)
+		}
+	}
+	for _, ca := range b.Anchors {
+		if !ca.Expired(now) {
+			add(&t.Keep, ca)
+		}
+	}
+	for _, s := range signers {
+		if !slices.ContainsFunc(s.Authorities, func(ca *pki.Certificate) bool {
+			return slices.ContainsFunc(b.Anchors, func(anchor *pki.Certificate) bool { return sameAuthority(ca, anchor) })
+		}) {
+			continue
+		}
+		for _, ca := range s.Authorities {
+			if !ending(ca, now) {
+				add(&t.Keep, ca)
+				continue
+			}
+			if slices.ContainsFunc(t.Keep, func(kept *pki.Certificate) bool { return sameAuthority(ca, kept) && !ending(kept, now) }) {
+				// An earlier recovery has re-signed it.
+				continue
+			}
+			r.resign(s.Name, ca, now)
+			add(&t.Resigned, ca)
+		}
+	}
+	for _, ca := range b.Anchors {
+		if ca.Expired(now) && !slices.ContainsFunc(slices.Concat(t.Keep, t.Resigned), func(other *pki.Certificate) bool { return sameAuthority(ca, other) }) {
+			t.Dropped = append(t.Dropped, ca)
+		}
+	}
+	if len(t.Keep)+len(t.Resigned) == 0 {
+		return nil, fmt.Errorf("every anchor of %s has expired (%s), and none of the signers (%s) has the key of one: "+
+			"give the Secret of its signer with --secret-file", b.Path, subjects(b.Anchors), names(signers))
+	}
+	return t, nil
+}
+
+// resign notes that an authority is needed, which has to be re-signed if it has expired.
+func (r *Reissue) resign(secret string, ca *pki.Certificate, now time.Time) {
+	if ending(ca, now) && !slices.ContainsFunc(r.Resign, func(other Resign) bool { return ca.Equal(other.Certificate) }) {
+		r.Resign = append(r.Resign, Resign{Secret: secret, Certificate: ca})
+	}
+}
+
+// signerOf finds the authority whose key signed a certificate; of several certificates of that key, the one that is valid
+// longest.
+func signerOf(c *pki.Certificate, signers []Signer, now time.Time) (secret string, best *pki.Certificate) {
+	for _, s := range signers {
+		for _, ca := range s.Authorities {
+			if c.SignedBy(ca) && !now.Before(ca.NotBefore) && (best == nil || ca.NotAfter.After(best.NotAfter)) {
+				secret, best = s.Name, ca
+			}
+		}
+	}
+	return secret, best
+}
+
+// ProfileOf is the profile of the successor of a leaf: the same in everything, for a life that begins now.
+func ProfileOf(c *pki.Certificate) pki.Profile {
+	life := c.NotAfter.Sub(c.NotBefore)
+	backdate := min(life/soonPart, maxBackdate)
+	return pki.Profile{
+		CommonName: c.CommonName, Organizations: c.Organizations, DNSNames: c.DNSNames, IPAddresses: c.IPAddresses,
+		Usages: c.Usages, Key: c.KeyAlgorithm, Validity: max(life-backdate, time.Second), Backdate: backdate,
+	}
+}
+
+// ending says whether a certificate has expired, or is so close to it that it may have by the time it is used.
+func ending(c *pki.Certificate, now time.Time) bool {
+	return c.NotAfter.Sub(now) < c.NotAfter.Sub(c.NotBefore)/100
+}
+
+// sameAuthority says whether two certificates are interchangeable as anchors: the same name and the same key.
+func sameAuthority(a, b *pki.Certificate) bool {
+	return a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
+}
+
+func names(signers []Signer) string {
+	if len(signers) == 0 {
+		return "there are none"
+	}
+	out := make([]string, 0, len(signers))
+	for _, s := range signers {
+		out = append(out, s.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+func subjects(certs []*pki.Certificate) string {
+	out := make([]string, 0, len(certs))
+	for _, c := range certs {
+		out = append(out, c.Subject)
+	}
+	return strings.Join(out, ", ")
+}

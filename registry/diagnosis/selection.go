@@ -1,0 +1,158 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Candidate is a generation that would work by itself.
+type Candidate struct {
+	*Generation
+	// Directory that it is in.
+	Directory *Directory
+	// Manifest that runs it.
+	Manifest *Manifest
+}
+
+// Files of the listener for peers: as the manifest says, or by the names that the generation has.
+func (c *Candidate) Files() Files { return c.Generation.PeerFiles(c.Manifest) }
+
+// PeerFiles are the files of the listener for peers: as the manifest says, or by the names that the generation has.
+func (g *Generation) PeerFiles(m *Manifest) Files {
+	if m.Peer.Cert != "" && m.Peer.Trust != "" {
+		return m.Peer
+	}
+	for i := range g.Pairs {
+		p := &g.Pairs[i]
+		if !strings.Contains(p.Name, "-peer-") || p.Certificate == nil {
+			continue
+		}
+		for j := range g.Bundles {
+			for _, ca := range g.Bundles[j].Anchors {
+				if p.Certificate.SignedBy(ca) {
+					return Files{Cert: p.Cert, Key: p.Key, Trust: g.Bundles[j].Path}
+				}
+			}
+		}
+	}
+	return Files{}
+}
+
+// Candidates are the generations that would work by themselves, the newest first.
+func Candidates(d *Disk, now time.Time) []Candidate {
+	return d.candidates(func(g *Generation, uses []string) bool { return g.Works(uses, now) })
+}
+
+// Intact are the generations whose content is right, whether it is valid now or not, the newest first.
+func Intact(d *Disk) []Candidate {
+	return d.candidates(func(g *Generation, uses []string) bool { return g.Intact(uses) })
+}
+
+func (d *Disk) candidates(good func(*Generation, []string) bool) []Candidate {
+	running, _ := d.Running()
+	var out []Candidate
+	for _, g := range d.Generations() {
+		directory := d.Directory(g.Revision)
+		uses, problem := d.usesOf(directory, directory == running)
+		if problem != "" || !good(g, uses) {
+			continue
+		}
+		c := Candidate{Generation: g, Directory: directory, Manifest: &directory.Manifest}
+		if directory == running {
+			c.Manifest = &d.Manifest
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// Trial is a candidate with what each peer makes of it.
+type Trial struct {
+	Candidate
+	Verdicts []Verdict
+}
+
+func (t *Trial) agreeing() (agreeing, reached int) {
+	for _, v := range t.Verdicts {
+		if v.Agrees() {
+			agreeing++
+		}
+		if v.Reached {
+			reached++
+		}
+	}
+	return agreeing, reached
+}
+
+// Choose picks the generation to bring back: the newest that a quorum accepts, of the one that wanted names (REVISION/NUMBER
+// or NUMBER, "" for none) if there is one. Only where no peer answers at all, so that none can refuse, the name is enough.
+// trials are the newest first. The error says what is missing and the next step.
+func Choose(trials []Trial, wanted string) (*Trial, error) {
+	if len(trials) == 0 {
+		return nil, fmt.Errorf("no generation on this disk would work now: if all have expired, run `certrotation recover --reissue`")
+	}
+	anyReached := false
+	var named bool
+	for i := range trials {
+		t := &trials[i]
+		agreeing, reached := t.agreeing()
+		anyReached = anyReached || reached > 0
+		if wanted != "" && !t.named(wanted) {
+			continue
+		}
+		named = true
+		if agreeing >= peersNeeded(len(t.Verdicts)) {
+			return t, nil
+		}
+	}
+	switch {
+	case wanted != "" && !named:
+		return nil, fmt.Errorf("there is no generation %s on this disk that would work now; there are %s", wanted, listed(trials))
+	case wanted != "" && !anyReached:
+		for i := range trials {
+			if trials[i].named(wanted) {
+				return &trials[i], nil
+			}
+		}
+	case !anyReached:
+		return nil, fmt.Errorf("no peer answers, so none says which generation it accepts: name one of %s with --revision, "+
+			"as `certrotation doctor` on the other nodes suggests", listed(trials))
+	}
+	return nil, fmt.Errorf("no generation is accepted by enough peers: %s", explained(trials, wanted))
+}
+
+func (t *Trial) named(wanted string) bool {
+	return wanted == t.ID() || wanted == strconv.FormatInt(t.Number, 10)
+}
+
+func listed(trials []Trial) string {
+	ids := make([]string, 0, len(trials))
+	for i := range trials {
+		ids = append(ids, trials[i].ID())
+	}
+	return strings.Join(ids, ", ")
+}
+
+func explained(trials []Trial, wanted string) string {
+	var parts []string
+	for i := range trials {
+		t := &trials[i]
+		if wanted != "" && !t.named(wanted) {
+			continue
+		}
+		agreeing, _ := t.agreeing()
+		part := fmt.Sprintf("%s by %d of %d", t.ID(), agreeing, peersNeeded(len(t.Verdicts)))
+		for _, v := range t.Verdicts {
+			if v.Message != "" {
+				part += fmt.Sprintf(" (%s: %s)", v.Peer.Name, v.Message)
+			}
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,136 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// Sighting is what one connection to a peer has shown, made with the leaf of one generation.
+type Sighting struct {
+	Peer Member
+	// Answered says that the peer has answered over the finished connection: it accepts the leaf.
+	Answered bool
+	// Met says that the peer has proven to hold the key of what it presents. What follows is set only then.
+	Met bool
+	// Subjects are the pki.SubjectHash values of the authorities that it says it accepts.
+	Subjects []string
+	// Presents is the peer's leaf, followed by what it sent with it.
+	Presents []*pki.Certificate
+	// Failure says why there was no answer, "" if there was.
+	Failure string
+}
+
+// Verdict is what a sighting means for a generation.
+type Verdict struct {
+	Peer Member
+	// Reached, and whether each side accepts the other.
+	Reached, AcceptsUs, Accepted bool
+	// Message says what is wrong, "" if both accept each other.
+	Message string
+}
+
+// Agrees says whether a connection works in both directions.
+func (v Verdict) Agrees() bool { return v.Reached && v.AcceptsUs && v.Accepted }
+
+// Judge says what a sighting means for a process that runs with this generation: files are those of its listener for peers.
+func (g *Generation) Judge(files Files, s *Sighting, now time.Time) Verdict {
+	v := Verdict{Peer: s.Peer, Reached: s.Met || s.Answered}
+	if !v.Reached {
+		v.Message = s.Failure
+		return v
+	}
+	v.AcceptsUs = s.Answered
+	if !v.AcceptsUs {
+		v.Message = "it refuses our leaf: " + s.Failure
+		if !g.announced(files, s.Subjects) {
+			v.Message = "it has not loaded the authority of our leaf: " + s.Failure
+		}
+	}
+	bundle := g.Bundle(files.Trust)
+	if bundle == nil {
+		v.Message = "there is no trust to verify it with: " + files.Trust
+		return v
+	}
+	refusal := verify(s.Presents, bundle.Anchors, s.Peer.Address, now)
+	v.Accepted = refusal == ""
+	switch {
+	case v.Accepted:
+	case v.Message != "":
+		v.Message += "; " + refusal
+	default:
+		v.Message = refusal
+	}
+	return v
+}
+
+// announced says whether the subject of the authority of our leaf is among those that a peer accepts.
+func (g *Generation) announced(files Files, subjects []string) bool {
+	pair := g.PairOf(files.Cert)
+	if pair == nil {
+		return false
+	}
+	ca := g.signer(pair)
+	return ca != nil && slices.Contains(subjects, ca.SubjectHash)
+}
+
+// verify says why a client with these anchors would refuse a server at an address, "" if it would not.
+func verify(chain, anchors []*pki.Certificate, address string, now time.Time) string {
+	if len(chain) == 0 {
+		return "it presents no certificate"
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	leaf, err := x509.ParseCertificate(chain[0].DER())
+	if err != nil {
+		return "it presents a certificate that cannot be read"
+	}
+	_, err = leaf.Verify(x509.VerifyOptions{
+		DNSName: host, Roots: pool(anchors), Intermediates: pool(chain[1:]), CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	return refusal(chain[0], err)
+}
+
+func pool(certs []*pki.Certificate) *x509.CertPool {
+	out := x509.NewCertPool()
+	for _, c := range certs {
+		if parsed, err := x509.ParseCertificate(c.DER()); err == nil {
+			out.AddCert(parsed)
+		}
+	}
+	return out
+}
+
+// refusal puts an error of crypto/x509 into words.
+func refusal(leaf *pki.Certificate, err error) string {
+	var (
+		invalid x509.CertificateInvalidError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+	)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &unknown):
+		return fmt.Sprintf("it presents a leaf of %s, which our trust does not verify", leaf.Issuer)
+	case errors.As(err, &host):
+		return "it presents a leaf that is not for " + host.Host
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Sprintf("it presents a leaf that is valid from %s to %s only, or whose authority is not valid now",
+			stamp(leaf.NotBefore), stamp(leaf.NotAfter))
+	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
+		return "it presents a leaf that is not for servers"
+	}
+	return "it presents a leaf that cannot be verified"
+}
