@@ -119,9 +119,13 @@ func copyCpuset(dir string) error {
 
 // removeCgroups removes a cgroup and all below it, whose processes are gone or about to be.
 func removeCgroups(path string) error {
-	dirs, _, err := cgroupHierarchies()
+	dirs, unified, err := cgroupHierarchies()
 	if err != nil {
 		return err
+	}
+	if !unified {
+		// runc makes one there too, where it is mounted beside those of v1.
+		dirs = append(dirs, filepath.Join(cgroupMount, "unified"))
 	}
 	var errs []error
 	for _, dir := range dirs {

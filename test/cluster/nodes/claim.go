@@ -103,14 +103,21 @@ func claimedBy(text, dir string) bool {
 	return owner == dir
 }
 
-// release gives the number back.
+// release gives the number back. It may be called again.
 func (c *claim) release() error {
-	err := os.Truncate(c.file.Name(), 0)
-	return errors.Join(err, c.close())
+	if err := c.file.Truncate(0); err != nil && !errors.Is(err, os.ErrClosed) {
+		return errors.Join(err, c.close())
+	}
+	return c.close()
 }
 
 // close lets go of the lock; a detached network keeps the number.
-func (c *claim) close() error { return c.file.Close() }
+func (c *claim) close() error {
+	if err := c.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

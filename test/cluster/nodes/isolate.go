@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// nobody is a hardware address that no interface has (its second bit says that it was not given by a manufacturer).
+// nobody is a hardware address that no interface has: those of nodes start with 02:00:0a (see connect).
 const nobody = "02:00:00:00:00:01"
 
 // Isolate cuts this node off from other nodes (from all of them, also those added later, when none is named): packets

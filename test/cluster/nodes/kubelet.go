@@ -52,6 +52,7 @@ registerWithTaints: []
 resolvConf: ""
 staticPodPath: ` + ManifestDir + `
 syncFrequency: 2s
+volumePluginDir: /var/lib/kubelet/volume-plugins
 volumeStatsAggPeriod: -1s
 `
 

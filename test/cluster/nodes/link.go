@@ -77,7 +77,9 @@ func (n *Node) connect(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(n.init.Pid())); err != nil {
+	// The hardware address stays over a loss of power, as a machine's does: others have it in their tables.
+	hardware := fmt.Sprintf("02:00:0a:%02x:00:%02x", number, n.host)
+	if err := ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "address", hardware, "netns", strconv.Itoa(n.init.Pid())); err != nil {
 		return err
 	}
 	if err := ip("link", "set", outside, "master", bridgeName(number), "up"); err != nil {

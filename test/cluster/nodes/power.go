@@ -52,7 +52,7 @@ func (n *Node) boot(ctx context.Context) (fresh bool, err error) {
 	if n.init.Running() {
 		return false, nil
 	}
-	if err := os.MkdirAll(n.Path("/"), 0o755); err != nil {
+	if err := n.writeDisk(); err != nil {
 		return false, err
 	}
 	adopted, err := n.launch(ctx, n.init)
@@ -72,6 +72,22 @@ func (n *Node) boot(ctx context.Context) (fresh bool, err error) {
 		return false, err
 	}
 	return true, n.connect(ctx)
+}
+
+// writeDisk writes what a node finds on its disk at its first boot; containerd shows these files to pods. There is no name
+// service, and so nothing in resolv.conf.
+func (n *Node) writeDisk() error {
+	for _, dir := range []string{"/", "/etc"} {
+		if err := os.MkdirAll(n.Path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	hosts := fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", n.IP(), n.name)
+	return errors.Join(
+		os.WriteFile(n.Path("/etc/hosts"), []byte(hosts), 0o644),
+		os.WriteFile(n.Path("/etc/resolv.conf"), nil, 0o644),
+		os.WriteFile(n.Path("/etc/machine-id"), fmt.Appendf(nil, "%024x%04x%04x\n", 0, n.network.number, n.host), 0o444),
+	)
 }
 
 // inMemory is where this machine finds a path of the running node that is not on its disk.
