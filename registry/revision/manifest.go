@@ -1,0 +1,159 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Values are what a manifest is made with.
+type Values struct {
+	Revision int
+	NodeName string
+	NodeIP   string
+	// RestartHash of the revision's content.
+	RestartHash string
+	// Directory is the absolute path on the node of the directory of this revision: its base name is DirectoryName.
+	Directory string
+}
+
+// Manifest makes the manifest of a static pod of its template: it replaces the placeholders (see substitute), reads the
+// result strictly, refuses what cannot be a static pod of this revision, sets the metadata and encodes it.
+func Manifest(template []byte, values Values) ([]byte, error) {
+	if err := values.check(); err != nil {
+		return nil, err
+	}
+	text, err := substitute(template, values)
+	if err != nil {
+		return nil, fmt.Errorf("pod template: %w", err)
+	}
+	pod, err := ParsePod(text)
+	if err != nil {
+		return nil, fmt.Errorf("pod template with its placeholders replaced: %w", err)
+	}
+	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory)); err != nil {
+		return nil, fmt.Errorf("pod template: %w", err)
+	}
+	setMetadata(pod, values)
+	return encode(pod)
+}
+
+func (v Values) check() error {
+	if v.Revision < 1 {
+		return fmt.Errorf("revision %d: want 1 or more", v.Revision)
+	}
+	if faults := validation.IsDNS1123Subdomain(v.NodeName); len(faults) > 0 {
+		return fmt.Errorf("node name %q: %s", v.NodeName, strings.Join(faults, "; "))
+	}
+	if address, err := netip.ParseAddr(v.NodeIP); err != nil || address.Zone() != "" {
+		return fmt.Errorf("node IP %q: want an IPv4 or IPv6 address without a zone", v.NodeIP)
+	}
+	if v.RestartHash == "" {
+		return errors.New("the restart hash is empty")
+	}
+	if !path.IsAbs(v.Directory) || path.Clean(v.Directory) != v.Directory || !strings.HasSuffix(v.Directory, "-"+strconv.Itoa(v.Revision)) {
+		return fmt.Errorf("directory %q: want an absolute path that ends in -%d", v.Directory, v.Revision)
+	}
+	return nil
+}
+
+// ParsePod reads the manifest of a pod: one YAML document, no key twice, no field that a pod does not have.
+func ParsePod(text []byte) (*corev1.Pod, error) {
+	document, err := singleDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, fmt.Errorf("read it as YAML: %w", err)
+	}
+	pod := &corev1.Pod{}
+	strict, err := kjson.UnmarshalStrict(encoded, pod)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		return nil, fmt.Errorf("read it as a Pod: %w", err)
+	}
+	if pod.APIVersion != "v1" || pod.Kind != "Pod" {
+		return nil, fmt.Errorf("apiVersion %q, kind %q: want v1, Pod", pod.APIVersion, pod.Kind)
+	}
+	return pod, nil
+}
+
+// singleDocument returns the one document of text. A second one, which the readers of YAML, kubelet among them, would
+// leave out silently, is refused. What holds nothing but comments does not count.
+func singleDocument(text []byte) ([]byte, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	var documents [][]byte
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("split it into YAML documents: %w", err)
+		}
+		if !blank(document) {
+			documents = append(documents, document)
+		}
+	}
+	if len(documents) != 1 {
+		return nil, fmt.Errorf("%d YAML documents: want one, the Pod", len(documents))
+	}
+	return documents[0], nil
+}
+
+func blank(document []byte) bool {
+	for line := range bytes.Lines(document) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
+
+func setMetadata(pod *corev1.Pod, values Values) {
+	number := strconv.Itoa(values.Revision)
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Labels[LabelRevision] = number
+	pod.Annotations[AnnotationRevision] = number
+	pod.Annotations[AnnotationRestartHash] = values.RestartHash
+}
+
+// encode writes the keys in alphabetical order and no status, which is not the author's to say.
+func encode(pod *corev1.Pod) ([]byte, error) {
+	full, err := yaml.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("encode pod %s: %w", pod.Name, err)
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal(full, &fields); err != nil {
+		return nil, fmt.Errorf("encode pod %s: %w", pod.Name, err)
+	}
+	delete(fields, "status")
+	return yaml.Marshal(fields)
+}
+
+// containers are all containers of a pod, in the order in which they start.
+func containers(pod *corev1.Pod) []corev1.Container {
+	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+}
