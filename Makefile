@@ -32,7 +32,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build bin/certrotation, bin/kubectl-certrotation, the sample and bin/apiserver-supervisor (for the nodes).
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./test/cluster/supervisor/apiserver-supervisor
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor
 
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/tools (once; minutes).

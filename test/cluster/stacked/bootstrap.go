@@ -1,0 +1,137 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stacked
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"certrotation.dev/test/cluster/nodes"
+)
+
+// preset is the line of the sample's configuration behind which Config.Preset is put.
+const preset = "        key: ECDSA-P256\n"
+
+const nodeManifest = `---
+apiVersion: v1
+kind: Node
+metadata:
+  name: %s
+  labels: {%s: ""}
+status:
+  addresses: [{type: InternalIP, address: %s}]
+`
+
+// bootstrapEtcd renders the files of the nodes and puts them in place, unless that was done before.
+func (c *Cluster) bootstrapEtcd(ctx context.Context) error {
+	if exists(c.path("rendered")) {
+		return nil
+	}
+	objects, err := c.objects(ctx)
+	if err != nil {
+		return err
+	}
+	config, staging := c.path("render.yaml"), c.path("rendered.new")
+	if err := os.WriteFile(config, []byte(objects), 0o600); err != nil {
+		return fmt.Errorf("write what is to be rendered: %w", err)
+	}
+	if err := os.RemoveAll(staging); err != nil {
+		return fmt.Errorf("remove what an earlier attempt left: %w", err)
+	}
+	if err := run(ctx, c.binary("certrotation"), "render", "--config="+config, "--output-dir="+staging); err != nil {
+		return err
+	}
+	for _, node := range c.Network.Nodes() {
+		if err := c.place(ctx, staging, node); err != nil {
+			return fmt.Errorf("put the files of node %s in place: %w", node.Name(), err)
+		}
+	}
+	fmt.Fprintf(c.cfg.Progress, "%-24s rendered for %d nodes\n", "etcd", len(c.Network.Nodes()))
+	return os.Rename(staging, c.path("rendered"))
+}
+
+// objects are those of the sample, with the nodes that there are.
+func (c *Cluster) objects(ctx context.Context) (string, error) {
+	sample, err := c.Kubectl(ctx, "kustomize", filepath.Join(c.root, "manifests", "samples", "etcd-nodes"))
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(sample, preset) {
+		return "", fmt.Errorf("the sample etcd-nodes has no line %q", preset)
+	}
+	var more strings.Builder
+	more.WriteString(preset)
+	for _, line := range c.cfg.Preset {
+		more.WriteString("        " + line + "\n")
+	}
+	out := strings.Replace(sample, preset, more.String(), 1)
+	for _, node := range c.Network.Nodes() {
+		out += fmt.Sprintf(nodeManifest, node.Name(), controlPlaneLabel, node.IP())
+	}
+	return out, nil
+}
+
+// place copies what was rendered for a node. The manifest comes last: kubelet starts the pod when it sees it.
+func (c *Cluster) place(ctx context.Context, rendered string, node *nodes.Node) error {
+	if err := writeMemberEnv(node, c.Network.Nodes(), "new"); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/etc/kubernetes/static-pod-resources", nodes.ManifestDir} {
+		if err := os.MkdirAll(node.Path(dir), 0o700); err != nil {
+			return fmt.Errorf("make %s: %w", dir, err)
+		}
+		if err := run(ctx, "cp", "-a", filepath.Join(rendered, "nodes", node.Name(), dir)+"/.", node.Path(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeMemberEnv tells a new member of etcd whom it starts with.
+func writeMemberEnv(node *nodes.Node, members []*nodes.Node, state string) error {
+	var peers []string
+	for _, member := range members {
+		peers = append(peers, fmt.Sprintf("%s=%s", member.Name(), peerURL(member)))
+	}
+	file := node.Path("/etc/kubernetes/etcd-member/member.env")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("make %s: %w", filepath.Dir(file), err)
+	}
+	text := fmt.Sprintf("ETCD_INITIAL_CLUSTER=%s\nETCD_INITIAL_CLUSTER_STATE=%s\nETCD_INITIAL_CLUSTER_TOKEN=stacked\n", strings.Join(peers, ","), state)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}
+
+func peerURL(node *nodes.Node) string {
+	return "https://" + net.JoinHostPort(node.IP().String(), "2380")
+}
+
+// applyRendered creates the objects of the rendered certificates, once.
+func (c *Cluster) applyRendered(ctx context.Context) error {
+	if exists(c.path("applied")) {
+		return nil
+	}
+	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "etcd-nodes")); err != nil {
+		return err
+	}
+	if _, err := c.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", c.path("rendered", "manifests")); err != nil {
+		return err
+	}
+	return os.WriteFile(c.path("applied"), nil, 0o600)
+}
+
+func run(ctx context.Context, argv ...string) error {
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("run %s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stacked
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/test/cluster/nodes"
+)
+
+// EtcdTLS is what a client of etcd needs that starts now: the live client leaf and the live bundle.
+func (c *Cluster) EtcdTLS(ctx context.Context) (*tls.Config, error) {
+	secret, err := c.Client.CoreV1().Secrets(Namespace).Get(ctx, "etcd-client", metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the client leaf: %w", err)
+	}
+	bundle, err := c.Client.CoreV1().ConfigMaps(Namespace).Get(ctx, "etcd-ca-bundle", metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the bundle: %w", err)
+	}
+	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+	if err != nil {
+		return nil, fmt.Errorf("read the client leaf: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(bundle.Data["ca-bundle.crt"]))
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: pool}, nil
+}
+
+// Etcd connects to the members with what is live now. The caller closes it.
+func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
+	config, err := c.EtcdTLS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var urls []string
+	for _, endpoint := range c.Endpoints() {
+		urls = append(urls, "https://"+endpoint)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: urls, TLS: config, DialTimeout: 5 * time.Second, Logger: zap.NewNop(), Context: ctx})
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd: %w", err)
+	}
+	return client, nil
+}
+
+// Join starts one more node, as a member of etcd: who provisions a machine does that, certrotation brings it what it needs.
+func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
+	client, err := c.Etcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if err := c.Network.Add(ctx, name); err != nil {
+		return nil, err
+	}
+	node := c.Network.Node(name)
+	if _, err := client.MemberAdd(ctx, []string{peerURL(node)}); err != nil {
+		return nil, fmt.Errorf("add member %s: %w", name, err)
+	}
+	if err := writeMemberEnv(node, c.Nodes(), "existing"); err != nil {
+		return nil, err
+	}
+	return node, node.Label(ctx, c.Client, map[string]string{controlPlaneLabel: ""})
+}
+
+// Leave takes a node out for good: its member, its Node, its power.
+func (c *Cluster) Leave(ctx context.Context, name string) error {
+	client, err := c.Etcd(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return fmt.Errorf("list members: %w", err)
+	}
+	for _, member := range list.Members {
+		if member.Name != name {
+			continue
+		}
+		if _, err := client.MemberRemove(ctx, member.ID); err != nil {
+			return fmt.Errorf("remove member %s: %w", name, err)
+		}
+	}
+	if err := c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete node %s: %w", name, err)
+	}
+	c.mu.Lock()
+	c.left = append(c.left, name)
+	c.mu.Unlock()
+	return c.Network.Node(name).PowerOff()
+}
+
+// Nodes are those that have not left, in the order in which they came.
+func (c *Cluster) Nodes() []*nodes.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(c.Network.Nodes(), func(n *nodes.Node) bool { return slices.Contains(c.left, n.Name()) })
+}
