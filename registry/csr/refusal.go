@@ -64,11 +64,8 @@ func (r *Refusal) Malformed() bool {
 
 // RefusalOf returns the refusal that err is or wraps, nil if it is none.
 func RefusalOf(err error) *Refusal {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		return refusal
-	}
-	return nil
+	refusal, _ := errors.AsType[*Refusal](err)
+	return refusal
 }
 
 func refuse(reason Reason, format string, args ...any) error {

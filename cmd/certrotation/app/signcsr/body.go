@@ -45,8 +45,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (body, error) {
 			"the content type must be "+runtime.ContentTypeJSON+" or "+runtime.ContentTypeProtobuf, 0, true)
 	}
 	out.data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, csr.MaxObjectBytes))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return body{}, apierrors.NewRequestEntityTooLargeError("a CertificateSigningRequest has 64 KiB at most")
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	t.Run("token that others can read", func(t *testing.T) {
 		w.t = t
 		path := w.file("token", []byte(testToken))
-		if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // that is the point
+		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if response, _ := w.call(http.MethodGet, collection+"/node-2", nil, nil); response.StatusCode != http.StatusUnauthorized {

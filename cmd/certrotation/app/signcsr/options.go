@@ -134,7 +134,7 @@ func (o *Options) flaggedNodes() (*csr.Nodes, error) {
 	for _, text := range o.Nodes {
 		name, addresses, found := strings.Cut(text, "=")
 		if !found || name == "" {
-			return nil, fmt.Errorf("--node is %q, want NAME=ADDRESS,...", text)
+			return nil, fmt.Errorf("--node is %q, want NAME=ADDRESS and more addresses after commas", text)
 		}
 		node := csr.Node{Name: name}
 		for address := range strings.SplitSeq(addresses, ",") {
