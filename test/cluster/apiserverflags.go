@@ -26,6 +26,7 @@ func APIServerFlags(pkiDir string) []string {
 		// How it asks a kubelet for the logs of a pod, where there are nodes.
 		"--kubelet-client-certificate=" + path("kubelet-client.crt"),
 		"--kubelet-client-key=" + path("kubelet-client.key"),
+		"--kubelet-preferred-address-types=InternalIP", // The machine has no names for them.
 		"--authorization-mode=Node,RBAC",
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
