@@ -7,18 +7,17 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
+	"os"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"certrotation.dev/controller/evidence/connection"
@@ -29,14 +28,13 @@ type conn struct {
 	*clientv3.Client
 	http     *http.Client
 	endpoint *url.URL
-	broken   *lastError
+	identity *tls.Config
 }
 
 // connect makes a client; the connection itself is made by the first request.
 func connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*conn, error) {
 	identity = identity.Clone()
 	identity.ServerName = endpoint.Hostname()
-	broken := &lastError{}
 	client, err := clientv3.New(clientv3.Config{
 		Context:   ctx,
 		Endpoints: []string{endpoint.String()},
@@ -44,17 +42,13 @@ func connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*con
 		Logger:    zap.NewNop(),
 		// The attempt is the only one: a member that needs several is worth knowing.
 		MaxUnaryRetries: 1,
-		DialOptions: []grpc.DialOption{
-			grpc.WithNoProxy(),
-			grpc.WithContextDialer(broken.dial),
-			grpc.WithTransportCredentials(&observedTLS{TransportCredentials: credentials.NewTLS(identity), broken: broken}),
-		},
+		DialOptions:     []grpc.DialOption{grpc.WithNoProxy()},
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &conn{
-		Client: client, endpoint: endpoint, broken: broken,
+		Client: client, endpoint: endpoint, identity: identity,
 		http: &http.Client{Transport: &http.Transport{TLSClientConfig: identity.Clone(), ForceAttemptHTTP2: true}},
 	}, nil
 }
@@ -65,7 +59,8 @@ func (c *conn) close() {
 	c.http.CloseIdleConnections()
 }
 
-// failure puts the failure of a request into words.
+// failure puts the failure of a request into words. gRPC tells why a connection is broken as a text only, with what is
+// different at each attempt.
 func (c *conn) failure(ctx context.Context, err error) string {
 	if etcd, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		return etcd.Error()
@@ -76,66 +71,34 @@ func (c *conn) failure(ctx context.Context, err error) string {
 	case code != codes.Unavailable:
 		return "it answers " + code.String()
 	}
-	if broken := c.broken.get(); broken != nil {
-		return connection.Failure(ctx, broken)
+	if err := c.diagnose(ctx); err != nil {
+		return connection.Failure(ctx, err)
 	}
 	return "the connection is lost"
 }
 
-// lastError remembers why the connection is broken, which gRPC tells as a text only.
-type lastError struct {
-	mu  sync.Mutex
-	err error
-}
+// hearken bounds how long a member may take to refuse a client after the handshake.
+const hearken = time.Second
 
-func (l *lastError) set(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.err = err
-}
-
-func (l *lastError) get() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
-}
-
-func (l *lastError) dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+// diagnose connects once more, without gRPC, and returns why that fails, nil if it does not. With TLS 1.3 a member refuses
+// a client after the client's part of the handshake. Who has sent something by then may never learn why: so this client
+// only listens.
+func (c *conn) diagnose(ctx context.Context) error {
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.endpoint.Host)
 	if err != nil {
-		l.set(err)
+		return err
 	}
-	return conn, err
-}
-
-// observedTLS remembers how a handshake failed. With TLS 1.3 the refusal of a client comes with the first read after it.
-type observedTLS struct {
-	credentials.TransportCredentials
-	broken *lastError
-}
-
-func (o *observedTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := o.TransportCredentials.ClientHandshake(ctx, authority, raw)
-	if err != nil {
-		o.broken.set(err)
-		return conn, info, err
+	defer raw.Close()
+	client := tls.Client(raw, c.identity)
+	if err := client.HandshakeContext(ctx); err != nil {
+		return err
 	}
-	return &observedConn{Conn: conn, broken: o.broken}, info, nil
-}
-
-func (o *observedTLS) Clone() credentials.TransportCredentials {
-	return &observedTLS{TransportCredentials: o.TransportCredentials.Clone(), broken: o.broken}
-}
-
-type observedConn struct {
-	net.Conn
-	broken *lastError
-}
-
-func (o *observedConn) Read(b []byte) (int, error) {
-	n, err := o.Conn.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		o.broken.set(err)
+	if err := client.SetReadDeadline(time.Now().Add(hearken)); err != nil {
+		return err
 	}
-	return n, err
+	_, err = client.Read(make([]byte, 1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
 }

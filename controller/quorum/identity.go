@@ -37,6 +37,8 @@ func (c *Checker) identity(ctx context.Context, namespace string, q *configv1alp
 			namespace, q.BundleConfigMapName, inventory.BundleKey)
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots, Time: c.clock.Now,
+		MinVersion: tls.VersionTLS12, RootCAs: roots, Time: c.clock.Now,
+		// Presented to a member that does not accept its CA as well, which then says what is wrong with it.
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
 	}, nil
 }
