@@ -110,7 +110,7 @@ func TestAggregate(t *testing.T) {
 	if all.Type != corev1.SecretTypeOpaque || len(all.Data) != 4 || all.Labels[trust.LabelAggregate] != "true" {
 		t.Fatalf("type %s, %d keys, labels %v", all.Type, len(all.Data), all.Labels)
 	}
-	if want := contentHash(all.Data); all.Annotations[AnnotationContentHash] != want {
+	if want := ContentHash(all.Data); all.Annotations[AnnotationContentHash] != want {
 		t.Errorf("content hash %s, want %s", all.Annotations[AnnotationContentHash], want)
 	}
 	for _, leaf := range []string{serverLeaf, clientLeaf} {

@@ -13,11 +13,11 @@ import (
 
 // hashAnnotation is the annotation that goes with the data of an aggregate.
 func hashAnnotation[V ~string | ~[]byte](data map[string]V) map[string]string {
-	return map[string]string{AnnotationContentHash: contentHash(data)}
+	return map[string]string{AnnotationContentHash: ContentHash(data)}
 }
 
-// contentHash is over the keys in order, each with its value; lengths keep neighbours apart.
-func contentHash[V ~string | ~[]byte](data map[string]V) string {
+// ContentHash is the hexadecimal SHA-256 over the keys in order, each with its value; lengths keep neighbours apart.
+func ContentHash[V ~string | ~[]byte](data map[string]V) string {
 	hash := sha256.New()
 	write := func(b []byte) {
 		hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))

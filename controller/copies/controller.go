@@ -1,0 +1,128 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// FieldManager owns what this controller writes.
+const FieldManager = "certrotation-copies"
+
+// Bounds of the retries of one copy.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Inventory is what the controller asks of registry/view/inventory.
+type Inventory interface {
+	// Namespace answers from the cache, nil if there is no configuration.
+	Namespace(namespace string) *inventory.Namespace
+}
+
+// Config of a Controller.
+type Config struct {
+	Client    kubernetes.Interface
+	Inventory Inventory
+	Recorder  events.EventRecorder
+	// Metadata watches the copies. Nil if nobody else writes them, as in an API server in memory.
+	Metadata metadata.Interface
+	// Metrics to register at, nil for none.
+	Metrics rotation.Registry
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+	// Allow says whether configurations of a namespace may have copies in another one. Nil allows all.
+	Allow func(from, to string) bool
+}
+
+// Controller keeps copies. Make one with New.
+type Controller struct {
+	client    kubernetes.Interface
+	inventory Inventory
+	recorder  events.EventRecorder
+	clock     clock.WithTicker
+	allow     func(from, to string) bool
+	queue     workqueue.TypedRateLimitingInterface[key]
+	memory    *memory
+	metrics   *meters
+	watches   watches
+}
+
+// New returns a Controller that does nothing before Run.
+func New(cfg Config) (*Controller, error) {
+	if cfg.Client == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("copies: client, inventory and recorder are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Allow == nil {
+		cfg.Allow = func(string, string) bool { return true }
+	}
+	c := &Controller{
+		client: cfg.Client, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, allow: cfg.Allow,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[key]{Name: "copies", Clock: cfg.Clock}),
+		memory: newMemory(),
+	}
+	if cfg.Metadata != nil {
+		var err error
+		if c.watches, err = newWatches(cfg.Metadata, c.changed); err != nil {
+			return nil, err
+		}
+	}
+	c.metrics = newMeters(c.memory)
+	if cfg.Metrics != nil {
+		c.metrics.register(cfg.Metrics)
+	}
+	return c, nil
+}
+
+// NamespaceChanged has the copies looked at whose sources are in a namespace. It does not block.
+func (c *Controller) NamespaceChanged(namespace string) {
+	c.queue.Add(key{from: namespace})
+}
+
+// changed has a copy looked at that somebody, perhaps we, has written or deleted.
+func (c *Controller) changed(t target) {
+	for _, k := range c.memory.of(t) {
+		c.queue.Add(k)
+	}
+}
+
+// Run works until ctx ends. A write that is in progress then is finished first.
+func (c *Controller) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting copies")
+	var running sync.WaitGroup
+	c.watches.run(ctx, &running)
+	if !c.watches.sync(ctx) {
+		c.queue.ShutDown()
+		running.Wait()
+		return
+	}
+	running.Go(func() {
+		for c.processNext(ctx) {
+		}
+	})
+	<-ctx.Done()
+	c.queue.ShutDown()
+	running.Wait()
+	logger.Info("Stopped copies")
+}

@@ -1,0 +1,456 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// same says whether all copies hold what their sources hold.
+func (w *world) same() bool {
+	leaf, copied := w.secret(home, client), w.secret(away, "client")
+	text := w.configMap(home, bundle).Data[inventory.BundleKey]
+	return string(leaf.Data[inventory.ActiveCertKey]) == string(copied.Data[inventory.ActiveCertKey]) &&
+		string(leaf.Data[inventory.ActiveKeyKey]) == string(copied.Data[inventory.ActiveKeyKey]) &&
+		text == w.configMap(away, bundle).Data[inventory.BundleKey] && text == w.configMap(home, "bundle-here").Data[inventory.BundleKey]
+}
+
+func TestCopies(t *testing.T) {
+	w, c := settled(t)
+	if !w.same() {
+		t.Fatal("the copies differ from their sources")
+	}
+	copied, source := w.secret(away, "client"), w.secret(home, client)
+	if copied.Type != corev1.SecretTypeTLS || copied.Labels[trust.LabelCopyOf] != "demo.web-client" ||
+		copied.Annotations[trust.AnnotationCopyOf] != "demo/web-client" ||
+		copied.Annotations[trust.AnnotationNotAfter] != source.Annotations[trust.AnnotationNotAfter] ||
+		copied.Annotations[rotation.AnnotationContentHash] != rotation.ContentHash(source.Data) {
+		t.Errorf("type %s, labels %v, annotations %v", copied.Type, copied.Labels, copied.Annotations)
+	}
+	if _, ok := copied.Labels[trust.LabelManagedType]; ok {
+		t.Error("the copy says that somebody manages its certificate")
+	}
+	w.reconcile(c)
+	w.reconcile(w.copies(nil))
+	if len(w.wrote) > 0 {
+		t.Errorf("writes at rest: %v", w.wrote)
+	}
+}
+
+// TestCopiesFollowARotation looks after every write: whoever reads the copies can go on talking to whoever reads the
+// sources.
+func TestCopiesFollowARotation(t *testing.T) {
+	w, c := settled(t)
+	old := w.domain().Signer.Active
+	w.request()
+	check := func() {
+		t.Helper()
+		w.reconcile(c)
+		anchors := anchorsOf(w.configMap(away, bundle))
+		pair, err := pki.ParsePair(w.secret(away, "client").Data[inventory.ActiveCertKey], w.secret(away, "client").Data[inventory.ActiveKeyKey])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, cert := range map[string]*pki.Certificate{
+			"the copied client": pair.Certificate, "the server": leafOf(w.domain(), "web-server").Certificate,
+		} {
+			verified := false
+			for _, ca := range anchors {
+				verified = verified || cert.SignedBy(ca)
+			}
+			if !verified {
+				t.Fatalf("%s does not verify under the copied bundle in the stage %s", name, w.stage())
+			}
+		}
+	}
+	for range 60 {
+		before := w.version
+		if err := w.rotation.Reconcile(w.ctx(), home, "web"); err != nil && !strings.Contains(err.Error(), "not proposed") {
+			t.Fatal(err)
+		}
+		check()
+		if w.version == before {
+			w.acknowledge()
+			check()
+		}
+		w.clock.Step(time.Second)
+	}
+	d := w.domain()
+	if w.stage() != trust.Stable || d.Signer.Active.Equal(old) || !w.same() || len(anchorsOf(w.configMap(away, bundle))) != 1 {
+		t.Errorf("stage %s, %d anchors in the copy", w.stage(), len(anchorsOf(w.configMap(away, bundle))))
+	}
+}
+
+// TestNothingBadIsSpread has a foreign hand damage the sources.
+func TestNothingBadIsSpread(t *testing.T) {
+	setBundle := func(text string) func(w *world) {
+		return func(w *world) {
+			cm := w.configMap(home, bundle)
+			cm.Data = map[string]string{inventory.BundleKey: text}
+			w.put(home, cm)
+		}
+	}
+	setLeaf := func(change func(w *world, data map[string][]byte)) func(w *world) {
+		return func(w *world) {
+			secret := w.secret(home, client)
+			change(w, secret.Data)
+			w.put(home, secret)
+		}
+	}
+	tests := []struct {
+		name string
+		// before is done while everything is well.
+		before, damage func(w *world)
+		says           string
+	}{
+		{name: "the bundle is deleted", damage: func(w *world) { w.remove(home, w.configMap(home, bundle)) }, says: "does not exist or is empty"},
+		{name: "the bundle is emptied", damage: setBundle(""), says: "does not exist or is empty"},
+		{name: "the bundle is cut", damage: setBundle("-----BEGIN CERTIFICATE-----\nabc"), says: "restore it"},
+		{name: "the bundle loses an anchor in use", before: func(w *world) { w.request(); w.step() }, damage: func(w *world) {
+			setBundle(string(w.domain().Signer.Next.PEM()))(w)
+		}, says: "keeps what its source has lost"},
+		{name: "the leaf is deleted", damage: func(w *world) { w.remove(home, w.secret(home, client)) }, says: "does not exist"},
+		{name: "the key is another one", damage: setLeaf(func(w *world, data map[string][]byte) {
+			data[inventory.ActiveKeyKey] = w.secret(home, "web-server").Data[inventory.ActiveKeyKey]
+		}), says: "KeyMismatch"},
+		{name: "the leaf is cut", damage: setLeaf(func(_ *world, data map[string][]byte) {
+			data[inventory.ActiveCertKey] = data[inventory.ActiveCertKey][:100]
+		}), says: "Unparsable"},
+		{name: "the leaf is of a CA that nobody knows", damage: setLeaf(func(w *world, data map[string][]byte) {
+			leaf, err := w.foreignCA().Issue(pki.Profile{CommonName: "client", Usages: []pki.Usage{pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Minute}, w.clock.Now())
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			key, err := leaf.KeyPEM()
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			data[inventory.ActiveCertKey], data[inventory.ActiveKeyKey] = leaf.Certificate.PEM(), key
+		}), says: "UnknownSigner"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w, c := settled(t)
+			if tt.before != nil {
+				tt.before(w)
+				w.reconcile(c)
+			}
+			leaf, anchors := w.secret(away, "client").Data, len(anchorsOf(w.configMap(away, bundle)))
+			tt.damage(w)
+			for range 3 {
+				w.reconcile(c)
+				w.clock.Step(patience)
+			}
+			if diff := cmp.Diff(leaf, w.secret(away, "client").Data); diff != "" {
+				t.Error("the copy of the leaf has changed")
+			}
+			if got := len(anchorsOf(w.configMap(away, bundle))); got != anchors {
+				t.Errorf("the copy of the bundle has %d anchors, had %d", got, anchors)
+			}
+			if w.said("CopyHeld") == 0 || w.said(tt.says) == 0 {
+				t.Errorf("events %q do not say %q", w.events, tt.says)
+			}
+			told := len(w.events)
+			w.reconcile(c)
+			if len(w.events) != told {
+				t.Errorf("said again: %q", w.events[told:])
+			}
+			if heldCopies(t, c) == 0 {
+				t.Error("the metric says that nothing is held")
+			}
+			w.rotate()
+			w.reconcile(c)
+			if strings.Contains(tt.says, "Mismatch") || strings.Contains(tt.says, "Unparsable") || strings.Contains(tt.says, "restore") {
+				return // a person has to put that right
+			}
+			w.reconcile(c)
+			if !w.same() || w.said("CopyResumed") == 0 {
+				t.Errorf("the copies differ when all is well again; events %q", w.events)
+			}
+		})
+	}
+}
+
+// TestCopiesAreRestored has a foreign hand damage the copies.
+func TestCopiesAreRestored(t *testing.T) {
+	tests := map[string]func(w *world){
+		"the leaf is deleted":   func(w *world) { w.remove(away, w.secret(away, "client")) },
+		"the bundle is deleted": func(w *world) { w.remove(away, w.configMap(away, bundle)) },
+		"the bundle is emptied": func(w *world) {
+			cm := w.configMap(away, bundle)
+			cm.Data = nil
+			w.put(away, cm)
+		},
+		"the bundle is binary": func(w *world) {
+			cm := w.configMap(away, bundle)
+			cm.Data, cm.BinaryData = nil, map[string][]byte{inventory.BundleKey: []byte(cm.Data[inventory.BundleKey])}
+			w.put(away, cm)
+		},
+		"the bundle is another's": func(w *world) {
+			cm := w.configMap(away, bundle)
+			cm.Data[inventory.BundleKey] = string(w.foreignCA().CertPEM())
+			w.put(away, cm)
+		},
+		"the key is lost": func(w *world) {
+			secret := w.secret(away, "client")
+			secret.Data[inventory.ActiveKeyKey] = nil
+			w.put(away, secret)
+		},
+		"the label is gone": func(w *world) {
+			secret := w.secret(away, "client")
+			secret.Labels = nil
+			w.put(away, secret)
+		},
+	}
+	for name, damage := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, c := settled(t)
+			damage(w)
+			w.reconcile(c)
+			if !w.same() || len(w.wrote) != 1 || w.secret(away, "client").Labels[trust.LabelCopyOf] == "" {
+				t.Errorf("restored %t with the writes %v", w.same(), w.wrote)
+			}
+			if cm := w.configMap(away, bundle); len(cm.BinaryData) > 0 {
+				t.Error("the bundle is there twice")
+			}
+		})
+	}
+}
+
+// TestAdoption finds objects of the same names, such as those of another operator.
+func TestAdoption(t *testing.T) {
+	w := newWorld(t, webConfig)
+	w.rotate()
+	commented := "# the CA of web\n" + w.configMap(home, bundle).Data[inventory.BundleKey]
+	w.put(away, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: bundle, Labels: map[string]string{"team": "us"}},
+		Data:       map[string]string{inventory.BundleKey: commented, "readme": "mine"},
+	})
+	w.put(away, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "client", Annotations: map[string]string{"example.com/owner": "me"}}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{inventory.ActiveCertKey: []byte("old"), inventory.ActiveKeyKey: []byte("old"), "keystore.p12": []byte("mine")},
+	})
+	c := w.copies(nil)
+	w.reconcile(c)
+	cm, secret := w.configMap(away, bundle), w.secret(away, "client")
+	got := []string{cm.Data["readme"], cm.Labels["team"], cm.Data[inventory.BundleKey], string(secret.Data["keystore.p12"]), secret.Annotations["example.com/owner"]}
+	if diff := cmp.Diff([]string{"mine", "us", commented, "mine", "me"}, got); diff != "" {
+		t.Errorf("what belongs to others (-want +got):\n%s", diff)
+	}
+	if string(secret.Data[inventory.ActiveCertKey]) != string(w.secret(home, client).Data[inventory.ActiveCertKey]) {
+		t.Error("the Secret was not taken over")
+	}
+}
+
+// TestObstacles has what only a person can put right, and then does.
+func TestObstacles(t *testing.T) {
+	namespaceMissing := func(write string) error {
+		if strings.HasPrefix(write, "create") && strings.Contains(write, away) {
+			return apierrors.NewNotFound(corev1.Resource("namespaces"), away)
+		}
+		return nil
+	}
+	terminating := func(write string) error {
+		if err := namespaceMissing(write); err == nil {
+			return nil
+		}
+		err := apierrors.NewForbidden(corev1.Resource("secrets"), "client", errRefused)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return err
+	}
+	opaque := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "client"}, Type: corev1.SecretTypeOpaque}
+	tests := []struct {
+		name, says string
+		before     func(w *world)
+		config     func(*Config)
+		repair     func(w *world)
+	}{
+		{name: "the namespace does not exist", says: "namespace elsewhere does not exist",
+			before: func(w *world) { w.fault = namespaceMissing }, repair: func(w *world) { w.fault = nil }},
+		{name: "the namespace is being deleted", says: "is being deleted",
+			before: func(w *world) { w.fault = terminating }, repair: func(w *world) { w.fault = nil }},
+		{name: "a Secret of another type is there", says: "is of type Opaque",
+			before: func(w *world) { w.put(away, opaque) }, repair: func(w *world) { w.remove(away, opaque) }},
+		{name: "writes are refused", says: "refused", before: func(w *world) {
+			w.fault = func(write string) error {
+				if strings.Contains(write, away) {
+					return apierrors.NewForbidden(corev1.Resource("secrets"), "client", errRefused)
+				}
+				return nil
+			}
+		}, repair: func(w *world) { w.fault = nil }},
+		{name: "a configuration there has that name for something else", says: "as a signer", before: func(w *world) {
+			w.put(away, otherConfig(strings.NewReplacer("web-signer", "client", "web-", "other-", "name: web\n", "name: other\n").Replace(strings.Split(webConfig, "copies:")[0])))
+		}, repair: func(w *world) { w.remove(away, otherConfig("")) }},
+		{name: "another configuration has a copy there", says: "is a copy of third/web-client already", before: func(w *world) {
+			w.put("third", otherConfig(webConfig))
+			w.put(away, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Name: "client", Labels: map[string]string{trust.LabelCopyOf: "third.web-client"},
+				Annotations: map[string]string{trust.AnnotationCopyOf: "third/web-client"},
+			}, Type: corev1.SecretTypeTLS})
+		}, repair: func(w *world) { w.remove("third", otherConfig("")) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, webConfig)
+			w.rotate()
+			tt.before(w)
+			c := w.copies(tt.config)
+			for range 3 {
+				if err := c.Reconcile(w.ctx(), home); err == nil {
+					t.Error("no error: it would not be tried again")
+				}
+				w.clock.Step(patience)
+			}
+			if w.said("CopyHeld Secret/web-client: copy elsewhere/client: ") != 1 || w.said(tt.says) == 0 {
+				t.Errorf("events %q do not say once %q", w.events, tt.says)
+			}
+			if w.configMap(home, "bundle-here").Data[inventory.BundleKey] == "" {
+				t.Error("another copy suffers")
+			}
+			tt.repair(w)
+			w.reconcile(c)
+			if !w.same() || w.said("CopyResumed Secret/web-client: copy elsewhere/client ") != 1 {
+				t.Errorf("not resumed: %q", w.events)
+			}
+		})
+	}
+}
+
+func otherConfig(text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{"certrotation.dev/config": ""}},
+		Data:       map[string]string{"config.yaml": text},
+	}
+}
+
+func TestNotAllowed(t *testing.T) {
+	w := newWorld(t, webConfig)
+	w.rotate()
+	w.wrote = nil
+	c := w.copies(func(cfg *Config) { cfg.Allow = func(from, to string) bool { return from == to } })
+	if err := c.Reconcile(w.ctx(), home); err == nil || !strings.Contains(err.Error(), "may not have copies in namespace elsewhere") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{"create configmaps demo/bundle-here"}, w.wrote); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryWriteFails makes each write of the first copies fail once in each way.
+func TestEveryWriteFails(t *testing.T) {
+	for name, failure := range map[string]error{
+		"conflict": apierrors.NewConflict(corev1.Resource("secrets"), "x", errRefused), "internal": apierrors.NewInternalError(errRefused),
+		"already exists": apierrors.NewAlreadyExists(corev1.Resource("secrets"), "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := range 3 {
+				w := newWorld(t, webConfig)
+				w.rotate()
+				seen := 0
+				w.fault = func(string) error {
+					if seen++; seen == n+1 {
+						return failure
+					}
+					return nil
+				}
+				c := w.copies(nil)
+				if err := c.Reconcile(w.ctx(), home); err == nil {
+					t.Error("no error: it would not be tried again")
+				}
+				w.reconcile(c)
+				if !w.same() {
+					t.Errorf("the copies differ after the failure of write %d", n+1)
+				}
+			}
+		})
+	}
+}
+
+// TestOutdatedDecision has the source change between the decision and the write.
+func TestOutdatedDecision(t *testing.T) {
+	w, c := settled(t)
+	for _, name := range []string{bundle, client} {
+		for _, target := range c.memory.replaceNamespace(home, w.Namespace(home)) {
+			if task := c.task(target); task.copy.Name == name {
+				if name == bundle {
+					w.put(home, w.configMap(home, bundle))
+				} else {
+					w.put(home, w.secret(home, client))
+				}
+				if _, _, err := c.write(t.Context(), task); !benign(err) || err == nil {
+					t.Errorf("%s: got %v, want to look again", name, err)
+				}
+			}
+		}
+	}
+	if len(w.wrote) > 0 {
+		t.Errorf("writes %v", w.wrote)
+	}
+}
+
+// TestCopyThatIsNotWantedAnyMore stays as it is.
+func TestCopyThatIsNotWantedAnyMore(t *testing.T) {
+	w, c := settled(t)
+	w.put(home, otherConfig(strings.Split(webConfig, "copies:")[0]))
+	w.request()
+	w.rotate()
+	w.wrote = nil
+	w.reconcile(c)
+	if len(w.wrote) > 0 || w.secret(away, "client") == nil || len(c.memory.states) > 0 {
+		t.Errorf("writes %v, states %v", w.wrote, c.memory.states)
+	}
+	if k := (key{from: home, target: target{kind: "Secret", namespace: away, name: "client"}}); c.safely(w.ctx(), k) != nil {
+		t.Error("a copy that is gone from the configuration is an error")
+	}
+}
+
+func TestSourceOfNoDomain(t *testing.T) {
+	w := newWorld(t, webConfig)
+	c := w.copies(nil)
+	n := w.Namespace(home)
+	n.Domains = nil
+	c.inventory = fixed{n}
+	for range 2 {
+		w.reconcile(c)
+		w.clock.Step(patience)
+	}
+	if w.said("takes effect") != 3 || len(w.wrote) > 0 {
+		t.Errorf("events %q, writes %v", w.events, w.wrote)
+	}
+}
+
+type fixed struct{ n *inventory.Namespace }
+
+func (f fixed) Namespace(namespace string) *inventory.Namespace {
+	if namespace != f.n.Name {
+		return nil
+	}
+	return f.n
+}
+
+func TestNewWantsItsParts(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestCutKeepsCharacters(t *testing.T) {
+	if got := cut(strings.Repeat("ä", maxNote)); len(got) > maxNote || strings.ContainsRune(got, '\uFFFD') {
+		t.Errorf("%d bytes", len(got))
+	}
+}

@@ -1,0 +1,56 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/trust"
+)
+
+// described are the annotations that say what a certificate is. A copy that has other values than its source would
+// mislead whoever reads them.
+func described() []string {
+	return []string{trust.AnnotationNotBefore, trust.AnnotationNotAfter, trust.AnnotationIssuer, trust.AnnotationHostnames}
+}
+
+// mark puts on a copy what says that it is one, of what, and what it holds.
+func mark(object *metav1.ObjectMeta, t *task, source *metav1.ObjectMeta, hash string) {
+	annotations := map[string]string{
+		trust.AnnotationCopyOf:         t.key.from + "/" + t.copy.Name,
+		rotation.AnnotationContentHash: hash,
+	}
+	for _, key := range described() {
+		if value, ok := source.Annotations[key]; ok {
+			annotations[key] = value
+		}
+	}
+	object.Annotations = with(object.Annotations, annotations)
+	object.Labels = with(object.Labels, map[string]string{trust.LabelCopyOf: labelValue(t.key.from, t.copy.Name)})
+}
+
+func with(into, from map[string]string) map[string]string {
+	if into == nil {
+		into = make(map[string]string, len(from))
+	}
+	maps.Copy(into, from)
+	return into
+}
+
+// labelValue is NAMESPACE.NAME, or where a label cannot hold that, its beginning and a hash.
+func labelValue(namespace, name string) string {
+	value := namespace + "." + name
+	if len(value) <= validation.LabelValueMaxLength {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	tail := "-" + hex.EncodeToString(sum[:8])
+	return value[:validation.LabelValueMaxLength-len(tail)] + tail
+}

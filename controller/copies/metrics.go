@@ -1,0 +1,61 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/component-base/metrics"
+
+	"certrotation.dev/controller/rotation"
+)
+
+// meters count writes, and show the copies that are held at the moment of the scrape.
+type meters struct {
+	metrics.BaseStableCollector
+
+	memory *memory
+	writes *metrics.CounterVec
+	held   *metrics.Desc
+}
+
+var _ metrics.StableCollector = (*meters)(nil)
+
+func newMeters(m *memory) *meters {
+	return &meters{
+		memory: m,
+		writes: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: "certrotation", Name: "copy_writes_total", StabilityLevel: metrics.ALPHA,
+			Help: "Write requests for copies, by resource and result (done, conflict, error).",
+		}, []string{"resource", "result"}),
+		held: metrics.NewDesc("certrotation_copies_held",
+			"Copies of bundles and leaves that do not follow their source, as a number, by the namespace of the sources.",
+			[]string{"namespace"}, nil, metrics.ALPHA, ""),
+	}
+}
+
+func (m *meters) register(r rotation.Registry) {
+	r.MustRegister(m.writes)
+	r.CustomMustRegister(m)
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (m *meters) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- m.held }
+
+// CollectWithStability implements metrics.StableCollector.
+func (m *meters) CollectWithStability(ch chan<- metrics.Metric) {
+	for namespace, count := range m.memory.held() {
+		ch <- metrics.NewLazyConstMetric(m.held, metrics.GaugeValue, float64(count), namespace)
+	}
+}
+
+func (m *meters) wrote(resource string, err error) {
+	result := "done"
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		result = "conflict"
+	case err != nil:
+		result = "error"
+	}
+	m.writes.WithLabelValues(resource, result).Inc()
+}

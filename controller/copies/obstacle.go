@@ -1,0 +1,111 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/trust"
+)
+
+// obstacle is what stands in the way of a copy and that a person has to put right. It is tried again now and then.
+type obstacle struct{ text string }
+
+func (o *obstacle) Error() string { return o.text }
+
+func obstruct(format string, args ...any) *obstacle {
+	return &obstacle{text: fmt.Sprintf(format, args...)}
+}
+
+func obstacleOf(err error) *obstacle {
+	if o := (*obstacle)(nil); errors.As(err, &o) {
+		return o
+	}
+	return nil
+}
+
+// forbidden says why the configuration may not have a copy there, nil if it may.
+func (c *Controller) forbidden(t *task) *obstacle {
+	k := t.key
+	if k.namespace == k.from {
+		// The configuration has claimed it, or it would not have taken effect.
+		return nil
+	}
+	if !c.allow(k.from, k.namespace) {
+		return obstruct("configurations of namespace %s may not have copies in namespace %s; see the flags of the controller", k.from, k.namespace)
+	}
+	n := c.inventory.Namespace(k.namespace)
+	if n == nil {
+		return nil
+	}
+	if claim, ok := n.Claim(trust.ObjectKind(k.kind), k.name); ok {
+		return obstruct("%s/%s belongs to a configuration of namespace %s, as a %s; choose another toName", k.kind, k.name, k.namespace, claim.Kind)
+	}
+	return nil
+}
+
+// foreign says why an existing object may not become the copy, nil if it may.
+func (c *Controller) foreign(t *task, live metav1.Object) *obstacle {
+	from, name, ok := strings.Cut(live.GetAnnotations()[trust.AnnotationCopyOf], "/")
+	if !ok || live.GetLabels()[trust.LabelCopyOf] == "" || (from == t.key.from && name == t.copy.Name) {
+		return nil
+	}
+	if copyIn(c.inventory.Namespace(from), t.key.target) == nil || from == t.key.from {
+		// Nobody asks for that one any more.
+		return nil
+	}
+	return obstruct("%s/%s in namespace %s is a copy of %s/%s already; choose another toName in one of the two configurations",
+		t.key.kind, t.key.name, t.key.namespace, from, name)
+}
+
+// mistyped says that an existing Secret is of another type, which cannot be changed.
+func mistyped(t *task, live *corev1.Secret) *obstacle {
+	if live.Type == corev1.SecretTypeTLS {
+		return nil
+	}
+	return obstruct("%s/%s in namespace %s is of type %s and not %s; delete it, or choose another toName",
+		t.key.kind, t.key.name, t.key.namespace, live.Type, corev1.SecretTypeTLS)
+}
+
+// uncreated explains why a copy could not be created.
+func uncreated(t *task, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return obstruct("namespace %s does not exist; the copy is made when it does", t.key.namespace)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return obstruct("namespace %s is being deleted", t.key.namespace)
+	}
+	return err
+}
+
+// waitsFor is the text of blockers.
+func waitsFor(blockers []trust.Blocker) string {
+	texts := make([]string, 0, len(blockers))
+	for _, b := range blockers {
+		whom := b.Object
+		if b.Party != "" {
+			whom = b.Party + "/" + b.Member
+		}
+		texts = append(texts, fmt.Sprintf("%s %s (%s)", whom, b.Message, b.Reason))
+	}
+	return "the source is not copied: " + strings.Join(texts, "; ")
+}
+
+// keeps is the text about anchors that the copy does not lose with its source, "" if there are none.
+func keeps(a *trust.CopyAssessment) string {
+	texts := make([]string, 0, len(a.Kept))
+	for _, k := range a.Kept {
+		texts = append(texts, fmt.Sprintf("%s, needed by %s", k.Certificate.Subject, strings.Join(k.NeededBy, ", ")))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "the copy keeps what its source has lost: " + strings.Join(texts, "; ")
+}

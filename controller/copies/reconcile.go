@@ -1,0 +1,142 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// writeTimeout bounds the reads and the write of one copy.
+const writeTimeout = 20 * time.Second
+
+// task is one copy and what it is made of.
+type task struct {
+	key  key
+	copy *configv1alpha1.Copy
+	// domain that the source belongs to.
+	domain *trust.Domain
+	// assess says what the copy may hold, given what it holds.
+	assess func(held state) *trust.CopyAssessment
+}
+
+// reconcile brings one copy up to date, if it may be and is not.
+func (c *Controller) reconcile(ctx context.Context, k key) error {
+	t := c.task(k)
+	if t == nil {
+		return nil
+	}
+	if o := c.forbidden(t); o != nil {
+		c.report(t, o.Error())
+		return o
+	}
+	known := c.memory.get(k)
+	a := t.assess(known)
+	if len(a.Blockers) > 0 {
+		c.rest(t, a, waitsFor(a.Blockers))
+		return nil
+	}
+	if seen := c.watches.version(k.target); seen != "" && seen == known.version && known.wanted == t.wanted(a) {
+		c.rest(t, a, keeps(a))
+		return nil
+	}
+	// What has begun is finished: a request to end must not leave a write behind of which nobody knows the result.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	a, wrote, err := c.write(writing, t)
+	if err != nil {
+		c.memory.update(k, func(s *state) { s.wanted, s.version = "", "" })
+		if !benign(err) {
+			c.report(t, err.Error())
+		}
+		return fmt.Errorf("copy %s %s/%s to %s/%s: %w", k.kind, k.from, t.copy.Name, k.namespace, k.name, err)
+	}
+	c.rest(t, a, keeps(a))
+	if wrote {
+		klog.FromContext(ctx).Info("Copied", "source", klog.KRef(k.from, t.copy.Name))
+	}
+	return nil
+}
+
+// rest leaves a copy alone until something changes, or time changes the assessment.
+func (c *Controller) rest(t *task, a *trust.CopyAssessment, held string) {
+	if !a.Recheck.IsZero() {
+		c.queue.AddAfter(t.key, a.Recheck.Sub(c.clock.Now()))
+	}
+	c.report(t, held)
+}
+
+// task finds the copy in the configuration and its source in the model, nil if it is not wanted any more.
+func (c *Controller) task(k key) *task {
+	n := c.inventory.Namespace(k.from)
+	cp := copyIn(n, k.target)
+	if cp == nil {
+		return nil
+	}
+	t := &task{key: k, copy: cp}
+	now := c.clock.Now()
+	for _, d := range n.Domains {
+		switch {
+		case cp.Kind == configv1alpha1.CopyConfigMap && d.Bundle.Name == cp.Name:
+			t.domain, t.assess = d, func(held state) *trust.CopyAssessment { return trust.AssessBundleCopy(d, held.anchors, now) }
+		case cp.Kind == configv1alpha1.CopySecret && leafOf(d, cp.Name) != nil:
+			t.domain, t.assess = d, func(state) *trust.CopyAssessment { return trust.AssessLeafCopy(d, cp.Name, now) }
+		}
+	}
+	if t.domain == nil {
+		object := string(cp.Kind) + "/" + cp.Name
+		t.assess = func(state) *trust.CopyAssessment {
+			return &trust.CopyAssessment{Blockers: []trust.Blocker{{
+				Object: object, Reason: trust.ReasonMissing, Message: "is no bundle or leaf of a trust domain that takes effect",
+			}}}
+		}
+	}
+	return t
+}
+
+func copyIn(n *inventory.Namespace, t target) *configv1alpha1.Copy {
+	if n == nil {
+		return nil
+	}
+	for i := range n.Copies {
+		if keyOf(n.Name, &n.Copies[i]).target == t {
+			return &n.Copies[i]
+		}
+	}
+	return nil
+}
+
+func leafOf(d *trust.Domain, name string) *trust.Leaf {
+	for i := range d.Leaves {
+		if d.Leaves[i].Name == name {
+			return &d.Leaves[i]
+		}
+	}
+	return nil
+}
+
+// sourceVersion is the resource version of the source that the decision is about.
+func (t *task) sourceVersion() string {
+	if t.copy.Kind == configv1alpha1.CopyConfigMap {
+		return t.domain.Bundle.ResourceVersion
+	}
+	return leafOf(t.domain, t.copy.Name).ResourceVersion
+}
+
+// wanted names what the copy is to be made of.
+func (t *task) wanted(a *trust.CopyAssessment) string {
+	parts := []string{t.sourceVersion()}
+	for _, k := range a.Kept {
+		parts = append(parts, string(k.Certificate.Fingerprint))
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,75 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Reasons of events, which are on the source.
+const (
+	EventCopyHeld    = "CopyHeld"
+	EventCopyResumed = "CopyResumed"
+)
+
+// patience is how long a copy is held for the same reason before that is worth an event: a member that restarts takes a
+// moment to be observed again.
+const patience = 10 * time.Second
+
+// Limits of the API on the text and on the action of an event, in bytes.
+const (
+	maxNote   = 1024
+	maxAction = 128
+)
+
+// report keeps why a copy is not as the configuration wants it, "" if it is, and says so once.
+func (c *Controller) report(t *task, held string) {
+	now := c.clock.Now()
+	var tell, resumed bool
+	var in time.Duration
+	c.memory.update(t.key, func(s *state) {
+		if s.held != held {
+			s.held, s.heldAt = held, now
+		}
+		if held == "" {
+			resumed, s.told = s.told != "", ""
+			return
+		}
+		if s.told == held {
+			return
+		}
+		if in = s.heldAt.Add(patience).Sub(now); in <= 0 {
+			tell, s.told = true, held
+		}
+	})
+	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(t.copy.Kind), Namespace: t.key.from, Name: t.copy.Name}
+	where := t.key.namespace + "/" + t.key.name
+	// Events of one object and reason are merged unless their actions differ.
+	action := "Copy to " + where
+	action = action[:min(len(action), maxAction)]
+	switch {
+	case tell:
+		c.recorder.Eventf(object, nil, corev1.EventTypeWarning, EventCopyHeld, action, "%s", cut("copy "+where+": "+held))
+	case resumed:
+		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", cut("copy "+where+" follows its source again"))
+	case in > 0:
+		c.queue.AddAfter(t.key, in)
+	}
+}
+
+// cut shortens a text to what an event can hold, between characters.
+func cut(note string) string {
+	const more = " ..."
+	if len(note) <= maxNote {
+		return note
+	}
+	end := maxNote - len(more)
+	for !utf8.RuneStart(note[end]) {
+		end--
+	}
+	return note[:end] + more
+}

@@ -1,0 +1,405 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	testclock "k8s.io/utils/clock/testing"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const (
+	home   = "demo"
+	away   = "elsewhere"
+	bundle = "web-bundle"
+	client = "web-client"
+)
+
+// webConfig is a domain in which both sides verify each other, with copies of what the clients need.
+const webConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: web
+  signer: {secretName: web-signer}
+  bundle: {configMapName: web-bundle}
+  leaves:
+  - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+  - {secretName: web-client, commonName: client, usages: [ClientAuth]}
+  relyingParties:
+  - name: servers
+    verifies: {usages: [ClientAuth]}
+    presents: [web-server]
+    evidence: {kind: acknowledgement}
+  - name: clients
+    members: [a]
+    verifies: {usages: [ServerAuth]}
+    presents: [web-client]
+    evidence: {kind: acknowledgement}
+copies:
+- {kind: ConfigMap, name: web-bundle, toNamespace: elsewhere}
+- {kind: ConfigMap, name: web-bundle, toName: bundle-here}
+- {kind: Secret, name: web-client, toNamespace: elsewhere, toName: client}
+`
+
+// world is an API server with resource versions and conflicts, the real rotation controller over it, and members that
+// load what they are told to.
+type world struct {
+	t      testing.TB
+	client *fake.Clientset
+	clock  *testclock.FakeClock
+	events []string
+
+	mu      sync.Mutex
+	version int
+	// wrote are the writes to the API server as "verb resource namespace/name".
+	wrote []string
+	reads int
+	// fault may refuse a write.
+	fault    func(write string) error
+	rotation *rotation.Controller
+}
+
+var (
+	_ rotation.Inventory   = (*world)(nil)
+	_ Inventory            = (*world)(nil)
+	_ events.EventRecorder = (*world)(nil)
+)
+
+func newWorld(t testing.TB, config string) *world {
+	t.Helper()
+	return newWorldAt(t, config, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+}
+
+func newWorldAt(t testing.TB, config string, start time.Time) *world {
+	t.Helper()
+	w := &world{t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(start), version: 100}
+	w.client.PrependReactor("create", "*", w.write)
+	w.client.PrependReactor("update", "*", w.write)
+	w.client.PrependReactor("delete", "*", w.write)
+	w.client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		w.reads++
+		return false, nil, nil
+	})
+	w.put(home, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
+		Data:       map[string]string{configv1alpha1.ConfigKey: config},
+	})
+	var err error
+	if w.rotation, err = rotation.New(rotation.Config{Client: w.client, Inventory: w, Recorder: w, Clock: w.clock}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Whoever has never run is ended by a run that is over at once.
+		over, end := context.WithCancel(w.ctx())
+		end()
+		w.rotation.Run(over)
+	})
+	return w
+}
+
+// ctx says nothing to anybody.
+func (w *world) ctx() context.Context {
+	return klog.NewContext(context.WithoutCancel(w.t.Context()), klog.Logger{})
+}
+
+// settled is a world in the stage Stable, with a controller that has made all copies.
+func settled(t testing.TB) (*world, *Controller) {
+	t.Helper()
+	w := newWorld(t, webConfig)
+	w.rotate()
+	c := w.copies(nil)
+	w.reconcile(c)
+	w.wrote = nil
+	return w, c
+}
+
+func (w *world) copies(change func(*Config)) *Controller {
+	w.t.Helper()
+	cfg := Config{Client: w.client, Inventory: w, Recorder: w, Clock: w.clock}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.queue.ShutDown)
+	return c
+}
+
+func (w *world) reconcile(c *Controller) {
+	w.t.Helper()
+	if err := c.Reconcile(w.ctx(), home); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// write is what an API server does about creations, updates and deletions.
+func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	gvr, namespace := action.GetResource(), action.GetNamespace()
+	var o runtime.Object
+	name := ""
+	switch a := action.(type) {
+	case clienttesting.CreateAction:
+		o = a.GetObject().DeepCopyObject()
+		name = o.(metav1.Object).GetName()
+	case clienttesting.DeleteAction:
+		name = a.GetName()
+	}
+	write := fmt.Sprintf("%s %s %s/%s", action.GetVerb(), gvr.Resource, namespace, name)
+	w.wrote = append(w.wrote, write)
+	if w.fault != nil {
+		if err := w.fault(write); err != nil {
+			return true, nil, err
+		}
+	}
+	if o == nil {
+		w.version++
+		return true, nil, w.client.Tracker().Delete(gvr, namespace, name)
+	}
+	stored, err := w.store(action.GetVerb(), gvr, namespace, o)
+	return true, stored, err
+}
+
+func (w *world) store(verb string, gvr schema.GroupVersionResource, namespace string, o runtime.Object) (runtime.Object, error) {
+	meta := o.(metav1.Object)
+	want := meta.GetResourceVersion()
+	meta.SetResourceVersion(strconv.Itoa(w.version + 1))
+	if verb == "create" {
+		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
+		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
+		if err := w.client.Tracker().Create(gvr, o, namespace); err != nil {
+			return nil, err
+		}
+		w.version++
+		return o, nil
+	}
+	live, err := w.client.Tracker().Get(gvr, namespace, meta.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if have := live.(metav1.Object).GetResourceVersion(); have != want {
+		return nil, apierrors.NewConflict(gvr.GroupResource(), meta.GetName(), fmt.Errorf("it is %s, not %s", have, want))
+	}
+	if err := w.client.Tracker().Update(gvr, o, namespace); err != nil {
+		return nil, err
+	}
+	w.version++
+	return o, nil
+}
+
+func resourceOf(o runtime.Object) schema.GroupVersionResource {
+	if _, ok := o.(*corev1.ConfigMap); ok {
+		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	}
+	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+
+// put stores an object as somebody else would.
+func (w *world) put(namespace string, o runtime.Object) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o = o.DeepCopyObject()
+	meta := o.(metav1.Object)
+	meta.SetNamespace(namespace)
+	verb := "update"
+	if live, err := w.client.Tracker().Get(resourceOf(o), namespace, meta.GetName()); err != nil {
+		verb = "create"
+	} else {
+		meta.SetResourceVersion(live.(metav1.Object).GetResourceVersion())
+	}
+	if _, err := w.store(verb, resourceOf(o), namespace, o); err != nil {
+		w.t.Fatalf("put %s: %v", meta.GetName(), err)
+	}
+}
+
+func (w *world) remove(namespace string, o runtime.Object) {
+	w.t.Helper()
+	w.version++
+	if err := w.client.Tracker().Delete(resourceOf(o), namespace, o.(metav1.Object).GetName()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) secret(namespace, name string) *corev1.Secret {
+	w.t.Helper()
+	o, err := w.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), namespace, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o.(*corev1.Secret).DeepCopy()
+}
+
+func (w *world) configMap(namespace, name string) *corev1.ConfigMap {
+	w.t.Helper()
+	o, err := w.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), namespace, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o.(*corev1.ConfigMap).DeepCopy()
+}
+
+// Live implements rotation.Inventory.
+func (w *world) Live(_ context.Context, namespace string) (*inventory.Sources, error) {
+	s := &inventory.Sources{Namespace: namespace}
+	for resource, add := range map[string]func(runtime.Object){
+		"secrets": func(o runtime.Object) {
+			for i := range o.(*corev1.SecretList).Items {
+				secret := &o.(*corev1.SecretList).Items[i]
+				s = s.WithSecret(secret.Name, secret)
+			}
+		},
+		"configmaps": func(o runtime.Object) {
+			for i := range o.(*corev1.ConfigMapList).Items {
+				cm := &o.(*corev1.ConfigMapList).Items[i]
+				s = s.WithConfigMap(cm.Name, cm)
+			}
+		},
+	} {
+		kind := map[string]string{"secrets": "Secret", "configmaps": "ConfigMap"}[resource]
+		list, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource(resource), corev1.SchemeGroupVersion.WithKind(kind), namespace)
+		if err != nil {
+			return nil, err
+		}
+		add(list)
+	}
+	return s, nil
+}
+
+// Sources implements rotation.Inventory.
+func (w *world) Sources(namespace string) *inventory.Sources {
+	s, err := w.Live(w.t.Context(), namespace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// Namespace implements Inventory.
+func (w *world) Namespace(namespace string) *inventory.Namespace {
+	return inventory.Build(w.Sources(namespace))
+}
+
+// Eventf implements events.EventRecorder.
+func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	ref := regarding.(*corev1.ObjectReference)
+	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
+}
+
+// said counts the events that contain a text.
+func (w *world) said(text string) int {
+	n := 0
+	for _, e := range w.events {
+		if strings.Contains(e, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) domain() *trust.Domain { return w.Namespace(home).Domain("web") }
+
+func (w *world) stage() trust.Stage { return trust.Assess(w.domain(), w.clock.Now()).Stage }
+
+// step has the rotation controller do what it can, without anybody loading anything.
+func (w *world) step() {
+	w.t.Helper()
+	for range 20 {
+		before := w.version
+		if err := w.rotation.Reconcile(w.ctx(), home, "web"); err != nil && !strings.Contains(err.Error(), "not proposed") {
+			w.t.Fatal(err)
+		}
+		if w.version == before {
+			return
+		}
+		w.clock.Step(time.Second)
+	}
+	w.t.Fatal("the rotation finds no end")
+}
+
+// rotate lets everybody follow until nothing is to be done.
+func (w *world) rotate() {
+	w.t.Helper()
+	for range 20 {
+		before := w.version
+		w.step()
+		w.acknowledge()
+		if w.version == before {
+			return
+		}
+	}
+	w.t.Fatal("the rotation does not end")
+}
+
+func (w *world) request() {
+	signer := w.secret(home, "web-signer")
+	signer.Annotations[trust.AnnotationRotateRequested] = "test"
+	w.put(home, signer)
+}
+
+// acknowledge has every member report what is published and what is in its leaves.
+func (w *world) acknowledge() {
+	d := w.domain()
+	var trusts []pki.Fingerprint
+	for _, ca := range d.Bundle.Anchors {
+		trusts = append(trusts, ca.Fingerprint)
+	}
+	for _, p := range d.Parties {
+		for _, m := range p.Members {
+			o := &trust.Observation{Trusts: trusts, ObservedAt: w.clock.Now()}
+			for _, name := range m.Holds {
+				if c := leafOf(d, name).Certificate; c != nil {
+					o.Presents = append(o.Presents, c.Fingerprint)
+				}
+			}
+			if evidence.Same(m.Observation, o) {
+				continue
+			}
+			data, labels := evidence.Encode(d.Name, p.Name, m.Name, o)
+			w.put(home, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName(d.Name, p.Name, m.Name), Labels: labels}, Data: data,
+			})
+		}
+	}
+}
+
+// foreignCA is one that nobody knows.
+func (w *world) foreignCA() *pki.Pair {
+	w.t.Helper()
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: "somebody else", Key: pki.ECDSAP256, Validity: time.Hour}, w.clock.Now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ca
+}
+
+var errRefused = errors.New("refused")
