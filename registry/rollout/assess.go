@@ -1,0 +1,68 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+)
+
+// Assess judges a State. It changes nothing of it.
+func Assess(s *State) *Assessment {
+	a := &assessor{state: s, latest: s.latest(), now: s.Now.Truncate(time.Second), out: &Assessment{}}
+	a.members = a.observe()
+	a.assessSource()
+	a.assessOutcomes()
+	a.assessInstallers()
+	a.assessPrune()
+	a.out.Status = a.status()
+	return a.out
+}
+
+// assessor collects the Assessment of one State.
+type assessor struct {
+	state   *State
+	latest  *Revision
+	now     time.Time
+	members []*member
+	// cutting says that a revision which restarts the static pods is about to be cut.
+	cutting  bool
+	blockers []Blocker
+	out      *Assessment
+}
+
+func (a *assessor) do(action Action) {
+	a.out.Actions = append(a.out.Actions, action)
+}
+
+// wait adds a blocker. It holds since the record says, or since from; it is overdue when it has held for limit, and at
+// that time the State is looked at again.
+func (a *assessor) wait(node string, reason Reason, from time.Time, limit time.Duration, message string) {
+	b := Blocker{Node: node, Reason: reason, Message: stable(message), Since: a.since(node, reason, from)}
+	due := b.Since.Add(limit)
+	b.Overdue = !a.now.Before(due)
+	if !b.Overdue {
+		a.out.recheck(due)
+	}
+	for _, other := range a.blockers {
+		if other.Node == node && other.Reason == reason {
+			return
+		}
+	}
+	a.blockers = append(a.blockers, b)
+}
+
+func (a *assessor) since(node string, reason Reason, from time.Time) time.Time {
+	if from.IsZero() {
+		from = a.now
+	}
+	if a.state.Record == nil {
+		return from.UTC().Truncate(time.Second)
+	}
+	for _, b := range a.state.Record.Blockers {
+		if b.Node == node && b.Reason == reason && b.Since.Before(from) {
+			return b.Since
+		}
+	}
+	return from.UTC().Truncate(time.Second)
+}

@@ -1,0 +1,108 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// Names of the ConfigMap that holds the Status of a rollout.
+const (
+	// LabelStatus is on the ConfigMap, with the name of the rollout.
+	LabelStatus = "certrotation.dev/rollout-status"
+	// StatusKey is its key.
+	StatusKey = "status.json"
+)
+
+// StatusName is the name of the ConfigMap.
+func StatusName(rollout string) string { return rollout + "-rollout" }
+
+// Bounds of a Status. What Encode makes of an Assessment stays within them.
+const (
+	maxStatusBytes = 512 << 10
+	maxEntries     = 1000
+	maxName        = 253
+)
+
+// ErrMalformed is wrapped by the errors of Decode.
+var ErrMalformed = errors.New("malformed status of a rollout")
+
+// Encode writes a Status as it is stored. The same Status gives the same text.
+func Encode(s *Status) (string, error) {
+	out, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return "", fmt.Errorf("encode the status of a rollout: %w", err)
+	}
+	return string(append(out, '\n')), nil
+}
+
+// Decode reads what Encode has written. It is strict: what it does not know, and what is out of bounds, is refused, since
+// somebody else must have written it.
+func Decode(text string) (*Status, error) {
+	if len(text) > maxStatusBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrMalformed, len(text), maxStatusBytes)
+	}
+	if trimmed := bytes.TrimSpace([]byte(text)); len(trimmed) == 0 || trimmed[0] != '{' || !utf8.ValidString(text) {
+		return nil, fmt.Errorf("%w: it is no JSON object", ErrMalformed)
+	}
+	s := &Status{}
+	strict, err := kjson.UnmarshalStrict([]byte(text), s)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return s, nil
+}
+
+func (s *Status) check() error {
+	if len(s.Nodes) > maxEntries || len(s.Conditions) > maxEntries || len(s.Blockers) > maxEntries {
+		return fmt.Errorf("more than %d entries in a list", maxEntries)
+	}
+	if !isRevision(s.LatestAvailableRevision) {
+		return errors.New("latestAvailableRevision is out of range")
+	}
+	for i := range s.Nodes {
+		if err := s.Nodes[i].check(); err != nil {
+			return fmt.Errorf("nodeStatuses[%d]: %w", i, err)
+		}
+	}
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		if !isName(c.Type) || len(c.Reason) > maxName || len(c.Message) > maxMessage {
+			return fmt.Errorf("conditions[%d]: a text is too long, or there is no type", i)
+		}
+	}
+	for i := range s.Blockers {
+		b := &s.Blockers[i]
+		if len(b.Node) > maxName || !isName(string(b.Reason)) || len(b.Message) > maxMessage {
+			return fmt.Errorf("blockers[%d]: a text is too long, or there is no reason", i)
+		}
+	}
+	return nil
+}
+
+func (n *NodeStatus) check() error {
+	if !isName(n.Name) || len(n.UID) > maxName {
+		return errors.New("nodeName or uid is empty or too long")
+	}
+	if !isRevision(n.CurrentRevision) || !isRevision(n.TargetRevision) || !isRevision(n.TargetAttempt) {
+		return errors.New("a number is out of range")
+	}
+	if f := n.LastFailed; f != nil && (!isRevision(f.Revision) || f.Count < 1 || !isRevision(f.Count) || len(f.Message) > maxMessage) {
+		return errors.New("lastFailed is out of range")
+	}
+	return nil
+}
+
+func isName(name string) bool { return name != "" && len(name) <= maxName }
+
+func isRevision(number int) bool { return number >= 0 && number <= 1<<31-1 }

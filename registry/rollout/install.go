@@ -1,0 +1,186 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// assessInstallers says which installer is started next, and which one is not wanted any more.
+func (a *assessor) assessInstallers() {
+	a.deleteForeign()
+	if a.latest == nil {
+		return
+	}
+	busy := false
+	for _, m := range a.members {
+		if m.active != nil && a.assessActive(m) {
+			busy = true
+		}
+	}
+	restart := true
+	for _, m := range a.byNeed() {
+		if m.active != nil || m.written != nil && m.revision == a.latest {
+			restart = restart && !m.restarting()
+			continue
+		}
+		disturbs := a.disturbs(m)
+		switch {
+		case !a.startable(m, disturbs, busy):
+		case !disturbs:
+			a.run(m, m.written != nil && m.written.Restarts)
+			return
+		case (restart || m.empty()) && a.mayRestart(m, restart):
+			a.run(m, true)
+			return
+		}
+		// The most broken node comes first: no other one is restarted in its place, but one that lacks its leaves yet
+		// holds up nobody.
+		restart = restart && (!disturbs || len(a.latest.Lacks[m.Name]) > 0)
+	}
+}
+
+// assessActive says whether the installer that runs has to end before any other one is started. If its node is down, or it
+// takes too long, it holds up only those that restart somebody.
+func (a *assessor) assessActive(m *member) bool {
+	p := m.active
+	stale := p.Revision != a.latest.Number || p.Image != a.state.Limits.Image
+	if stale && !p.Started && !p.Deleting {
+		a.do(Action{Kind: DeleteInstallerPod, Node: m.Name, Revision: p.Revision, Pod: p.Name,
+			Reason: "it has not begun, and is not what is wanted any more"})
+	}
+	a.wait(m.Name, ReasonInstallerPending, p.Created, a.state.Limits.InstallerTimeout,
+		fmt.Sprintf("the installer %s has not ended: %s", p.Name, pending(m)))
+	return m.Ready && a.now.Before(p.Created.Add(a.state.Limits.InstallerTimeout))
+}
+
+func pending(m *member) string {
+	switch p := m.active; {
+	case !m.Ready:
+		return "the node is not ready: " + m.NotReady
+	case p.Deleting:
+		return "it is being deleted"
+	case p.Waiting != "":
+		return strings.TrimSuffix(p.Waiting+": "+p.Message, ": ")
+	case p.Started:
+		return "it runs"
+	}
+	return "kubelet has not begun with it"
+}
+
+// disturbs says whether the latest revision restarts what runs on the node, or may do so.
+func (a *assessor) disturbs(m *member) bool {
+	if m.written != nil {
+		return m.revision.RestartHash != a.latest.RestartHash
+	}
+	return m.restarting() || !m.runs(a.latest)
+}
+
+// startable says whether anything stands against an installer on the node, apart from the quorum.
+func (a *assessor) startable(m *member, disturbs, busy bool) bool {
+	limit := a.state.Limits.InstallerTimeout
+	if len(a.latest.Missing) > 0 {
+		a.wait("", ReasonResourcesMissing, time.Time{}, limit, "missing required resources: "+strings.Join(a.latest.Missing, ", "))
+		return false
+	}
+	if lacks := a.latest.Lacks[m.Name]; len(lacks) > 0 {
+		a.wait(m.Name, ReasonResourcesMissing, time.Time{}, limit,
+			fmt.Sprintf("revision %d was cut before the node had: %s", a.latest.Number, strings.Join(lacks, ", ")))
+		return false
+	}
+	if m.Address == "" {
+		a.wait(m.Name, ReasonResourcesMissing, time.Time{}, limit, "the node has no address of type InternalIP")
+		return false
+	}
+	if at := a.retryAt(m); a.now.Before(at) {
+		a.wait(m.Name, ReasonInstallerFailed, m.failed.Time, limit,
+			fmt.Sprintf("the installer of revision %d has failed, attempt %d: %s", m.failed.Revision, m.failed.Count, m.failed.Message))
+		a.out.recheck(at)
+		return false
+	}
+	if disturbs && !m.Ready {
+		a.wait(m.Name, ReasonNodeNotReady, time.Time{}, a.state.Limits.StaticPodTimeout, "the node is not ready: "+m.NotReady)
+		return false
+	}
+	return !busy
+}
+
+// Backoff of installers.
+const (
+	firstBackoff = 10 * time.Second
+	lastBackoff  = 10 * time.Minute
+)
+
+// retryAt is when the next attempt may be made, zero for now. A newer revision is tried at once.
+func (a *assessor) retryAt(m *member) time.Time {
+	if m.failed == nil || m.failed.Revision != a.latest.Number {
+		return time.Time{}
+	}
+	wait := firstBackoff
+	for range m.failed.Count - 1 {
+		if wait = wait * 3 / 2; wait >= lastBackoff {
+			wait = lastBackoff
+			break
+		}
+	}
+	return m.failed.Time.Add(wait)
+}
+
+func (a *assessor) run(m *member, restarts bool) {
+	reason := fmt.Sprintf("it runs revision %d", a.current(m))
+	if a.current(m) == 0 {
+		reason = "it runs no revision"
+	}
+	a.do(Action{
+		Kind: RunInstaller, Node: m.Name, NodeUID: m.UID, Revision: a.latest.Number, Attempt: m.attempt, Restarts: restarts,
+		Reason: reason,
+	})
+}
+
+// deleteForeign deletes installers of nodes that are gone or were made anew under the same name, those of revisions that
+// do not exist any more, and of those that have failed on a node all but the newest.
+func (a *assessor) deleteForeign() {
+	for i := range a.state.Installers {
+		p := &a.state.Installers[i]
+		if why := a.unwanted(p); why != "" && !p.Deleting {
+			a.do(Action{Kind: DeleteInstallerPod, Node: p.Node, Revision: p.Revision, Pod: p.Name, Reason: why})
+		}
+	}
+}
+
+// keptFailures is how many failed installers of a revision are kept on a node, for people to look at.
+const keptFailures = 3
+
+func (a *assessor) unwanted(p *Installer) string {
+	switch {
+	case !a.expected(p):
+		return "its node is gone"
+	case p.Finished && a.state.revision(p.Revision) == nil:
+		return "its revision is gone"
+	case !p.Finished || p.Succeeded:
+		return ""
+	}
+	newerFailures := 0
+	for i := range a.state.Installers {
+		q := &a.state.Installers[i]
+		if q.Node == p.Node && q.Revision == p.Revision && q.Finished && !q.Succeeded && q.Attempt > p.Attempt {
+			newerFailures++
+		}
+	}
+	if newerFailures >= keptFailures {
+		return "newer ones have failed likewise"
+	}
+	return ""
+}
+
+func (a *assessor) expected(p *Installer) bool {
+	for _, m := range a.members {
+		if m.Name == p.Node && m.UID == p.NodeUID {
+			return true
+		}
+	}
+	return false
+}

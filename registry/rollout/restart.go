@@ -1,0 +1,118 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"certrotation.dev/registry/quorum"
+)
+
+// mayRestart says whether the static pod of a node may be restarted now. first says that no other node needs it more; if
+// that is not so, it may only found a cluster with the others.
+func (a *assessor) mayRestart(m *member, first bool) bool {
+	if a.cutting {
+		a.wait("", ReasonSourceChanging, a.state.Source.Differs, patience*a.state.Limits.Coalesce,
+			"another revision is about to be cut; nobody is restarted for the one before")
+		return false
+	}
+	if m.empty() && a.founding() {
+		return true
+	}
+	if !first || a.out.NeedsQuorum || !a.othersQuiet(m) {
+		return false
+	}
+	if !a.state.Quorum.Configured {
+		return a.othersWell(m)
+	}
+	o, ok := a.observation()
+	if !ok {
+		if a.state.Quorum.Failure != "" {
+			a.waitForQuorum(m, ReasonQuorum, time.Time{}, quorumPoll, a.state.Quorum.Failure)
+		}
+		return false
+	}
+	v := quorum.Assess(a.state.Quorum.Strategy, *o, m.Name)
+	if !v.Safe {
+		a.waitForQuorum(m, ReasonQuorum, time.Time{}, quorumPoll, v.Message)
+		return false
+	}
+	switch v.Reason { //nolint:exhaustive // only these two disturb nobody
+	case quorum.ReasonRepair, quorum.ReasonNoVote:
+		return true
+	default:
+		return a.othersWell(m)
+	}
+}
+
+// founding says that no member runs on any node and none ever did, so that nobody is disturbed. Members that are started
+// for the first time may need each other to become ready, so they do not wait for that.
+func (a *assessor) founding() bool {
+	for _, m := range a.members {
+		if m.installed != nil || m.active != nil || m.Pod != nil && m.Pod.Ready {
+			return false
+		}
+	}
+	if !a.state.Quorum.Configured {
+		return true
+	}
+	o, ok := a.observation()
+	if !ok {
+		return false
+	}
+	for i := range o.Members {
+		if m := &o.Members[i]; m.Healthy || m.Answers && !a.foundedOn(m.Node) {
+			return false
+		}
+	}
+	return len(o.Voters) == 0 || !o.Confirmed
+}
+
+// foundedOn says that what answers on the node was started by an installer of ours, for the first time.
+func (a *assessor) foundedOn(node string) bool {
+	for _, m := range a.members {
+		if m.Name == node {
+			return m.written != nil
+		}
+	}
+	return false
+}
+
+// othersQuiet says whether no other static pod is being restarted.
+func (a *assessor) othersQuiet(than *member) bool {
+	quiet := true
+	for _, m := range a.members {
+		if m == than || m.active == nil && !m.restarting() {
+			continue
+		}
+		quiet = false
+		if m.active == nil && m.written == nil {
+			a.wait(than.Name, ReasonDegraded, time.Time{}, a.state.Limits.StaticPodTimeout,
+				fmt.Sprintf("revision %d has been begun on the node %s and has not been seen to run there", m.record.TargetRevision, m.Name))
+		}
+	}
+	return quiet
+}
+
+// othersWell says whether every other node and static pod is well, so that the one is the only one that is not for a
+// while.
+func (a *assessor) othersWell(than *member) bool {
+	well := true
+	for _, m := range a.members {
+		if m == than || m.well() || m.empty() {
+			continue
+		}
+		well = false
+		why := "has no static pod"
+		switch {
+		case !m.Ready:
+			why = "is not ready: " + m.NotReady
+		case m.Pod != nil:
+			why = "has a static pod that is not ready: " + trouble(m.Pod)
+		}
+		a.wait(than.Name, ReasonDegraded, time.Time{}, a.state.Limits.StaticPodTimeout, fmt.Sprintf("the node %s %s", m.Name, why))
+	}
+	return well
+}

@@ -1,0 +1,107 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// patience is how many times Coalesce a change waits at most for others that come with it.
+const patience = 5
+
+// assessSource decides whether a revision is cut.
+func (a *assessor) assessSource() {
+	src, open := &a.state.Source, a.open()
+	if src.Problem != "" {
+		a.wait("", ReasonSource, time.Time{}, a.state.Limits.StaticPodTimeout, src.Problem)
+		return
+	}
+	if a.latest != nil && a.latest.ContentHash == src.ContentHash {
+		a.repair()
+		return
+	}
+	longest := patience * a.state.Limits.Coalesce
+	differs := src.Differs
+	if differs.IsZero() {
+		differs = a.state.Now
+	}
+	overdue := differs.Add(longest)
+	// Nobody is restarted with what is about to be replaced, but not for ever.
+	a.cutting = a.latest != nil && a.latest.RestartHash != src.RestartHash && a.state.Now.Before(overdue)
+	if a.cutting {
+		a.out.recheck(overdue)
+	}
+	if src.Waiting != "" {
+		a.wait("", ReasonSourceChanging, differs, longest, src.Waiting)
+		return
+	}
+	if quiet := src.Since.Add(a.state.Limits.Coalesce); a.state.Now.Before(quiet) && a.state.Now.Before(overdue) {
+		a.out.recheck(earlier(quiet, overdue))
+		return
+	}
+	a.cutting = false
+	number, kind := a.newest()+1, CreateRevision
+	if open != nil {
+		number, kind = open.Number, CompleteRevision
+	}
+	a.do(Action{Kind: kind, Revision: number, Reason: a.cause()})
+}
+
+// open is a revision that was begun and is newer than the latest complete one, nil if there is none. One that is older
+// is never completed.
+func (a *assessor) open() *Revision {
+	if len(a.state.Revisions) == 0 {
+		return nil
+	}
+	last := &a.state.Revisions[len(a.state.Revisions)-1]
+	if last.Ready {
+		return nil
+	}
+	return last
+}
+
+func (a *assessor) newest() int {
+	number := 0
+	if n := len(a.state.Revisions); n > 0 {
+		number = a.state.Revisions[n-1].Number
+	}
+	// A number is never used twice, even if somebody has deleted the revisions.
+	for _, m := range a.members {
+		if m.Pod != nil {
+			number = max(number, m.Pod.Revision)
+		}
+		number = max(number, m.record.TargetRevision, m.record.CurrentRevision)
+	}
+	if a.state.Record != nil {
+		number = max(number, a.state.Record.LatestAvailableRevision)
+	}
+	return number
+}
+
+// repair brings back the copies of the latest revision, from sources that are still the same.
+func (a *assessor) repair() {
+	if len(a.latest.Missing) > 0 && a.state.Source.Waiting == "" {
+		a.do(Action{Kind: CompleteRevision, Revision: a.latest.Number,
+			Reason: "it lacks " + strings.Join(a.latest.Missing, ", ")})
+	}
+}
+
+func (a *assessor) cause() string {
+	switch {
+	case len(a.state.Source.Changed) > 0:
+		return strings.Join(a.state.Source.Changed, ", ")
+	case a.latest == nil:
+		return "there is no revision yet"
+	}
+	return fmt.Sprintf("the content is not that of revision %d", a.latest.Number)
+}
+
+func earlier(x, y time.Time) time.Time {
+	if x.Before(y) {
+		return x
+	}
+	return y
+}
