@@ -24,9 +24,10 @@ const (
 )
 
 // claim is the right to one network number of this machine: to its addresses, bridge and cgroups. The lock on its file is
-// held by the process that runs the network; a detached network keeps its number by its directory.
+// held by the process that runs the network; a detached network, which no process runs, keeps its number by its directory.
 type claim struct {
 	number int
+	dir    string
 	file   *os.File
 }
 
@@ -66,7 +67,7 @@ func tryClaim(number int, dir string, detach bool) (*claim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("claim network number %d: %w", number, err)
 	}
-	c := &claim{number: number, file: file}
+	c := &claim{number: number, dir: dir, file: file}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -105,10 +106,11 @@ func claimedBy(text, dir string) bool {
 
 // release gives the number back. It may be called again.
 func (c *claim) release() error {
-	if err := c.file.Truncate(0); err != nil && !errors.Is(err, os.ErrClosed) {
-		return errors.Join(err, c.close())
+	text, err := os.ReadFile(c.file.Name())
+	if err == nil && claimedBy(string(text), c.dir) {
+		err = os.Truncate(c.file.Name(), 0)
 	}
-	return c.close()
+	return errors.Join(err, c.close())
 }
 
 // close lets go of the lock; a detached network keeps the number.

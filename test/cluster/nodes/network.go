@@ -74,6 +74,9 @@ func Start(ctx context.Context, cfg Config) (*Network, error) {
 		}
 		return nil, fmt.Errorf("start nodes in %s: %w", w.cfg.Dir, err)
 	}
+	if w.cfg.Detach {
+		return w, w.claim.close()
+	}
 	return w, nil
 }
 
