@@ -173,10 +173,6 @@ func (s *apiServer) state() loaded {
 // beginProcess makes the function that starts a kube-apiserver of this configuration.
 func (c *Config) beginProcess(server Server, st *store) func(*trust) (*cluster.Process, error) {
 	return func(t *trust) (*cluster.Process, error) {
-		// A file that is newer than the process could not be what it has loaded.
-		if age := time.Since(t.writtenAt); age < 0 {
-			return nil, fmt.Errorf("%s is from the future (%s): check the clock", t.file, t.writtenAt)
-		}
 		flags, err := c.flags(server, st, t)
 		if err != nil {
 			return nil, err

@@ -54,7 +54,9 @@ func startProbes(t *testing.T, config *rest.Config) (*probes, func()) {
 	}
 	stop := background(t, func(ctx context.Context) {
 		var loops sync.WaitGroup
-		loops.Go(func() { every(ctx, time.Second/probesPerSecond, func() { p.inFlight.Go(func() { p.askFresh(config.Host, tlsConfig) }) }) })
+		loops.Go(func() {
+			every(ctx, time.Second/probesPerSecond, func() { p.inFlight.Go(func() { p.askFresh(config.Host, tlsConfig) }) })
+		})
 		loops.Go(func() { every(ctx, 100*time.Millisecond, func() { p.askKept(client) }) })
 		loops.Go(func() { p.keepAsking(ctx, config.Host, tlsConfig) })
 		loops.Wait()

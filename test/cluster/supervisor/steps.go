@@ -17,7 +17,7 @@ func (r *rollout) want(bundle []byte) error {
 	}
 	id, _, err := parseTrust(bundle)
 	if err != nil {
-		return fmt.Errorf("ConfigMap %s, key %s: %w", r.cfg.Bundle, r.cfg.BundleKey, err)
+		return fmt.Errorf("use ConfigMap %s, key %s: %w", r.cfg.Bundle, r.cfg.BundleKey, err)
 	}
 	if r.trust != nil && r.trust.id == id {
 		return nil
@@ -39,7 +39,7 @@ func (r *rollout) pendingLeaf(certPEM, keyPEM []byte) (*leaf, error) {
 	}
 	l, err := parseLeaf(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", r.cfg.Leaf, err)
+		return nil, fmt.Errorf("use Secret %s: %w", r.cfg.Leaf, err)
 	}
 	if l.id == r.leaf.id {
 		return nil, nil
