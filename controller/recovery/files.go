@@ -34,3 +34,9 @@ func tooOpen(info fs.FileInfo) string {
 	}
 	return fmt.Sprintf("%04o", info.Mode().Perm())
 }
+
+// exists says whether there is anything at a path.
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}

@@ -6,7 +6,6 @@ package recovery
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,15 +17,6 @@ import (
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/pki"
 )
-
-// maxRecordBytes bounds generation.json.
-const maxRecordBytes = 4 << 20
-
-// record is what of generation.json is looked at.
-type record struct {
-	Revision int64             `json:"revision"`
-	Files    map[string]string `json:"files"`
-}
 
 // reader reads one generation.
 type reader struct {
@@ -88,11 +78,12 @@ func (r *reader) compareRecord() {
 		r.defect(diagnosis.ReasonIncomplete, recordName, "it is missing: the installation was interrupted before its end")
 		return
 	}
-	was := &record{}
-	if err := json.Unmarshal(data, was); err != nil || len(was.Files) == 0 {
+	was, err := parseRecord(data)
+	if err != nil {
 		r.defect(diagnosis.ReasonIncomplete, recordName, "it cannot be read, so nothing says what was installed")
 		return
 	}
+	r.g.RecoveredFrom = was.RecoveredFrom
 	if was.Revision != r.g.Number {
 		r.defect(diagnosis.ReasonIncomplete, recordName, "it is that of revision %d", was.Revision)
 	}

@@ -99,6 +99,8 @@ type Generation struct {
 	Revision int64
 	Number   int64
 	Path     string
+	// RecoveredFrom is the ID of the generation that a recovery made this one from, "" if an installer brought it.
+	RecoveredFrom string
 	// Defects are the ways in which its files are not those that were installed.
 	Defects []Defect
 	Bundles []Bundle

@@ -68,19 +68,16 @@ func (r *Reissue) TrustChanges() bool { return len(r.Resign) > 0 }
 func PlanReissue(g *Generation, signers []Signer, now time.Time) (*Reissue, error) {
 	r := &Reissue{}
 	for i := range g.Pairs {
-		p := &g.Pairs[i]
-		if !ending(p.Certificate, now) {
-			continue
+		leaf, again, err := PlanLeaf(g.Pairs[i].Name, g.Pairs[i].Certificate, signers, now)
+		if err != nil {
+			return nil, err
 		}
-		secret, ca := signerOf(p.Certificate, signers, now)
-		if ca == nil {
-			return nil, fmt.Errorf("the leaf %s has to be reissued, and none of the signers (%s) has the key that signed it (issuer %s): "+
-				"give the Secret of that signer with --secret-file", p.Name, names(signers), p.Certificate.Issuer)
+		if again != nil {
+			r.resign(again.Secret, again.Certificate, now)
 		}
-		r.resign(secret, ca, now)
-		r.Leaves = append(r.Leaves, ReissueLeaf{
-			Name: p.Name, Profile: ProfileOf(p.Certificate), Authority: ca, Expired: p.Certificate.NotAfter,
-		})
+		if leaf != nil {
+			r.Leaves = append(r.Leaves, *leaf)
+		}
 	}
 	for i := range g.Bundles {
 		trust, err := r.planTrust(&g.Bundles[i], signers, now)
@@ -90,6 +87,24 @@ func PlanReissue(g *Generation, signers []Signer, now time.Time) (*Reissue, erro
 		r.Trust = append(r.Trust, *trust)
 	}
 	return r, nil
+}
+
+// PlanLeaf decides whether a leaf has to be made anew, nil if not, and whether its signer has to be re-signed for that. The
+// signer is the one of the former certificate.
+func PlanLeaf(name string, c *pki.Certificate, signers []Signer, now time.Time) (*ReissueLeaf, *Resign, error) {
+	if !ending(c, now) {
+		return nil, nil, nil
+	}
+	secret, ca := signerOf(c, signers, now)
+	if ca == nil {
+		return nil, nil, fmt.Errorf("the leaf %s has to be reissued, and none of the signers (%s) has the key that signed it (issuer %s): "+
+			"give the Secret of that signer with --secret-file", name, names(signers), c.Issuer)
+	}
+	leaf := &ReissueLeaf{Name: name, Profile: ProfileOf(c), Authority: ca, Expired: c.NotAfter}
+	if ending(ca, now) {
+		return leaf, &Resign{Secret: secret, Certificate: ca}, nil
+	}
+	return leaf, nil, nil
 }
 
 // planTrust keeps what is valid and re-signs what has expired. All authorities of a signer that the bundle knows belong to

@@ -119,6 +119,9 @@ func Choose(trials []Trial, wanted string) (*Trial, error) {
 				return &trials[i], nil
 			}
 		}
+	case !anyReached && trials[0].RecoveredFrom != "":
+		// A recovery of this node was interrupted before its end: nothing else worked when it made this.
+		return &trials[0], nil
 	case !anyReached:
 		return nil, fmt.Errorf("no peer answers, so none says which generation it accepts: name one of %s with --revision, "+
 			"as `certrotation doctor` on the other nodes suggests", listed(trials))

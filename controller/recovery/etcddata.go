@@ -1,0 +1,175 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/protobuf/proto"
+
+	"certrotation.dev/registry/diagnosis"
+)
+
+// ErrRunning reports that etcd has its data open.
+var ErrRunning = errors.New("etcd is running")
+
+const lockWait = 500 * time.Millisecond
+
+// etcdData is the data directory of an etcd that does not run, opened read-only. etcd cannot open it before Close.
+type etcdData struct {
+	db   *bolt.DB
+	file string
+}
+
+// openEtcdData opens the database in an etcd data directory. It writes nothing. A transaction that was in etcd's log only
+// when it was killed is not seen; what this package looks for is seldom written.
+func openEtcdData(dir string) (*etcdData, error) {
+	file := databaseIn(dir)
+	if !hasEtcdData(dir) {
+		return nil, fmt.Errorf("there is no etcd data in %s: give its directory with --data-dir, or the Secrets of the signers with --secret-file", dir)
+	}
+	data := &etcdData{file: file}
+	err := guarded(file, func() (err error) {
+		data.db, err = bolt.Open(file, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockWait})
+		return err
+	})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return nil, fmt.Errorf("%s is locked: %w", file, ErrRunning)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open etcd data %s: %w", file, err)
+	}
+	return data, nil
+}
+
+func databaseIn(dir string) string { return filepath.Join(dir, "member", "snap", "db") }
+
+func hasEtcdData(dir string) bool {
+	_, err := os.Stat(databaseIn(dir))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// Close lets etcd open its data again.
+func (e *etcdData) Close() error { return e.db.Close() }
+
+// newest calls visit with the newest value of each key that begins with prefix and is not deleted, in no order.
+func (e *etcdData) newest(prefix string) (map[string][]byte, error) {
+	values := map[string][]byte{}
+	err := e.view(func(tx *bolt.Tx) error {
+		bucket := tx.Bucket([]byte("key"))
+		if bucket == nil {
+			return errors.New("it has no bucket of keys, so it is no etcd data")
+		}
+		// Revisions are stored in their order, so the last one of a key is the newest.
+		return bucket.ForEach(func(revision, value []byte) error {
+			deleted, err := tombstone(revision)
+			if err != nil {
+				return err
+			}
+			kv := &mvccpb.KeyValue{}
+			if err := proto.Unmarshal(value, kv); err != nil {
+				return fmt.Errorf("a value at revision %x cannot be read", revision)
+			}
+			if !bytes.HasPrefix(kv.GetKey(), []byte(prefix)) {
+				return nil
+			}
+			if deleted {
+				delete(values, string(kv.GetKey()))
+			} else {
+				values[string(kv.GetKey())] = kv.GetValue()
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// tombstone reads the key under which etcd stores a revision: 8 bytes, '_', 8 bytes, and 't' for a deletion.
+func tombstone(revision []byte) (bool, error) {
+	const plain, marked = 17, 18
+	switch {
+	case len(revision) == plain && revision[8] == '_':
+	case len(revision) == marked && revision[8] == '_' && revision[plain] == 't':
+		return true, nil
+	default:
+		return false, fmt.Errorf("%x is no revision of etcd", revision)
+	}
+	return false, nil
+}
+
+// members are those that the cluster had when this member was last up, with the addresses where peers reach them.
+func (e *etcdData) members() ([]diagnosis.Member, error) {
+	var out []diagnosis.Member
+	err := e.view(func(tx *bolt.Tx) error {
+		bucket := tx.Bucket([]byte("members"))
+		if bucket == nil {
+			return nil
+		}
+		return bucket.ForEach(func(_, value []byte) error {
+			m := struct {
+				Name     string   `json:"name"`
+				PeerURLs []string `json:"peerURLs"`
+			}{}
+			if err := json.Unmarshal(value, &m); err != nil {
+				return errors.New("a member cannot be read")
+			}
+			for _, address := range addressesOf(strings.Join(m.PeerURLs, ",")) {
+				out = append(out, diagnosis.Member{Name: m.Name, Address: address})
+			}
+			return nil
+		})
+	})
+	slices.SortFunc(out, func(a, b diagnosis.Member) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+// revision is the latest one of the key-value store, for people to compare nodes.
+func (e *etcdData) revision() int64 {
+	var latest uint64
+	_ = e.view(func(tx *bolt.Tx) error {
+		if bucket := tx.Bucket([]byte("key")); bucket != nil {
+			if key, _ := bucket.Cursor().Last(); len(key) >= 8 {
+				latest = binary.BigEndian.Uint64(key)
+			}
+		}
+		return nil
+	})
+	return int64(latest)
+}
+
+func (e *etcdData) view(look func(*bolt.Tx) error) error {
+	err := guarded(e.file, func() error { return e.db.View(look) })
+	if err != nil {
+		return fmt.Errorf("read etcd data %s: %w", e.file, err)
+	}
+	return nil
+}
+
+// guarded turns what bbolt does about a damaged file, which is to panic or to read beyond its end, into an error.
+func guarded(file string, do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%s is damaged (%v): restore the data from a snapshot or from another member, or give the Secrets of the signers with --secret-file", file, fault)
+		}
+	}()
+	return do()
+}

@@ -1,0 +1,65 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+
+	"certrotation.dev/registry/revision"
+)
+
+// moveManifest makes the manifest of another revision of one that was installed: it mounts the directory of that revision
+// and says so. Everything else stays as it is, known to this program or not.
+func moveManifest(text []byte, name string, from, to int64, restartHash string) ([]byte, error) {
+	pod := map[string]any{}
+	if err := yaml.Unmarshal(text, &pod); err != nil {
+		return nil, errors.New("the manifest is no YAML of an object")
+	}
+	directory := regexp.MustCompile(`\b` + regexp.QuoteMeta(name+"-pod-"+strconv.FormatInt(from, 10)) + `\b`)
+	moved, ok := replaced(pod, directory, fmt.Sprintf("%s-pod-%d", name, to)).(map[string]any)
+	if !ok {
+		return nil, errors.New("the manifest is no object")
+	}
+	metadata, ok := moved["metadata"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the manifest has no metadata")
+	}
+	number := strconv.FormatInt(to, 10)
+	set(metadata, "labels", map[string]string{revision.LabelRevision: number})
+	set(metadata, "annotations", map[string]string{revision.AnnotationRevision: number, revision.AnnotationRestartHash: restartHash})
+	return yaml.Marshal(moved)
+}
+
+// replaced returns a value of YAML with a pattern replaced in all its texts.
+func replaced(value any, pattern *regexp.Regexp, by string) any {
+	switch value := value.(type) {
+	case string:
+		return pattern.ReplaceAllLiteralString(value, by)
+	case []any:
+		for i := range value {
+			value[i] = replaced(value[i], pattern, by)
+		}
+	case map[string]any:
+		for k := range value {
+			value[k] = replaced(value[k], pattern, by)
+		}
+	}
+	return value
+}
+
+func set(metadata map[string]any, field string, values map[string]string) {
+	into, ok := metadata[field].(map[string]any)
+	if !ok {
+		into = map[string]any{}
+		metadata[field] = into
+	}
+	for k, v := range values {
+		into[k] = v
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// planOutput writes what the rest of the cluster needs before anything else is changed: the recovery of the disk can be
+// repeated, but a client that nobody kept cannot be asked for.
+func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *vault) error {
+	if r.OutputDirectory == "" {
+		return nil
+	}
+	files := map[string][]byte{}
+	trust := source.Files().Trust
+	if len(m.anchors[trust]) == 0 {
+		return fmt.Errorf("the manifest of revision %d does not say which bundle verifies the peers", source.Directory.Revision)
+	}
+	files["etcd-ca-bundle.crt"] = pki.EncodeCertificates(m.anchors[trust]...)
+	manifests := map[string]*corev1.Secret{}
+	if err := errors.Join(v.signerManifests(manifests), r.leafManifests(manifests, m), r.clients(p, files, manifests, m, v)); err != nil {
+		return err
+	}
+	for name, secret := range manifests {
+		text, err := yaml.Marshal(secret)
+		if err != nil {
+			return fmt.Errorf("encode Secret %s: %w", name, err)
+		}
+		files[filepath.Join("manifests", name+".yaml")] = text
+	}
+	dir := r.OutputDirectory
+	p.step(func() error {
+		if err := r.keepFormer(dir); err != nil {
+			return err
+		}
+		return writeTree(dir, files, nil)
+	}, "write %s to %s", strings.Join(slices.Sorted(maps.Keys(files)), ", "), dir)
+	return nil
+}
+
+// keepFormer moves the output of an earlier recovery out of the way.
+func (r *recovery) keepFormer(dir string) error {
+	if !exists(dir) {
+		return os.MkdirAll(filepath.Dir(filepath.Clean(dir)), directoryMode)
+	}
+	aside := filepath.Clean(dir) + "-set-aside-" + filepath.Base(r.asideDirectory())[len(r.Name+setAsideInfix):]
+	if err := os.Rename(dir, aside); err != nil {
+		return fmt.Errorf("set aside the output of an earlier recovery: %w", err)
+	}
+	return nil
+}
+
+// signerManifests are the signers of which something was re-signed, each with all its slots.
+func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
+	for _, signer := range v.signers {
+		secret := v.secrets[signer.Name]
+		if !slices.ContainsFunc(signer.Authorities, func(ca *pki.Certificate) bool { return v.resigned[ca.Fingerprint] != nil }) {
+			continue
+		}
+		out := v.manifest(signer.Name)
+		for _, slot := range slots() {
+			pairs, err := pairsIn(secret.Data[slot.cert], secret.Data[slot.key])
+			if err != nil {
+				return fmt.Errorf("read signer %s: %w", signer.Name, err)
+			}
+			for _, pair := range pairs {
+				now := v.signing(pair.Certificate)
+				key, err := now.KeyPEM()
+				if err != nil {
+					return fmt.Errorf("encode the key of signer %s: %w", signer.Name, err)
+				}
+				out.Data[slot.cert] = append(out.Data[slot.cert], now.Certificate.PEM()...)
+				out.Data[slot.key] = append(out.Data[slot.key], key...)
+			}
+		}
+		into[signer.Name] = out
+	}
+	return nil
+}
+
+// leafManifests are the leaves of this node as they are on the disk now, so that the API does not bring older ones back.
+func (r *recovery) leafManifests(into map[string]*corev1.Secret, m *made) error {
+	for name, pair := range m.leaves {
+		secret, err := leafManifest(r.Namespace, name, pair, m.anchorsOf(pair))
+		if err != nil {
+			return err
+		}
+		into[name] = secret
+	}
+	return nil
+}
+
+// clients reissues the leaves of clients whose Secrets are known.
+func (r *recovery) clients(p *Plan, files map[string][]byte, into map[string]*corev1.Secret, m *made, v *vault) error {
+	for _, name := range r.ClientSecrets {
+		secret := v.secrets[name]
+		if secret == nil {
+			p.next("There is no Secret %s/%s to make a client certificate after; whoever used it needs another one.", r.Namespace, name)
+			continue
+		}
+		pair, err := r.client(secret, v)
+		if err != nil {
+			return fmt.Errorf("reissue client leaf %s/%s: %w", r.Namespace, name, err)
+		}
+		key, err := pair.KeyPEM()
+		if err != nil {
+			return fmt.Errorf("encode client leaf %s/%s: %w", r.Namespace, name, err)
+		}
+		files[name+".crt"], files[name+".key"] = pair.CertPEM(), key
+		if into[name], err = leafManifest(r.Namespace, name, pair, m.anchorsOf(pair)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// client makes the successor of a client's leaf, or keeps the leaf if it is still good.
+func (r *recovery) client(secret *corev1.Secret, v *vault) (*pki.Pair, error) {
+	certs, err := pki.ParseChain(secret.Data[inventory.ActiveCertKey])
+	if err != nil {
+		return nil, err
+	}
+	leaf, ca, err := diagnosis.PlanLeaf(secret.Name, certs[0], v.signers, r.now)
+	if err != nil {
+		return nil, err
+	}
+	if leaf == nil {
+		return pki.ParsePair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+	}
+	if ca != nil {
+		if err := v.resign([]diagnosis.Resign{*ca}, r.now); err != nil {
+			return nil, err
+		}
+	}
+	return v.signing(leaf.Authority).Issue(leaf.Profile, r.now)
+}
+
+// anchorsOf are those of the bundle that verifies a leaf.
+func (m *made) anchorsOf(leaf *pki.Pair) []*pki.Certificate {
+	for _, path := range slices.Sorted(maps.Keys(m.anchors)) {
+		if slices.ContainsFunc(m.anchors[path], leaf.Certificate.SignedBy) {
+			return m.anchors[path]
+		}
+	}
+	return nil
+}
+
+func leafManifest(namespace, name string, pair *pki.Pair, anchors []*pki.Certificate) (*corev1.Secret, error) {
+	key, err := pair.KeyPEM()
+	if err != nil {
+		return nil, fmt.Errorf("encode the key of leaf %s: %w", name, err)
+	}
+	out := newManifest(namespace, name, corev1.SecretTypeTLS)
+	out.Data[inventory.ActiveCertKey], out.Data[inventory.ActiveKeyKey] = pair.CertPEM(), key
+	if len(anchors) > 0 {
+		out.Data[inventory.AuthorityKey] = pki.EncodeCertificates(anchors...)
+	}
+	return out, nil
+}
+
+// manifest is empty and has the type of the Secret as it is stored, which cannot be changed.
+func (v *vault) manifest(name string) *corev1.Secret {
+	return newManifest(v.namespace, name, v.secrets[name].Type)
+}
+
+func newManifest(namespace, name string, kind corev1.SecretType) *corev1.Secret {
+	if kind == "" {
+		kind = corev1.SecretTypeTLS
+	}
+	gvk := secretKind()
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Type:       kind,
+		Data:       map[string][]byte{},
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/diagnosis"
+)
+
+// recoveredPrefix is in front of the hashes of what a recovery makes, so that no revision of the API is taken for it.
+const recoveredPrefix = "recovered-"
+
+// planReissue makes everything anew that has expired, after the newest generation whose content is right.
+func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
+	source, err := r.source()
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseRunning(ctx, source.Manifest, r.dataDirectory()); err != nil {
+		return nil, fmt.Errorf("reissue after generation %s: %w", source.ID(), err)
+	}
+	secrets, err := r.secrets()
+	if err != nil {
+		return nil, err
+	}
+	v, err := newVault(r.Namespace, secrets)
+	if err != nil {
+		return nil, err
+	}
+	reissue, err := diagnosis.PlanReissue(source.Generation, v.signers, r.now)
+	if err != nil {
+		return nil, fmt.Errorf("reissue after generation %s: %w", source.ID(), err)
+	}
+	if reissue.NothingToDo() {
+		return nil, fmt.Errorf("generation %s works by itself and nothing in it has expired: there is nothing to reissue", source.ID())
+	}
+	return r.describeReissue(source, reissue, v)
+}
+
+// source is the generation in use if its content is right, or else the newest one whose content is.
+func (r *recovery) source() (*diagnosis.Candidate, error) {
+	intact := diagnosis.Intact(r.disk)
+	if len(intact) == 0 {
+		return nil, errors.New("no generation on this disk is whole: bring one back from a backup of " + r.ResourceDirectory +
+			", or make this node anew and let it join")
+	}
+	if at := slices.IndexFunc(intact, func(c diagnosis.Candidate) bool { return r.inUse(&c) }); at >= 0 {
+		return &intact[at], nil
+	}
+	return &intact[0], nil
+}
+
+// secrets come from the files that were given, or from etcd's data.
+func (r *recovery) secrets() ([]*corev1.Secret, error) {
+	d, err := newDecoder()
+	if err != nil {
+		return nil, err
+	}
+	var out []*corev1.Secret
+	for _, file := range r.SecretFiles {
+		found, err := d.secretFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read Secrets: %w", err)
+		}
+		out = append(out, found...)
+	}
+	if len(r.SecretFiles) > 0 {
+		return out, nil
+	}
+	dir := r.dataDirectory()
+	if dir == "" {
+		return nil, errors.New("the manifest does not say where etcd's data is: give --data-dir, or the Secrets of the signers with --secret-file")
+	}
+	data, err := openEtcdData(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	return d.storedSecrets(data, r.EtcdPrefix, r.Namespace)
+}
+
+func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnosis.Reissue, v *vault) (*Plan, error) {
+	p := &Plan{}
+	for _, again := range reissue.Resign {
+		p.Steps = append(p.Steps, fmt.Sprintf("re-sign the CA %s of Secret %s/%s, which expired at %s: same key, same subject",
+			again.Certificate.Subject, r.Namespace, again.Secret, stamp(again.Certificate.NotAfter)))
+	}
+	for _, leaf := range reissue.Leaves {
+		p.Steps = append(p.Steps, fmt.Sprintf("reissue the leaf %s, which expired at %s, for another %s", leaf.Name, stamp(leaf.Expired), leaf.Profile.Validity))
+	}
+	for _, trust := range reissue.Trust {
+		for _, ca := range trust.Dropped {
+			p.Steps = append(p.Steps, fmt.Sprintf("leave the anchor %s out of %s: it expired at %s and nobody has its key", ca.Subject, trust.Path, stamp(ca.NotAfter)))
+		}
+	}
+	made, err := makeGeneration(source.Generation, reissue, v, r.now)
+	if err != nil {
+		return nil, err
+	}
+	number := r.nextNumber()
+	dir := filepath.Join(r.ResourceDirectory, fmt.Sprintf("%s-pod-%d", r.Name, number))
+	tree, err := r.tree(source, made, number)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.planOutput(p, source, made, v); err != nil {
+		return nil, err
+	}
+	p.step(func() error {
+		return writeTree(dir, tree, func(temporary string) error {
+			return os.Symlink(generationPrefix+strconv.FormatInt(number, 10), filepath.Join(temporary, pointerName))
+		})
+	}, "write generation %d/%d to %s", number, number, dir)
+	p.step(func() error { return r.installManifest(&diagnosis.Directory{Revision: number, Path: dir}) },
+		"put %s in the place of %s", filepath.Join(dir, r.manifestName()), r.manifest())
+	r.explainReissue(p)
+	return p, nil
+}
+
+// nextNumber is the first that neither a directory nor a generation on this disk has.
+func (r *recovery) nextNumber() int64 {
+	last := int64(0)
+	for _, d := range r.disk.Directories {
+		last = max(last, d.Revision)
+	}
+	for _, g := range r.disk.Generations() {
+		last = max(last, g.Number)
+	}
+	return last + 1
+}
+
+// tree is the directory of a revision: its manifest and its one generation. The pointer is not a file and not in it.
+func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int64) (map[string][]byte, error) {
+	was, err := readRecord(source.Path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := readBounded(source.Manifest.Path, maxManifestBytes)
+	if err != nil {
+		return nil, err
+	}
+	now := &record{Revision: number, Node: was.Node, Files: map[string]string{}, RecoveredFrom: source.ID()}
+	tree := map[string][]byte{}
+	generation := generationPrefix + strconv.FormatInt(number, 10)
+	for name, data := range m.files {
+		tree[filepath.Join(generation, name)] = data
+		now.Files[name] = hexHash(data)
+	}
+	listed, err := json.Marshal(now.Files)
+	if err != nil {
+		return nil, err
+	}
+	now.ContentHash = recoveredPrefix + hexHash(listed)
+	now.RestartHash = recoveredPrefix + hexHash(append(listed, text...))
+	manifest, err := moveManifest(text, r.Name, source.Directory.Revision, number, now.RestartHash)
+	if err != nil {
+		return nil, fmt.Errorf("make the manifest of revision %d: %w", number, err)
+	}
+	tree[r.manifestName()] = manifest
+	tree[filepath.Join(generation, recordName)], err = json.MarshalIndent(now, "", "  ")
+	return tree, err
+}
+
+func hexHash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

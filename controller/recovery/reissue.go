@@ -1,0 +1,90 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/pki"
+)
+
+// made is a generation that was made anew, in memory.
+type made struct {
+	// files by their path relative to the generation.
+	files map[string][]byte
+	// leaves are all pairs of the generation by name, also those that were kept.
+	leaves map[string]*pki.Pair
+	// anchors of each bundle by its path.
+	anchors map[string][]*pki.Certificate
+}
+
+// makeGeneration does what a plan says, with everything that the plan does not name taken over from the old generation.
+func makeGeneration(g *diagnosis.Generation, plan *diagnosis.Reissue, v *vault, now time.Time) (*made, error) {
+	if err := v.resign(plan.Resign, now); err != nil {
+		return nil, err
+	}
+	m := &made{files: map[string][]byte{}, leaves: map[string]*pki.Pair{}, anchors: map[string][]*pki.Certificate{}}
+	if err := m.takeOver(g); err != nil {
+		return nil, err
+	}
+	for _, t := range plan.Trust {
+		anchors := append([]*pki.Certificate(nil), t.Keep...)
+		for _, ca := range t.Resigned {
+			anchors = append(anchors, v.signing(ca).Certificate)
+		}
+		m.anchors[t.Path] = anchors
+		m.files[t.Path] = pki.EncodeCertificates(anchors...)
+	}
+	for i := range plan.Leaves {
+		if err := m.issue(g, &plan.Leaves[i], v, now); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// takeOver reads what was installed.
+func (m *made) takeOver(g *diagnosis.Generation) error {
+	was, err := readRecord(g.Path)
+	if err != nil {
+		return err
+	}
+	for name := range was.Files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("take over generation %s: %s lists the file %q, which is outside of it", g.ID(), recordName, name)
+		}
+		if m.files[name], err = readBounded(filepath.Join(g.Path, name), max(pki.MaxPEMBytes, maxRecordBytes)); err != nil {
+			return fmt.Errorf("take over generation %s: %w", g.ID(), err)
+		}
+	}
+	for i := range g.Pairs {
+		p := &g.Pairs[i]
+		if m.leaves[p.Name], err = pki.ParsePair(m.files[p.Cert], m.files[p.Key]); err != nil {
+			return fmt.Errorf("take over leaf %s of generation %s: %w", p.Name, g.ID(), err)
+		}
+	}
+	return nil
+}
+
+func (m *made) issue(g *diagnosis.Generation, leaf *diagnosis.ReissueLeaf, v *vault, now time.Time) error {
+	pair, err := v.signing(leaf.Authority).Issue(leaf.Profile, now)
+	if err != nil {
+		return fmt.Errorf("reissue leaf %s: %w", leaf.Name, err)
+	}
+	key, err := pair.KeyPEM()
+	if err != nil {
+		return fmt.Errorf("reissue leaf %s: %w", leaf.Name, err)
+	}
+	for i := range g.Pairs {
+		if p := &g.Pairs[i]; p.Name == leaf.Name {
+			m.files[p.Cert], m.files[p.Key] = pair.CertPEM(), key
+		}
+	}
+	m.leaves[leaf.Name] = pair
+	return nil
+}
+

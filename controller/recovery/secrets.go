@@ -1,0 +1,190 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// ErrEncrypted reports Secrets that the API server has encrypted before it stored them.
+var ErrEncrypted = errors.New("the Secrets are encrypted at rest")
+
+// encryptedPrefix is in front of what the API server has encrypted (k8s.io/apiserver pkg/server/options/encryptionconfig);
+// what follows up to the fourth colon says how.
+const encryptedPrefix = "k8s:enc:"
+
+const maxSecretFileBytes = 64 << 20
+
+// decoder reads objects of the group core in each form that the API server stores or kubectl prints.
+type decoder struct{ runtime.Decoder }
+
+func newDecoder() (decoder, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return decoder{}, fmt.Errorf("make a decoder for Secrets: %w", err)
+	}
+	return decoder{serializer.NewCodecFactory(scheme).UniversalDeserializer()}, nil
+}
+
+// fromStore decodes a value of etcd.
+func (d decoder) fromStore(key string, value []byte) (*corev1.Secret, error) {
+	if bytes.HasPrefix(value, []byte(encryptedPrefix)) {
+		provider := strings.SplitN(string(value[:min(len(value), 128)]), ":", 5)
+		return nil, fmt.Errorf("%s (%s): %w; this command has no access to the API server's keys: give the Secrets of the signers "+
+			"from a backup or from `certrotation render` with --secret-file", key, strings.Join(provider[2:min(len(provider), 3)], ":"), ErrEncrypted)
+	}
+	object, _, err := d.Decode(value, nil, nil)
+	if err != nil {
+		// The error may quote the value.
+		return nil, fmt.Errorf("%s holds no Kubernetes object that can be read", key)
+	}
+	secret, ok := object.(*corev1.Secret)
+	if !ok {
+		return nil, fmt.Errorf("%s holds a %s, not a Secret", key, object.GetObjectKind().GroupVersionKind().Kind)
+	}
+	return secret, nil
+}
+
+// storedSecrets reads the TLS Secrets of a namespace out of etcd's data. prefix is the API server's --etcd-prefix.
+func (d decoder) storedSecrets(data *etcdData, prefix, namespace string) ([]*corev1.Secret, error) {
+	under := "/" + strings.Trim(prefix, "/") + "/secrets/" + namespace + "/"
+	values, err := data.newest(under)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("%s holds no key under %s: check --namespace and --etcd-prefix", data.file, under)
+	}
+	out := make([]*corev1.Secret, 0, len(values))
+	for key, value := range values {
+		secret, err := d.fromStore(key, value)
+		if err != nil {
+			return nil, err
+		}
+		if secret.Type == corev1.SecretTypeTLS || secret.Data[corev1.TLSCertKey] != nil {
+			out = append(out, secret)
+		}
+	}
+	return out, nil
+}
+
+// secretFile reads the Secrets of a file or of all files *.yaml, *.yml and *.json of a directory: manifests, several
+// documents or Lists of them. Other objects are passed over.
+func (d decoder) secretFile(file string) ([]*corev1.Secret, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return d.secretDocuments(file)
+	}
+	var out []*corev1.Secret
+	err = filepath.WalkDir(file, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		switch filepath.Ext(path) {
+		case ".yaml", ".yml", ".json":
+			found, err := d.secretDocuments(path)
+			out = append(out, found...)
+			return err
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
+	data, err := readBounded(file, maxSecretFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	var out []*corev1.Secret
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for n := 1; ; n++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: it is no YAML", file, n)
+		}
+		if len(bytes.TrimSpace(document)) == 0 {
+			continue
+		}
+		found, err := d.document(document)
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", file, n, err)
+		}
+		out = append(out, found...)
+	}
+}
+
+// document reads one object. Kinds that are not of the group core are no Secrets.
+func (d decoder) document(document []byte) ([]*corev1.Secret, error) {
+	object, _, err := d.Decode(document, nil, nil)
+	if runtime.IsNotRegisteredError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.New("it is no Kubernetes object that can be read")
+	}
+	switch object := object.(type) {
+	case *corev1.Secret:
+		return []*corev1.Secret{withStringData(object)}, nil
+	case *corev1.SecretList:
+		return pointers(object.Items), nil
+	case *corev1.List:
+		return d.items(object)
+	}
+	return nil, nil
+}
+
+func (d decoder) items(list *corev1.List) ([]*corev1.Secret, error) {
+	var out []*corev1.Secret
+	for i := range list.Items {
+		found, err := d.document(list.Items[i].Raw)
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i+1, err)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func pointers(items []corev1.Secret) []*corev1.Secret {
+	out := make([]*corev1.Secret, 0, len(items))
+	for i := range items {
+		out = append(out, withStringData(&items[i]))
+	}
+	return out
+}
+
+// withStringData does what the API server does when it stores a Secret.
+func withStringData(secret *corev1.Secret) *corev1.Secret {
+	if secret.Data == nil {
+		secret.Data = make(map[string][]byte, len(secret.StringData))
+	}
+	for k, v := range secret.StringData {
+		secret.Data[k] = []byte(v)
+	}
+	return secret
+}
+
+// secretKind is how manifests name a Secret.
+func secretKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Secret") }

@@ -1,0 +1,147 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// vault are the Secrets that a recovery may use: the keys of the signers, and the leaves that are not on this node.
+type vault struct {
+	namespace string
+	// signers ordered by name; pairs are their keys by certificate.
+	signers []diagnosis.Signer
+	pairs   map[pki.Fingerprint]*pki.Pair
+	// secrets by name.
+	secrets map[string]*corev1.Secret
+	// resigned are the authorities that were made anew, by the certificate that they replace.
+	resigned map[pki.Fingerprint]*pki.Pair
+}
+
+// newVault sorts Secrets. Of two with the same name the later one counts. A signer that cannot be read is an error: to go on
+// without it would look as if its key were lost.
+func newVault(namespace string, secrets []*corev1.Secret) (*vault, error) {
+	v := &vault{
+		namespace: namespace, pairs: map[pki.Fingerprint]*pki.Pair{}, secrets: map[string]*corev1.Secret{}, resigned: map[pki.Fingerprint]*pki.Pair{},
+	}
+	for _, secret := range secrets {
+		if secret.Namespace == namespace || secret.Namespace == "" {
+			v.secrets[secret.Name] = secret
+		}
+	}
+	for name, secret := range v.secrets {
+		if !isSigner(secret) {
+			continue
+		}
+		pairs, err := slotPairs(secret)
+		if err != nil {
+			return nil, fmt.Errorf("read signer %s/%s: %w", namespace, name, err)
+		}
+		signer := diagnosis.Signer{Name: name}
+		for _, pair := range pairs {
+			v.pairs[pair.Certificate.Fingerprint] = pair
+			signer.Authorities = append(signer.Authorities, pair.Certificate)
+		}
+		v.signers = append(v.signers, signer)
+	}
+	slices.SortFunc(v.signers, func(a, b diagnosis.Signer) int { return strings.Compare(a.Name, b.Name) })
+	return v, nil
+}
+
+// isSigner says whether a Secret holds a CA in any of its slots.
+func isSigner(secret *corev1.Secret) bool {
+	for _, slot := range slots() {
+		if certs, err := pki.ParseChain(secret.Data[slot.cert]); err == nil && certs[0].IsCA {
+			return true
+		}
+	}
+	return false
+}
+
+// slot are the keys of a slot in a signer Secret.
+type slot struct{ cert, key string }
+
+func slots() []slot {
+	return []slot{
+		{inventory.ActiveCertKey, inventory.ActiveKeyKey},
+		{inventory.NextCertKey, inventory.NextKeyKey},
+		{inventory.PreviousCertKey, inventory.PreviousKeyKey},
+	}
+}
+
+// slotPairs are the pairs of all slots.
+func slotPairs(secret *corev1.Secret) ([]*pki.Pair, error) {
+	var out []*pki.Pair
+	for _, slot := range slots() {
+		pairs, err := pairsIn(secret.Data[slot.cert], secret.Data[slot.key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", slot.cert, err)
+		}
+		out = append(out, pairs...)
+	}
+	return out, nil
+}
+
+// pairsIn reads certificates and keys that are concatenated in the same order.
+func pairsIn(certPEM, keyPEM []byte) ([]*pki.Pair, error) {
+	if len(bytes.TrimSpace(certPEM)) == 0 {
+		return nil, nil
+	}
+	certs, err := pki.ParseChain(certPEM)
+	if err != nil {
+		return nil, err
+	}
+	if len(certs) == 1 {
+		pair, err := pki.ParsePair(certPEM, keyPEM)
+		if err != nil {
+			return nil, err
+		}
+		return []*pki.Pair{pair}, nil
+	}
+	var out []*pki.Pair
+	for _, cert := range certs {
+		block, rest := pem.Decode(keyPEM)
+		if block == nil {
+			// An adopted signer may have its own chain in the file; only its first certificate has a key.
+			break
+		}
+		pair, err := pki.ParsePair(cert.PEM(), pem.EncodeToMemory(block))
+		if err != nil {
+			return nil, err
+		}
+		out, keyPEM = append(out, pair), rest
+	}
+	return out, nil
+}
+
+// resign makes the authorities of a plan anew.
+func (v *vault) resign(plan []diagnosis.Resign, now time.Time) error {
+	for _, r := range plan {
+		pair, err := v.pairs[r.Certificate.Fingerprint].Resign(now)
+		if err != nil {
+			return fmt.Errorf("signer %s/%s: %w", v.namespace, r.Secret, err)
+		}
+		v.resigned[r.Certificate.Fingerprint] = pair
+	}
+	return nil
+}
+
+// signing is the pair to sign with in the place of an authority.
+func (v *vault) signing(ca *pki.Certificate) *pki.Pair {
+	if pair, ok := v.resigned[ca.Fingerprint]; ok {
+		return pair
+	}
+	return v.pairs[ca.Fingerprint]
+}
