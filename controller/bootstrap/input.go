@@ -1,0 +1,181 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bootstrap
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// MaxInputBytes bounds the input.
+const MaxInputBytes = 16 << 20
+
+// Input are the objects to begin with.
+type Input struct {
+	Namespaces []*corev1.Namespace
+	ConfigMaps []*corev1.ConfigMap
+	Secrets    []*corev1.Secret
+	Nodes      []*corev1.Node
+	// Others are passed on as they are, such as roles.
+	Others []*unstructured.Unstructured
+}
+
+func clientScheme() *runtime.Scheme { return scheme.Scheme }
+
+// Parse reads YAML documents, as kubectl would apply them. What this package works with is read strictly: a field that it
+// does not know is an error.
+func Parse(data []byte) (*Input, error) {
+	if len(data) > MaxInputBytes {
+		return nil, fmt.Errorf("input of %d bytes: more than %d", len(data), MaxInputBytes)
+	}
+	in := &Input{}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return in, in.validate()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: split: %w", number, err)
+		}
+		if err := in.add(document); err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+	}
+}
+
+func (in *Input) add(document []byte) error {
+	head := &struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}{}
+	if err := yaml.Unmarshal(document, head); err != nil {
+		return fmt.Errorf("read it as YAML: %w", err)
+	}
+	var err error
+	switch {
+	case head.APIVersion == "" && head.Kind == "" && onlyComments(document):
+		return nil
+	case head.APIVersion == "" || head.Kind == "" || head.Metadata.Name == "":
+		return errors.New("apiVersion, kind and metadata.name are required")
+	case strings.HasSuffix(head.Kind, "List"):
+		return fmt.Errorf("%s: write each object as a document of its own", head.Kind)
+	case head.APIVersion != "v1":
+		return in.addOther(document)
+	}
+	switch head.Kind {
+	case "Namespace":
+		in.Namespaces, err = appended(in.Namespaces, document)
+	case "ConfigMap":
+		in.ConfigMaps, err = appended(in.ConfigMaps, document)
+	case "Secret":
+		in.Secrets, err = appended(in.Secrets, document)
+	case "Node":
+		in.Nodes, err = appended(in.Nodes, document)
+	default:
+		return in.addOther(document)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", head.Kind, head.Metadata.Name, err)
+	}
+	return nil
+}
+
+func (in *Input) addOther(document []byte) error {
+	object := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(document, &object.Object); err != nil {
+		return fmt.Errorf("read it as YAML: %w", err)
+	}
+	in.Others = append(in.Others, object)
+	return nil
+}
+
+func appended[T any](list []*T, document []byte) ([]*T, error) {
+	object := new(T)
+	if err := yaml.UnmarshalStrict(document, object); err != nil {
+		return nil, err
+	}
+	if secret, ok := any(object).(*corev1.Secret); ok {
+		keepStrings(secret)
+	}
+	return append(list, object), nil
+}
+
+// keepStrings does what a server does with stringData.
+func keepStrings(secret *corev1.Secret) {
+	if secret.Data == nil && len(secret.StringData) > 0 {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	secret.StringData = nil
+	if secret.Type == "" {
+		secret.Type = corev1.SecretTypeOpaque
+	}
+}
+
+func onlyComments(document []byte) bool {
+	for line := range bytes.Lines(document) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
+
+// namespaces are those of ConfigMaps and Secrets, ordered.
+func (in *Input) namespaces() []string {
+	var out []string
+	for _, object := range in.namespaced() {
+		out = append(out, object.GetNamespace())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (in *Input) namespaced() []metav1.Object {
+	var out []metav1.Object
+	for _, object := range in.ConfigMaps {
+		out = append(out, object)
+	}
+	for _, object := range in.Secrets {
+		out = append(out, object)
+	}
+	return out
+}
+
+// objects that the API begins with.
+func (in *Input) objects() []runtime.Object {
+	var out []runtime.Object
+	for _, object := range in.Namespaces {
+		out = append(out, object)
+	}
+	for _, object := range in.Nodes {
+		out = append(out, object)
+	}
+	for _, object := range in.ConfigMaps {
+		out = append(out, object)
+	}
+	for _, object := range in.Secrets {
+		out = append(out, object)
+	}
+	return out
+}

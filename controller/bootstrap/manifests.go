@@ -1,0 +1,114 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bootstrap
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+)
+
+// Order of the manifests: a namespace before what is in it, and a configuration, with which a controller begins to work,
+// after everything that it would otherwise make itself.
+const (
+	orderNamespace     = "00"
+	orderObject        = "10"
+	orderConfiguration = "90"
+)
+
+// manifests returns every object as YAML by file name. The order of the names is the one to create them in. Nodes are not
+// among them: kubelets register themselves.
+func manifests(ctx context.Context, in *Input, api *API) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, namespace := range in.Namespaces {
+		if err := addManifest(out, orderNamespace, namespace.DeepCopy(), "v1", "Namespace"); err != nil {
+			return nil, err
+		}
+	}
+	for _, other := range in.Others {
+		if err := addOther(out, other.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	for _, namespace := range in.namespaces() {
+		secrets, configMaps, err := api.Objects(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		for i := range secrets {
+			if err := addManifest(out, orderObject, &secrets[i], "v1", "Secret"); err != nil {
+				return nil, err
+			}
+		}
+		for i := range configMaps {
+			if err := addManifest(out, orderOf(&configMaps[i]), &configMaps[i], "v1", "ConfigMap"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func orderOf(configMap *corev1.ConfigMap) string {
+	if _, ok := configMap.Labels[configv1alpha1.ConfigLabel]; ok {
+		return orderConfiguration
+	}
+	return orderObject
+}
+
+// addManifest takes off what only a server may set.
+func addManifest(out map[string][]byte, order string, object metav1.Object, apiVersion, kind string) error {
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetCreationTimestamp(metav1.Time{})
+	object.SetManagedFields(nil)
+	object.SetGeneration(0)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("encode %s %s: %w", kind, object.GetName(), err)
+	}
+	fields["apiVersion"], fields["kind"] = apiVersion, kind
+	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(fields, "status")
+	if spec, ok := fields["spec"].(map[string]any); ok && len(spec) == 0 {
+		delete(fields, "spec")
+	}
+	return put(out, fileName(order, kind, object), fields)
+}
+
+func addOther(out map[string][]byte, object *unstructured.Unstructured) error {
+	return put(out, fileName(orderObject, object.GetKind(), object), object.Object)
+}
+
+func put(out map[string][]byte, name string, fields map[string]any) error {
+	data, err := yaml.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if _, taken := out[name]; taken {
+		return fmt.Errorf("%s is there twice", name)
+	}
+	out[name] = data
+	return nil
+}
+
+// fileName keeps letters, digits, dots and dashes of a name; other kinds than Secrets may have colons in it.
+func fileName(order, kind string, object metav1.Object) string {
+	plain := strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, cmp.Or(object.GetNamespace(), "cluster")+"-"+object.GetName())
+	return order + "-" + strings.ToLower(kind) + "-" + plain + ".yaml"
+}

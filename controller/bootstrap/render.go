@@ -1,0 +1,151 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Result is everything that the first nodes and the first API server need.
+type Result struct {
+	// Manifests are all objects as YAML by file name, in whose order they are created.
+	Manifests map[string][]byte
+	// TLS are the bundles, and the pairs that belong to no node, by file name.
+	TLS map[string][]byte
+	// Nodes are the disks of the nodes, ordered by name.
+	Nodes []Node
+}
+
+// Node is what one rollout puts on the disk of one node.
+type Node struct {
+	Name string
+	// Rollout is the name of the static pod; the directories are those of its configuration.
+	Rollout                              string
+	Revision                             int
+	ResourceDirectory, ManifestDirectory string
+	ContentHash, RestartHash             string
+	// Manifest of the static pod, and the files of its generation by their paths in it.
+	Manifest []byte
+	Files    map[string][]byte
+}
+
+// Render makes the result of an input, at now.
+func Render(ctx context.Context, in *Input, now time.Time) (*Result, error) {
+	api, err := NewAPI(now, in.objects()...)
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{TLS: map[string][]byte{}}
+	rollouts := 0
+	for _, name := range in.namespaces() {
+		if api.Namespace(name) == nil {
+			continue
+		}
+		if err := Settle(ctx, api, name); err != nil {
+			return nil, err
+		}
+		namespace := api.Namespace(name)
+		rollouts += len(namespace.Rollouts)
+		if err := out.addRollouts(ctx, api, namespace); err != nil {
+			return nil, fmt.Errorf("namespace %s: %w", name, err)
+		}
+		if err := out.addTLS(ctx, api, namespace); err != nil {
+			return nil, fmt.Errorf("namespace %s: %w", name, err)
+		}
+	}
+	if rollouts == 0 {
+		return nil, errors.New("there is no configuration with a rollout: add a ConfigMap with a RotationConfiguration, label certrotation.dev/config, " +
+			"whose rollout says which static pods to render")
+	}
+	if out.Manifests, err = manifests(ctx, in, api); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// addRollouts cuts the first revision of each rollout, for each of its nodes.
+func (out *Result) addRollouts(ctx context.Context, api *API, namespace *inventory.Namespace) error {
+	if len(namespace.Rollouts) > 1 {
+		return fmt.Errorf("it has %d rollouts, whose revisions would have the same names; one is supported", len(namespace.Rollouts))
+	}
+	for _, rollout := range namespace.Rollouts {
+		if len(rollout.Nodes) == 0 {
+			return fmt.Errorf("rollout %s: none of the nodes has the labels of its nodeSelector", rollout.Config.Name)
+		}
+		cutRevision, err := cut(ctx, api, namespace.Name, rollout)
+		if err != nil {
+			return err
+		}
+		for _, node := range rollout.Nodes {
+			manifest, err := cutRevision.manifest(node)
+			if err != nil {
+				return fmt.Errorf("rollout %s: node %s: %w", rollout.Config.Name, node.Name, err)
+			}
+			out.Nodes = append(out.Nodes, Node{
+				Name: node.Name, Rollout: rollout.Config.Name, Revision: first,
+				ResourceDirectory: rollout.Config.ResourceDirectory, ManifestDirectory: rollout.Config.ManifestDirectory,
+				ContentHash: cutRevision.Content.ContentHash(), RestartHash: cutRevision.Content.RestartHash(),
+				Manifest: manifest, Files: cutRevision.files(node),
+			})
+		}
+	}
+	return nil
+}
+
+// addTLS adds what processes outside of the nodes' static pods present and verify, of which the first kube-apiserver is one.
+func (out *Result) addTLS(ctx context.Context, api *API, namespace *inventory.Namespace) error {
+	secrets, configMaps, err := api.Objects(ctx, namespace.Name)
+	if err != nil {
+		return err
+	}
+	for _, domain := range namespace.Domains {
+		configMap := find(configMaps, func(c *corev1.ConfigMap) string { return c.Name }, domain.Bundle.Name)
+		out.TLS[domain.Bundle.Name+".crt"] = []byte(configMap.Data[inventory.BundleKey])
+		for i := range domain.Leaves {
+			name := domain.Leaves[i].Name
+			if ofNode(namespace, name) {
+				continue
+			}
+			secret := find(secrets, func(s *corev1.Secret) string { return s.Name }, name)
+			out.TLS[name+".crt"], out.TLS[name+".key"] = secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.TLS)) {
+		if len(out.TLS[name]) == 0 {
+			return fmt.Errorf("%s is empty", name)
+		}
+	}
+	return nil
+}
+
+// ofNode says whether a leaf is one of those that a rollout brings to its node.
+func ofNode(namespace *inventory.Namespace, leaf string) bool {
+	for _, rollout := range namespace.Rollouts {
+		for _, leaves := range rollout.Leaves {
+			if slices.Contains(leaves, leaf) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// find returns the object of that name; an empty one if there is none.
+func find[T any](list []T, nameOf func(*T) string, name string) *T {
+	for i := range list {
+		if nameOf(&list[i]) == name {
+			return &list[i]
+		}
+	}
+	return new(T)
+}

@@ -1,0 +1,129 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// maxRounds bounds how often everything is looked at. A new trust domain takes a handful.
+const maxRounds = 100
+
+// Settle lets the rotation controller work on a namespace until it has nothing to do, and checks that the result is
+// complete.
+func Settle(ctx context.Context, api *API, namespace string) error {
+	controller, err := rotation.New(rotation.Config{
+		Client: api.client, Inventory: api, Recorder: silent{}, Clock: frozen(api), Workers: 1,
+	})
+	if err != nil {
+		return fmt.Errorf("make the rotation controller: %w", err)
+	}
+	defer end(ctx, controller)
+	for range maxRounds {
+		before := api.version
+		if err := round(ctx, controller, api, namespace); err != nil {
+			return fmt.Errorf("namespace %s: %w", namespace, err)
+		}
+		if api.version == before {
+			return complete(api, namespace)
+		}
+	}
+	return fmt.Errorf("namespace %s: the controller still writes after %d rounds", namespace, maxRounds)
+}
+
+// frozen is a clock at the time of the API: nothing falls due while everything is made.
+func frozen(api *API) clock.WithTicker { return testingclock.NewFakeClock(api.now) }
+
+// end lets the queue of a controller, which was never run, end its goroutines.
+func end(ctx context.Context, controller *rotation.Controller) {
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	controller.Run(ended)
+}
+
+// round looks at every domain once, and at the aggregates of what that has left.
+func round(ctx context.Context, controller *rotation.Controller, api *API, name string) error {
+	if namespace := api.Namespace(name); namespace != nil {
+		for _, domain := range namespace.Domains {
+			if err := controller.Reconcile(ctx, name, domain.Name); err != nil {
+				return fmt.Errorf("trust domain %s: %w", domain.Name, err)
+			}
+		}
+	}
+	if err := controller.Reconcile(ctx, name, ""); err != nil {
+		return fmt.Errorf("aggregates: %w", err)
+	}
+	return nil
+}
+
+// complete returns everything that is missing for a namespace that can be used.
+func complete(api *API, name string) error {
+	namespace := api.Namespace(name)
+	if namespace == nil {
+		return fmt.Errorf("namespace %s has no configuration: a ConfigMap with the label %s", name, "certrotation.dev/config")
+	}
+	var errs []error
+	refuse := func(object, message string) {
+		errs = append(errs, fmt.Errorf("namespace %s: %s: %s", name, object, message))
+	}
+	for i := range namespace.Problems {
+		refuse(namespace.Problems[i].Object, namespace.Problems[i].Message)
+	}
+	for _, domain := range namespace.Domains {
+		a := trust.Assess(domain, api.now)
+		for i := range a.Problems {
+			refuse(a.Problems[i].Object, a.Problems[i].Message)
+		}
+		for i := range a.Blockers {
+			refuse(a.Blockers[i].Object+a.Blockers[i].Party, a.Blockers[i].Message)
+		}
+		if a.Stage != trust.Stable || len(a.Actions) > 0 {
+			refuse("trust domain "+domain.Name, fmt.Sprintf("it is %s and has %d actions left", a.Stage, len(a.Actions)))
+		}
+		for _, leaf := range a.Leaves {
+			if !leaf.Usable || leaf.SignedBySlot != trust.SlotActive {
+				refuse("Secret/"+leaf.Name, "the leaf is not usable")
+			}
+		}
+	}
+	errs = append(errs, completeAggregates(namespace)...)
+	return errors.Join(errs...)
+}
+
+func completeAggregates(namespace *inventory.Namespace) []error {
+	leaves, bundles := map[string]*trust.Leaf{}, map[string]*trust.Bundle{}
+	for _, domain := range namespace.Domains {
+		bundles[domain.Bundle.Name] = &domain.Bundle
+		for i := range domain.Leaves {
+			leaves[domain.Leaves[i].Name] = &domain.Leaves[i]
+		}
+	}
+	var errs []error
+	for _, aggregate := range namespace.Aggregates {
+		actions, blockers := trust.AssessAggregate(aggregate, leaves, bundles)
+		if len(actions)+len(blockers) > 0 {
+			errs = append(errs, fmt.Errorf("namespace %s: Secret/%s: the aggregate is not complete: %d actions and %d blockers are left",
+				namespace.Name, aggregate.Secret.Name, len(actions), len(blockers)))
+		}
+	}
+	return errs
+}
+
+// silent drops events: nobody could read them.
+type silent struct{}
+
+var _ events.EventRecorder = silent{}
+
+func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
