@@ -162,7 +162,7 @@ func (w *realWorld) checkTruth(signer string, ack v1alpha1.Acknowledgement) {
 		return // The process has just ended; the next one is reported anew.
 	}
 	var anchors []string
-	for _, arg := range strings.SplitSeq(string(bytes.TrimRight(line, "\x00")), "\x00") {
+	for arg := range strings.SplitSeq(string(bytes.TrimRight(line, "\x00")), "\x00") {
 		if file, ok := strings.CutPrefix(arg, "--etcd-cafile="); ok {
 			t, err := loadTrust(filepath.Dir(file))
 			if err != nil {
