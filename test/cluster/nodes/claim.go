@@ -79,8 +79,11 @@ func tryClaim(number int, dir string, detach bool) (*claim, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	if !claimedBy(string(text), dir) {
-		kind, owner, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	kind, owner, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if owner == dir && kind == "detached" && !detach {
+		return nil, errors.Join(fmt.Errorf("the nodes in %s run detached; stop those first (nodes.StopDir)", dir), c.close())
+	}
+	if owner != dir {
 		if kind == "detached" && exists(filepath.Join(owner, stateFile)) || addressInUse(number) {
 			return nil, c.close()
 		}
@@ -88,7 +91,7 @@ func tryClaim(number int, dir string, detach bool) (*claim, error) {
 			return nil, errors.Join(err, c.close())
 		}
 	}
-	kind := "attached"
+	kind = "attached"
 	if detach {
 		kind = "detached"
 	}

@@ -27,6 +27,11 @@ func addressOf(number, host int) net.IP { return net.IPv4(10, byte(number), 0, b
 // podSubnet is where the pods of a node that do not use the node's own network get their addresses.
 func podSubnet(number, host int) string { return fmt.Sprintf("10.%d.%d.0/24", number, host) }
 
+func interfaceExists(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
+}
+
 // ip runs iproute2's ip on the machine.
 func ip(args ...string) error {
 	out, err := exec.Command("ip", args...).CombinedOutput()
@@ -39,7 +44,7 @@ func ip(args ...string) error {
 // makeBridge makes the bridge that joins the machine (.1) and the nodes. One that is there already stays.
 func makeBridge(number int) error {
 	name := bridgeName(number)
-	if _, err := net.InterfaceByName(name); err == nil {
+	if interfaceExists(name) {
 		return nil
 	}
 	if err := ip("link", "add", name, "type", "bridge"); err != nil {
@@ -60,18 +65,17 @@ func makeBridge(number int) error {
 }
 
 func removeBridge(number int) error {
-	name := bridgeName(number)
-	if _, err := net.InterfaceByName(name); err != nil {
-		return nil
+	if name := bridgeName(number); interfaceExists(name) {
+		return ip("link", "delete", name)
 	}
-	return ip("link", "delete", name)
+	return nil
 }
 
 // connect gives a node that has just started its interface eth0, its address and its routes. It is on again after each
 // start, because the interface is gone with the network namespace.
 func (n *Node) connect(ctx context.Context) error {
 	number, outside := n.network.number, vethName(n.network.number, n.host)
-	if _, err := net.InterfaceByName(outside); err == nil {
+	if interfaceExists(outside) {
 		// The kernel takes a namespace down some time after its last process.
 		if err := ip("link", "delete", outside); err != nil {
 			return err

@@ -43,10 +43,9 @@ type Config struct {
 
 // Network is a set of nodes that reach each other and this machine.
 type Network struct {
-	cfg         Config
-	claim       *claim
-	number      int
-	snapshotter string
+	cfg    Config
+	claim  *claim
+	number int
 
 	mu         sync.Mutex
 	nodes      []*Node

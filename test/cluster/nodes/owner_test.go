@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 func own(dir string) error {
-	w, err := nodes.Start(context.Background(), nodes.Config{Dir: dir, Names: []string{"orphan"}}) //nolint:usetesting // There is no test.
+	w, err := nodes.Start(context.Background(), nodes.Config{Dir: dir, Names: []string{"orphan"}})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func TestKilledOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns, err := os.Readlink(fmt.Sprintf("/proc/%s/ns/pid", strings.TrimSpace(string(pid))))
+	ns, err := os.Readlink(fmt.Sprintf("/proc/%s/ns/net", strings.TrimSpace(string(pid))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +105,9 @@ func TestDetach(t *testing.T) {
 	before, err := os.ReadFile(filepath.Join(dir, "a", "kubelet.pid"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := nodes.Start(t.Context(), nodes.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "run detached") {
+		t.Errorf("a network that does not detach, in the same directory: %v", err)
 	}
 	begun := time.Now()
 	second, err := nodes.Start(t.Context(), cfg)

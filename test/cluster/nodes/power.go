@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"os"
 
 	"certrotation.dev/test/cluster"
@@ -51,6 +51,12 @@ func (n *Node) PowerOn(ctx context.Context) error {
 func (n *Node) boot(ctx context.Context) (fresh bool, err error) {
 	if n.init.Running() {
 		return false, nil
+	}
+	if !n.network.cfg.Detach {
+		// The claim of the directory is ours: what is recorded here belonged to a process that was killed, and is dying.
+		if err := cluster.StopDir(ctx, n.dir, io.Discard); err != nil {
+			return false, err
+		}
 	}
 	if err := n.writeDisk(); err != nil {
 		return false, err
@@ -126,11 +132,6 @@ func (n *Node) powerOff() error {
 		}
 	}
 	return errors.Join(append(errs, removeCgroups(cgroupOfNode(n.network.number, n.name)))...)
-}
-
-func interfaceExists(name string) bool {
-	_, err := net.InterfaceByName(name)
-	return err == nil
 }
 
 // shutDown ends kubelet and containerd in order before the power goes.

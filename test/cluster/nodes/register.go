@@ -85,13 +85,11 @@ func (n *Node) waitObject(ctx context.Context, client kubernetes.Interface, want
 	last := &corev1.Node{}
 	var lastErr error
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		node, err := client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
-		if err != nil {
-			lastErr = err
-			return false, nil
+		var node *corev1.Node
+		if node, lastErr = client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{}); lastErr == nil {
+			last = node
 		}
-		last, lastErr = node, nil
-		return wanted(node), nil
+		return lastErr == nil && wanted(last), nil
 	})
 	if err != nil && lastErr != nil {
 		err = fmt.Errorf("%w (last answer: %w)", err, lastErr)

@@ -4,6 +4,7 @@
 package nodes_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -31,6 +32,11 @@ func TestRegister(t *testing.T) {
 	}
 
 	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) { cfg.Address = w.Gateway().String() })
+	t.Cleanup(func() { // Before kube-apiserver, which waits for the kubelets' watches to end.
+		if err := w.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("stop the nodes: %v", err)
+		}
+	})
 	client := kubernetes.NewForConfigOrDie(c.AdminConfig())
 	begun := time.Now()
 	if err := w.Register(t.Context(), nodes.KubeconfigOf(c)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -41,10 +42,13 @@ func StopDir(ctx context.Context, dir string, progress io.Writer) error {
 // releaseDir gives back the number of a network that does not run any more, unless it is not its own.
 func releaseDir(dir string, number int) error {
 	text, err := os.ReadFile(filepath.Join(claimDir, fmt.Sprint(number)))
-	if err != nil || !claimedBy(string(text), dir) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !claimedBy(string(text), dir) {
 		return nil
 	}
-	c, err := tryClaim(number, dir, false)
+	c, err := tryClaim(number, dir, true)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 // trace is what a running network has outside its directory.
 type trace struct {
 	dir, bridge, cgroup string
-	namespaces          map[string]bool // process namespaces of the nodes
+	namespaces          map[string]bool // network namespaces of the nodes, which pods with hostNetwork share
 }
 
 func traceOf(w *nodes.Network) trace {
@@ -31,7 +31,7 @@ func traceOf(w *nodes.Network) trace {
 		if err != nil {
 			continue
 		}
-		if ns, err := os.Readlink(fmt.Sprintf("/proc/%s/ns/pid", strings.TrimSpace(string(pid)))); err == nil {
+		if ns, err := os.Readlink(fmt.Sprintf("/proc/%s/ns/net", strings.TrimSpace(string(pid)))); err == nil {
 			tr.namespaces[ns] = true
 		}
 	}
@@ -49,19 +49,26 @@ func (tr trace) isGone(t *testing.T) {
 		if _, err := net.InterfaceByName(tr.bridge); err == nil {
 			return fmt.Errorf("the bridge %s is there", tr.bridge)
 		}
-		if left, err := filepath.Glob("/sys/fs/cgroup/*" + tr.cgroup); err != nil || len(left) > 0 {
-			return fmt.Errorf("cgroups are there: %v %v", left, err)
+		left, err := filepath.Glob("/sys/fs/cgroup/*" + tr.cgroup)
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("cgroups are there: %v", left)
 		}
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
-		if err != nil || strings.Contains(string(mounts), tr.dir) {
-			return fmt.Errorf("something is mounted in %s (%v)", tr.dir, err)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(mounts), tr.dir) {
+			return fmt.Errorf("something is mounted in %s", tr.dir)
 		}
 		return tr.processesGone()
 	})
 }
 
 func (tr trace) processesGone() error {
-	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {
 		return err
 	}
@@ -85,7 +92,7 @@ func (tr trace) processesGone() error {
 func memoryOf(t *testing.T, w *nodes.Network) string {
 	t.Helper()
 	tr := traceOf(w)
-	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "nodeinit: %v\n", err)
-		os.Exit(125)
-	}
+	// What succeeds does not come back: it became another program, waits for ever, or ended with a command's exit code.
+	fmt.Fprintf(os.Stderr, "nodeinit: %v\n", run(os.Args[1:]))
+	os.Exit(125)
 }
 
 func run(args []string) error {
@@ -40,5 +40,5 @@ func run(args []string) error {
 		}
 		return enter(pid, args[2:])
 	}
-	return fmt.Errorf("usage: nodeinit init --root DIR --hostname NAME [--bind FROM:TO]... | enter PID COMMAND [ARGUMENT]...")
+	return errors.New("usage: nodeinit init --root DIR --hostname NAME [--bind FROM:TO], or nodeinit enter PID COMMAND [ARGUMENT]")
 }
