@@ -40,7 +40,7 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Collector probes members. Make one with New.
+// Collector observes members. Make one with New.
 type Collector struct {
 	client      kubernetes.Interface
 	inventory   Inventory
@@ -49,6 +49,7 @@ type Collector struct {
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	queue       workqueue.TypedDelayingInterface[target]
 	watched     watched
+	pods        podWatches
 }
 
 // target is an entry of the queue: a member, or, with only a namespace, all of its members.
@@ -70,13 +71,15 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{}).DialContext
 	}
-	return &Collector{
+	c := &Collector{
 		client: cfg.Client, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency, dial: cfg.Dial,
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[target]{
 			Name: "evidence", Clock: cfg.Clock,
 		}),
 		watched: watched{targets: map[target]attempts{}},
-	}, nil
+	}
+	c.pods = podWatches{collector: c, stops: map[string]context.CancelFunc{}}
+	return c, nil
 }
 
 // NamespaceChanged has the members of a namespace looked at. It does not block.
@@ -84,7 +87,7 @@ func (c *Collector) NamespaceChanged(namespace string) {
 	c.queue.Add(target{namespace: namespace})
 }
 
-// Run probes until ctx ends.
+// Run observes until ctx ends. It is called once.
 func (c *Collector) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range c.concurrency {
@@ -96,6 +99,7 @@ func (c *Collector) Run(ctx context.Context) {
 	<-ctx.Done()
 	c.queue.ShutDown()
 	workers.Wait()
+	c.pods.wait()
 }
 
 func (c *Collector) processNext(ctx context.Context) bool {
@@ -126,7 +130,7 @@ func (c *Collector) safely(ctx context.Context, t target) (again time.Duration, 
 		}
 	}()
 	if t.member == "" {
-		c.fanOut(t.namespace)
+		c.fanOut(ctx, t.namespace)
 		return 0, nil
 	}
 	return c.visit(ctx, t)

@@ -330,13 +330,13 @@ func TestFanOutAddsOnce(t *testing.T) {
 	d := domain("127.0.0.1:1", leaf.Certificate, ca, next)
 	d.Signer.Next = next.Certificate
 	inv.set(d)
-	c.fanOut(testNamespace)
-	c.fanOut(testNamespace)
+	c.fanOut(t.Context(), testNamespace)
+	c.fanOut(t.Context(), testNamespace)
 	if n := c.queue.Len(); n != 1 {
 		t.Errorf("%d members in the queue, want 1", n)
 	}
 	inv.set(&trust.Domain{Namespace: testNamespace, Name: "empty"})
-	c.fanOut(testNamespace)
+	c.fanOut(t.Context(), testNamespace)
 	if n := len(c.watched.targets); n != 0 {
 		t.Errorf("%d members are remembered that do not exist", n)
 	}

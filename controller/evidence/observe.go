@@ -20,9 +20,12 @@ import (
 // fallbackTimeout of a probe whose configuration gives none.
 const fallbackTimeout = 5 * time.Second
 
-// observe probes a member and records what it says, if that is news. A probe that was cut short because ctx has ended
+// observe looks at a member and records what it says, if that is news. A probe that was cut short because ctx has ended
 // says nothing about the member.
 func (c *Collector) observe(ctx context.Context, s *subject) error {
+	if s.member.Probe == nil {
+		return c.observePlaced(ctx, s)
+	}
 	timeout := s.member.Probe.Timeout
 	if timeout <= 0 {
 		timeout = fallbackTimeout

@@ -11,8 +11,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Refresh probes every member of a domain that has a probe, now, and returns when what has changed is recorded. That a
-// member cannot be observed is recorded and no error.
+// Refresh looks, now, at every member of a domain that has a probe or is a static pod, and returns when what has changed
+// is recorded. That a member cannot be observed is recorded and no error.
 func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
 	var (
 		probes  sync.WaitGroup
@@ -20,7 +20,7 @@ func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
 		errs    []error
 		permits = make(chan struct{}, c.concurrency)
 	)
-	for _, s := range probed(d) {
+	for _, s := range append(probed(d), placed(d)...) {
 		probes.Go(func() {
 			permits <- struct{}{}
 			defer func() { <-permits }()

@@ -72,6 +72,16 @@ func (w *watched) rest(t target) {
 	}
 }
 
+// settle takes a member out of the queue until something else is expected of it.
+func (w *watched) settle(t target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a, ok := w.targets[t]; ok {
+		a.waiting, a.count = false, stableAttempts
+		w.targets[t] = a
+	}
+}
+
 // keep forgets the members of a namespace that do not exist any more.
 func (w *watched) keep(namespace string, exists map[target]bool) {
 	w.mu.Lock()
@@ -84,14 +94,17 @@ func (w *watched) keep(namespace string, exists map[target]bool) {
 }
 
 // fanOut puts every member of a namespace into the queue that is worth a probe and not there yet.
-func (c *Collector) fanOut(namespace string) {
+func (c *Collector) fanOut(ctx context.Context, namespace string) {
 	exists := map[target]bool{}
-	if n := c.inventory.Namespace(namespace); n != nil {
+	n := c.inventory.Namespace(namespace)
+	if n != nil {
 		for _, d := range n.Domains {
 			c.fanOutDomain(d, exists)
+			c.fanOutPlaced(n, d, exists)
 		}
 	}
 	c.watched.keep(namespace, exists)
+	c.pods.follow(ctx, namespace, n != nil && slices.ContainsFunc(n.Domains, func(d *trust.Domain) bool { return len(placed(d)) > 0 }))
 }
 
 func (c *Collector) fanOutDomain(d *trust.Domain, exists map[target]bool) {
@@ -119,6 +132,9 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 		c.watched.rest(t)
 		return 0, nil
 	}
+	if s.member.Probe == nil {
+		return c.visitPlaced(ctx, s)
+	}
 	a := trust.Assess(d, c.clock.Now())
 	before := c.watched.next(t, s.content(a))
 	if !s.worth(a) || (!a.InFlight() && before >= stableAttempts) {
@@ -141,7 +157,7 @@ func jitter(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*0.1*float64(d)) //nolint:gosec // no secret depends on it
 }
 
-// subject is a member with a probe, in its domain.
+// subject is a member that is observed, in its domain.
 type subject struct {
 	target
 	d      *trust.Domain
@@ -150,11 +166,15 @@ type subject struct {
 
 // probed lists the members of a domain that are probed.
 func probed(d *trust.Domain) []*subject {
+	return members(d, func(_ *trust.Party, m *trust.Member) bool { return m.Probe != nil })
+}
+
+func members(d *trust.Domain, chosen func(*trust.Party, *trust.Member) bool) []*subject {
 	var out []*subject
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for j := range p.Members {
-			if m := &p.Members[j]; m.Probe != nil {
+			if m := &p.Members[j]; chosen(p, m) {
 				out = append(out, &subject{
 					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, member: m,
 				})
@@ -168,7 +188,7 @@ func find(d *trust.Domain, t target) *subject {
 	if d == nil {
 		return nil
 	}
-	for _, s := range probed(d) {
+	for _, s := range append(probed(d), placed(d)...) {
 		if s.target == t {
 			return s
 		}

@@ -48,6 +48,7 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		out.Parties = append(out.Parties, party)
 		problems = append(problems, partyProblems...)
 	}
+	passRestarts(out.Parties)
 	slices.SortStableFunc(problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })
 	out.Problems = problems
 	return out, nil

@@ -1,0 +1,102 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/staticpod"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// facts reads what says which revision a node runs, from the API server itself.
+func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Rollout) (staticpod.Facts, error) {
+	f := staticpod.Facts{Rollout: rollout.Config.Name, Node: s.target.member}
+	node, err := c.client.CoreV1().Nodes().Get(ctx, f.Node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return f, nil
+	case err != nil:
+		return f, fmt.Errorf("read node %s: %w", f.Node, err)
+	}
+	f.NodeUID = node.UID
+	pods, err := c.client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", f.Node).String(),
+	})
+	if err != nil {
+		return f, fmt.Errorf("list pods of namespace %s on node %s: %w", s.namespace, f.Node, err)
+	}
+	statuses, err := c.client.CoreV1().ConfigMaps(s.namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: revision.LabelRollout + "=" + f.Rollout,
+	})
+	if err != nil {
+		return f, fmt.Errorf("list revisions of rollout %s in namespace %s: %w", f.Rollout, s.namespace, err)
+	}
+	f.Pods, f.Statuses = pods.Items, statuses.Items
+	return f, nil
+}
+
+// content reads the copies that belong to a revision. Keys are among them, because the hash is over everything; they are
+// gone when the look at the member is over. A copy that does not exist is a failure of the revision, not an error.
+func (c *Collector) content(
+	ctx context.Context, namespace string, cfg *configv1alpha1.StaticPodRollout, number int,
+) (content revision.Content, failure string, err error) {
+	gone := func(err error, kind, name string) (string, error) {
+		if apierrors.IsNotFound(err) {
+			return fmt.Sprintf("%s/%s of the revision that runs does not exist any more: what runs is known again with the next revision", kind, name), nil
+		}
+		return "", fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
+	}
+	content = revision.Content{
+		ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{},
+		Reloaded: sets.New(cfg.ReloadedSecretNames...),
+	}
+	template, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, revision.CopyName(cfg.PodConfigMapName, number), metav1.GetOptions{})
+	if err != nil {
+		failure, err = gone(err, "ConfigMap", revision.CopyName(cfg.PodConfigMapName, number))
+		return content, failure, err
+	}
+	content.PodTemplate = values(template)[configv1alpha1.PodKey]
+	for _, name := range cfg.ConfigMapNames {
+		if name == cfg.PodConfigMapName {
+			continue
+		}
+		copied, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, revision.CopyName(name, number), metav1.GetOptions{})
+		if err != nil {
+			failure, err = gone(err, "ConfigMap", revision.CopyName(name, number))
+			return content, failure, err
+		}
+		content.ConfigMaps[name] = values(copied)
+	}
+	for _, name := range cfg.SecretNames {
+		copied, err := c.client.CoreV1().Secrets(namespace).Get(ctx, revision.CopyName(name, number), metav1.GetOptions{})
+		if err != nil {
+			failure, err = gone(err, "Secret", revision.CopyName(name, number))
+			return content, failure, err
+		}
+		content.Secrets[name] = copied.Data
+	}
+	return content, "", nil
+}
+
+// values are data and binaryData together.
+func values(configMap *corev1.ConfigMap) map[string][]byte {
+	out := make(map[string][]byte, len(configMap.Data)+len(configMap.BinaryData))
+	for key, value := range configMap.Data {
+		out[key] = []byte(value)
+	}
+	for key, value := range configMap.BinaryData {
+		out[key] = value
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/staticpod"
+)
+
+// podWatches follows the pods, and the records of revisions, of the namespaces that have a member which is a static pod.
+type podWatches struct {
+	collector *Collector
+	running   sync.WaitGroup
+
+	mu    sync.Mutex
+	stops map[string]context.CancelFunc
+}
+
+// follow begins or ends to watch a namespace. The watches end with ctx at the latest.
+func (w *podWatches) follow(ctx context.Context, namespace string, wanted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stop, following := w.stops[namespace]
+	switch {
+	case following && !wanted:
+		stop()
+		delete(w.stops, namespace)
+	case wanted && !following && ctx.Err() == nil:
+		ctx, w.stops[namespace] = context.WithCancel(ctx)
+		if err := w.start(ctx, namespace); err != nil {
+			// An informer that has not started takes every handler.
+			klog.FromContext(ctx).Error(err, "Failed to watch static pods")
+		}
+	}
+}
+
+// wait returns when every watch has ended.
+func (w *podWatches) wait() {
+	w.mu.Lock()
+	for _, stop := range w.stops {
+		stop()
+	}
+	w.mu.Unlock()
+	w.running.Wait()
+}
+
+func (w *podWatches) start(ctx context.Context, namespace string) error {
+	pods := informers.NewSharedInformerFactoryWithOptions(w.collector.client, 0, informers.WithNamespace(namespace),
+		informers.WithTransform(podFacts)).Core().V1().Pods().Informer()
+	statuses := informers.NewSharedInformerFactoryWithOptions(w.collector.client, 0, informers.WithNamespace(namespace),
+		informers.WithTransform(withoutData), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = revision.LabelRollout
+		})).Core().V1().ConfigMaps().Informer()
+	if _, err := pods.AddEventHandlerWithOptions(w.podHandler(namespace), cache.HandlerOptions{}); err != nil {
+		return err
+	}
+	if _, err := statuses.AddEventHandlerWithOptions(w.statusHandler(namespace), cache.HandlerOptions{}); err != nil {
+		return err
+	}
+	w.running.Go(func() { pods.RunWithContext(ctx) })
+	w.running.Go(func() { statuses.RunWithContext(ctx) })
+	return nil
+}
+
+func (w *podWatches) podHandler(namespace string) cache.ResourceEventHandler {
+	changed := func(object any) {
+		if pod := objectOf[*corev1.Pod](object); pod != nil {
+			w.collector.podChanged(namespace, pod)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, DeleteFunc: changed,
+		UpdateFunc: func(before, after any) {
+			x, y := objectOf[*corev1.Pod](before), objectOf[*corev1.Pod](after)
+			if x == nil || y == nil || !samePod(x, y) {
+				changed(after)
+			}
+		},
+	}
+}
+
+// statusHandler is about the annotations that say on which nodes a revision was installed.
+func (w *podWatches) statusHandler(namespace string) cache.ResourceEventHandler {
+	annotations := func(object any) map[string]string {
+		if configMap := objectOf[*corev1.ConfigMap](object); configMap != nil {
+			return configMap.Annotations
+		}
+		return nil
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { w.collector.statusChanged(namespace, nil, annotations(object)) },
+		UpdateFunc: func(x, y any) { w.collector.statusChanged(namespace, annotations(x), annotations(y)) },
+		DeleteFunc: func(object any) { w.collector.statusChanged(namespace, annotations(object), nil) },
+	}
+}
+
+// objectOf takes the last known state of an object that is gone.
+func objectOf[T any](object any) T {
+	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	out, _ := object.(T)
+	return out
+}
+
+// podChanged has the members on the node of a pod looked at.
+func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
+	n := c.inventory.Namespace(namespace)
+	if n == nil {
+		return
+	}
+	for _, r := range n.Rollouts {
+		if staticpod.Concerns(r.Config.Name, pod) {
+			c.nodeChanged(namespace, pod.Spec.NodeName)
+			return
+		}
+	}
+}
+
+// nodeChanged has the members on a node looked at.
+func (c *Collector) nodeChanged(namespace, node string) {
+	c.lookAgain(namespace, func(member string) bool { return member == node })
+}
+
+// statusChanged has the members looked at for which the record of a revision says something else than before.
+func (c *Collector) statusChanged(namespace string, before, after map[string]string) {
+	c.lookAgain(namespace, func(member string) bool {
+		key := revision.InstalledAnnotation(member)
+		return before[key] != after[key]
+	})
+}
+
+func (c *Collector) lookAgain(namespace string, concerned func(member string) bool) {
+	n := c.inventory.Namespace(namespace)
+	if n == nil {
+		return
+	}
+	for _, d := range n.Domains {
+		for _, s := range placed(d) {
+			if concerned(s.target.member) {
+				c.queue.Add(s.target)
+			}
+		}
+	}
+}
+
+// podFacts keeps of a pod what may make a difference.
+func podFacts(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		DeletionTimestamp: pod.DeletionTimestamp, Annotations: map[string]string{},
+	}}
+	for _, key := range []string{revision.AnnotationRestartHash, revision.AnnotationRevision, corev1.MirrorPodAnnotationKey} {
+		if value, ok := pod.Annotations[key]; ok {
+			out.Annotations[key] = value
+		}
+	}
+	out.Spec.NodeName, out.Status.Phase = pod.Spec.NodeName, pod.Status.Phase
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			out.Status.Conditions = []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		out.Status.ContainerStatuses = append(out.Status.ContainerStatuses, corev1.ContainerStatus{Name: status.Name, State: status.State})
+	}
+	return out, nil
+}
+
+func samePod(x, y *corev1.Pod) bool {
+	x, y = x.DeepCopy(), y.DeepCopy()
+	x.ResourceVersion, y.ResourceVersion = "", ""
+	return equality.Semantic.DeepEqual(x, y)
+}
+
+// withoutData keeps of the record of a revision that it exists, and where it was installed.
+func withoutData(object any) (any, error) {
+	configMap, ok := object.(*corev1.ConfigMap)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: configMap.Namespace, Name: configMap.Name, UID: configMap.UID, ResourceVersion: configMap.ResourceVersion,
+		Annotations: configMap.Annotations,
+	}}, nil
+}

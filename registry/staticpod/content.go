@@ -1,0 +1,51 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"fmt"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/revision"
+)
+
+// Prove compares the copies of a revision with what was recorded when it was made. The failure is "" if they agree.
+func Prove(r Revision, c revision.Content) (failure string) {
+	if r.ContentHash == "" || c.ContentHash() != r.ContentHash || c.RestartHash() != r.RestartHash {
+		return fmt.Sprintf("the copies of revision %d are not what ConfigMap/%s recorded of them: somebody has changed or replaced them; "+
+			"what runs is known again with the next revision", r.Number, revision.StatusName(r.Number))
+	}
+	return ""
+}
+
+// Trusts are the anchors under a key of a ConfigMap of the content.
+func Trusts(c revision.Content, configMap, key string) (anchors []pki.Fingerprint, failure string) {
+	text, ok := c.ConfigMaps[configMap][key]
+	if !ok {
+		return nil, fmt.Sprintf("the revision that runs has no key %s in its ConfigMap %s: the next revision brings it", key, configMap)
+	}
+	list, err := pki.ParseBundle(text)
+	if err != nil {
+		// What is quoted is public, but foreign and of any length.
+		return nil, fmt.Sprintf("the revision that runs has a bundle that cannot be read under the key %s of its ConfigMap %s", key, configMap)
+	}
+	for _, anchor := range list {
+		anchors = append(anchors, anchor.Fingerprint)
+	}
+	return anchors, ""
+}
+
+// Presents are the leaves among the given keys of a Secret of the content. A key that is not there, as before the first
+// revision with a new leaf, or that cannot be read, is presented by nobody. Keys of certificates are all that is read.
+func Presents(c revision.Content, secret string, keys []string) []pki.Fingerprint {
+	var leaves []pki.Fingerprint
+	for _, key := range keys {
+		chain, err := pki.ParseChain(c.Secrets[secret][key])
+		if err != nil || len(chain) == 0 {
+			continue
+		}
+		leaves = append(leaves, chain[0].Fingerprint)
+	}
+	return leaves
+}

@@ -1,0 +1,156 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/revision"
+)
+
+// installerPrefix begins the names of installer pods.
+const installerPrefix = "installer-"
+
+// Facts are what Look needs to know of one node.
+type Facts struct {
+	// Rollout is the name of the static pod without that of the node.
+	Rollout string
+	// Node is its name, NodeUID its UID, "" if it does not exist.
+	Node    string
+	NodeUID types.UID
+	// Pods are those of the rollout's namespace; others than those of the node are ignored.
+	Pods []corev1.Pod
+	// Statuses are the ConfigMaps of the rollout's revisions.
+	Statuses []corev1.ConfigMap
+}
+
+// Revision is a complete one, by its record.
+type Revision struct {
+	Number                   int
+	ContentHash, RestartHash string
+	// installed says that it is recorded as installed on the node.
+	installed bool
+}
+
+// Running is what a node runs.
+type Running struct {
+	// Revision is the newest of those that the process has the restart hash of and that are on the node.
+	Revision Revision
+	// StartedAt is when the last of its containers started.
+	StartedAt time.Time
+}
+
+// Look finds the revision that the static pod of a node runs with. Otherwise failure says why it is not known, and what
+// the next step is.
+func Look(f Facts) (running Running, failure string) {
+	if f.NodeUID == "" {
+		return Running{}, "its node does not exist"
+	}
+	pod, failure := f.pod()
+	if failure != "" {
+		return Running{}, failure
+	}
+	hash, number := pod.Annotations[revision.AnnotationRestartHash], 0
+	if hash == "" {
+		return Running{}, fmt.Sprintf("its static pod %s was not installed by a revision: the next one brings that%s", pod.Name, f.installer())
+	}
+	number, _ = revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
+	r := newest(f.revisions(), hash, number)
+	if r == nil {
+		return Running{}, fmt.Sprintf(
+			"no revision that is on the node has the content that its static pod %s runs with (restart hash %.12s): "+
+				"it was pruned, deleted or changed; the next revision that is installed is known again%s", pod.Name, hash, f.installer())
+	}
+	return Running{Revision: *r, StartedAt: startedAt(pod)}, ""
+}
+
+// pod returns the static pod if it can be counted on.
+func (f Facts) pod() (pod *corev1.Pod, failure string) {
+	name := PodName(f.Rollout, f.Node)
+	at := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return p.Name == name })
+	if at < 0 {
+		return nil, fmt.Sprintf("its static pod %s does not exist: %s", name, cmp.Or(strings.TrimPrefix(f.installer(), "; "),
+			"no installer is at work, so look at what kubelet says on the node"))
+	}
+	pod = &f.Pods[at]
+	if pod.Annotations[corev1.MirrorPodAnnotationKey] == "" || pod.Spec.NodeName != f.Node {
+		return nil, fmt.Sprintf("the pod %s is no static pod of the node: delete it", name)
+	}
+	for _, owner := range pod.OwnerReferences {
+		if owner.Kind == "Node" && owner.UID != f.NodeUID {
+			return nil, fmt.Sprintf("its static pod %s is that of an earlier node of the same name: delete it if it does not go away", name)
+		}
+	}
+	if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning || !ready(pod) {
+		return nil, fmt.Sprintf("its static pod %s is not ready (phase %s): %s", name, cmp.Or(pod.Status.Phase, "unknown"),
+			cmp.Or(strings.TrimPrefix(f.installer(), "; "), "look at its events and its log"))
+	}
+	return pod, ""
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func startedAt(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for i := range pod.Status.ContainerStatuses {
+		if running := pod.Status.ContainerStatuses[i].State.Running; running != nil && running.StartedAt.After(last) {
+			last = running.StartedAt.Time
+		}
+	}
+	return last.UTC()
+}
+
+// installer tells of the newest installer of the node that has not succeeded, "" if there is none.
+func (f Facts) installer() string {
+	var last *corev1.Pod
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if strings.HasPrefix(p.Name, installerPrefix) && p.Spec.NodeName == f.Node &&
+			(last == nil || last.CreationTimestamp.Before(&p.CreationTimestamp)) {
+			last = p
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	since := last.CreationTimestamp.UTC().Format(time.RFC3339)
+	switch last.Status.Phase {
+	case corev1.PodSucceeded:
+		return ""
+	case corev1.PodFailed:
+		return fmt.Sprintf("; its installer %s has failed: look at its log", last.Name)
+	case corev1.PodRunning:
+		return fmt.Sprintf("; its installer %s is running since %s", last.Name, since)
+	default:
+		return fmt.Sprintf("; its installer %s is pending since %s%s", last.Name, since, waiting(last))
+	}
+}
+
+func waiting(pod *corev1.Pod) string {
+	for i := range pod.Status.ContainerStatuses {
+		if w := pod.Status.ContainerStatuses[i].State.Waiting; w != nil && w.Reason != "" {
+			return " (" + w.Reason + ")"
+		}
+	}
+	return ""
+}
+
+// PodName is the name of the mirror pod of a node.
+func PodName(rollout, node string) string { return rollout + "-" + node }
+
+// Concerns says whether a pod of the namespace says anything about the node that it is on.
+func Concerns(rollout string, pod *corev1.Pod) bool {
+	return pod.Name == PodName(rollout, pod.Spec.NodeName) || strings.HasPrefix(pod.Name, installerPrefix)
+}
