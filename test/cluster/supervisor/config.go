@@ -47,6 +47,8 @@ type Config struct {
 
 	// CheckEvery is the pause between two /readyz of an API server. Defaults to 200 ms.
 	CheckEvery time.Duration
+	// Patience is how long a new connection waits for an API server that is ready. Defaults to 15 s.
+	Patience time.Duration
 	// StopTimeout is how long a server may take for its graceful end. Defaults to 45 s.
 	StopTimeout time.Duration
 	// ReadyPatience is how long others wait for a server that is not ready. Defaults to 30 s.
@@ -61,6 +63,8 @@ type Server struct {
 	Name string
 	// Address is host:port, where it listens for the balancer. The serving certificate must be valid for the host.
 	Address string
+	// Flags of this server alone, behind Config.Flags: for example other etcd servers than the next one has.
+	Flags []string
 }
 
 // Target is a relying party of a signer's trust domain that has the API servers as members.
@@ -98,6 +102,7 @@ func (c *Config) complete() error {
 		value time.Duration
 	}{
 		{&c.CheckEvery, 200 * time.Millisecond},
+		{&c.Patience, 15 * time.Second},
 		{&c.StopTimeout, 45 * time.Second},
 		{&c.ReadyPatience, 30 * time.Second},
 		{&c.ReportEvery, time.Minute},

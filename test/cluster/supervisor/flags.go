@@ -28,7 +28,7 @@ func (c *Config) flags(server Server, s *store, t *trust) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(gracefulFlags(), c.Flags, []string{
+	return slices.Concat(gracefulFlags(), c.Flags, server.Flags, []string{
 		"--bind-address=" + host,
 		"--secure-port=" + port,
 		"--etcd-cafile=" + t.file,

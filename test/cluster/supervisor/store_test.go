@@ -143,7 +143,9 @@ func TestStoreFilesAreForTheOwnerOnly(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	cfg := Config{Flags: []string{"--etcd-servers=https://x", "--shutdown-delay-duration=9s"}}
-	flags, err := cfg.flags(twoServers[1], &store{dir: "/d"}, &trust{file: "/d/trust-1/etcd-ca-bundle.crt"})
+	server := twoServers[1]
+	server.Flags = []string{"--goaway-chance=0.001"}
+	flags, err := cfg.flags(server, &store{dir: "/d"}, &trust{file: "/d/trust-1/etcd-ca-bundle.crt"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +157,7 @@ func TestFlags(t *testing.T) {
 	for name, want := range map[string]string{
 		"--bind-address": "127.0.0.1", "--secure-port": "2", "--etcd-cafile": "/d/trust-1/etcd-ca-bundle.crt",
 		"--etcd-certfile": "/d/leaf/etcd-client.crt", "--etcd-keyfile": "/d/leaf/etcd-client.key",
-		"--etcd-servers": "https://x", "--shutdown-delay-duration": "9s",
+		"--etcd-servers": "https://x", "--shutdown-delay-duration": "9s", "--goaway-chance": "0.001",
 	} {
 		if last[name] != want {
 			t.Errorf("%s is %q, want %q", name, last[name], want)

@@ -51,7 +51,9 @@ func New(cfg Config) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.balancer, err = balancer.New(balancer.Config{Listeners: cfg.Listeners, Backends: backends, CheckEvery: cfg.CheckEvery}); err != nil {
+	if s.balancer, err = balancer.New(balancer.Config{
+		Listeners: cfg.Listeners, Backends: backends, CheckEvery: s.cfg.CheckEvery, Patience: s.cfg.Patience,
+	}); err != nil {
 		return nil, err
 	}
 	for _, server := range cfg.Servers {

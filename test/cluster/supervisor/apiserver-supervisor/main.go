@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -34,6 +35,7 @@ func main() {
 
 type options struct {
 	config                    supervisor.Config
+	serverFlags               []string
 	kubeconfig, control       string
 	bundle, leaf              string
 	listen, servers, acknowls []string
@@ -61,6 +63,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.config.SeedDir, "seed-dir", "", "Directory with etcd-ca-bundle.crt, etcd-client.crt and etcd-client.key for the first start.")
 	flags.StringVar(&o.config.Program, "kube-apiserver", "", "The program to run.")
 	flags.StringArrayVar(&o.servers, "server", nil, "An API server: NAME=HOST:PORT, the address for the balancer. May be repeated.")
+	flags.StringArrayVar(&o.serverFlags, "server-flag", nil, "A flag of one API server alone: NAME=--FLAG=VALUE. May be repeated.")
 	flags.StringArrayVar(&o.listen, "listen", nil, "HOST:PORT where the balancer listens. May be repeated.")
 	flags.StringVar(&o.control, "control", "", "HOST:PORT for /status, /kill, /restart, /hold and /resume. Nothing when empty.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "How to reach the API, through the balancer.")
@@ -68,6 +71,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.config.BundleKey, "bundle-key", "ca-bundle.crt", "Key of the ConfigMap.")
 	flags.StringVar(&o.leaf, "leaf", "", "NAMESPACE/NAME of the Secret with the client pair.")
 	flags.StringArrayVar(&o.acknowls, "acknowledge", nil, "NAMESPACE/SIGNER/PARTY to acknowledge to, with the server's name as the member. May be repeated.")
+	flags.DurationVar(&o.config.Patience, "patience", 0, "How long a new connection waits for an API server that is ready. 15s when 0.")
 	flags.DurationVar(&o.config.StopTimeout, "stop-timeout", 0, "How long a server may take to end in order. 45s when 0.")
 	for _, name := range []string{"dir", "seed-dir", "kube-apiserver", "server", "listen", "kubeconfig", "bundle", "leaf"} {
 		// The flags exist: they were added above.
@@ -106,6 +110,14 @@ func (o *options) parse() error {
 			return fmt.Errorf("--server %q: give NAME=HOST:PORT", text)
 		}
 		o.config.Servers = append(o.config.Servers, supervisor.Server{Name: name, Address: address})
+	}
+	for _, text := range o.serverFlags {
+		name, flag, _ := strings.Cut(text, "=")
+		i := slices.IndexFunc(o.config.Servers, func(s supervisor.Server) bool { return s.Name == name })
+		if i < 0 || !strings.HasPrefix(flag, "--") {
+			return fmt.Errorf("--server-flag %q: give NAME=--FLAG=VALUE with the name of a --server", text)
+		}
+		o.config.Servers[i].Flags = append(o.config.Servers[i].Flags, flag)
 	}
 	for _, text := range o.acknowls {
 		parts := strings.Split(text, "/")

@@ -18,13 +18,14 @@ import (
 func TestParse(t *testing.T) {
 	o := &options{
 		servers: []string{"kube-apiserver-0=127.0.0.1:1", "kube-apiserver-1=127.0.0.1:2"}, bundle: "a/b", leaf: "c/d",
-		acknowls: []string{"openshift-etcd/etcd-signer/clients"},
+		serverFlags: []string{"kube-apiserver-1=--etcd-servers=https://x"},
+		acknowls:    []string{"openshift-etcd/etcd-signer/clients"},
 	}
 	if err := o.parse(); err != nil {
 		t.Fatal(err)
 	}
 	want := supervisor.Config{
-		Servers:     []supervisor.Server{{Name: "kube-apiserver-0", Address: "127.0.0.1:1"}, {Name: "kube-apiserver-1", Address: "127.0.0.1:2"}},
+		Servers:     []supervisor.Server{{Name: "kube-apiserver-0", Address: "127.0.0.1:1"}, {Name: "kube-apiserver-1", Address: "127.0.0.1:2", Flags: []string{"--etcd-servers=https://x"}}},
 		Bundle:      types.NamespacedName{Namespace: "a", Name: "b"},
 		Leaf:        types.NamespacedName{Namespace: "c", Name: "d"},
 		Acknowledge: []supervisor.Target{{Signer: types.NamespacedName{Namespace: "openshift-etcd", Name: "etcd-signer"}, Party: "clients"}},
@@ -43,6 +44,7 @@ func TestRefusals(t *testing.T) {
 		"nothing":     {want: "required flag"},
 		"server":      {args: append(all[:], "--server=x", "--bundle=a/b", "--leaf=c/d"), want: "NAME=HOST:PORT"},
 		"bundle":      {args: append(all[:], "--server=x=h:1", "--bundle=b", "--leaf=c/d"), want: "--bundle"},
+		"server flag": {args: append(all[:], "--server=x=h:1", "--bundle=a/b", "--leaf=c/d", "--server-flag=y=--v=1"), want: "with the name of a --server"},
 		"acknowledge": {args: append(all[:], "--server=x=h:1", "--bundle=a/b", "--leaf=c/d", "--acknowledge=a/b"), want: "NAMESPACE/SIGNER/PARTY"},
 		"kubeconfig":  {args: append(all[:], "--server=x=h:1", "--bundle=a/b", "--leaf=c/d"), want: "--kubeconfig /nowhere"},
 	} {
