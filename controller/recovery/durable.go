@@ -17,8 +17,9 @@ const (
 	directoryMode fs.FileMode = 0o700
 )
 
-// stagedSuffix is the end of names that are in use only while something is written. kubelet passes over dot files.
-const stagedSuffix = ".recovering"
+// stagedSuffix is the end of names that are in use only while something is written, as in controller/rollout/generation,
+// whose next run removes what is left of them. kubelet passes over dot files.
+const stagedSuffix = ".staging"
 
 func staged(file string) string {
 	return filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+stagedSuffix)

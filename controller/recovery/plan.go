@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/revision"
 )
 
 // Plan is what a recovery would do. It is made without a change to the disk.
@@ -20,13 +21,20 @@ type Plan struct {
 	Steps, NextSteps []string
 	// do are the steps for Execute, none if there is nothing to do.
 	do []func() error
+	// lock is the file that keeps installers and pruners out meanwhile.
+	lock string
 }
 
 // NothingToDo says whether Execute would change nothing.
 func (p *Plan) NothingToDo() bool { return len(p.do) == 0 }
 
 // Execute does what the plan says. It stops at the first step that fails; planning again goes on from there.
-func (p *Plan) Execute() error {
+func (p *Plan) Execute() (err error) {
+	release, err := lockFile(p.lock)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	for _, step := range p.do {
 		if err := step(); err != nil {
 			return err
@@ -66,10 +74,17 @@ func New(ctx context.Context, o Options) (*Plan, error) {
 	if o.Reissue {
 		candidates = slices.DeleteFunc(candidates, func(c diagnosis.Candidate) bool { return !r.inUse(&c) })
 	}
+	var p *Plan
 	if len(candidates) == 0 {
-		return r.planReissue(ctx)
+		p, err = r.planReissue(ctx)
+	} else {
+		p, err = r.planRestore(ctx, candidates)
 	}
-	return r.planRestore(ctx, candidates)
+	if err != nil {
+		return nil, err
+	}
+	p.lock = filepath.Join(o.ResourceDirectory, revision.PodName(o.Name)+".lock")
+	return p, nil
 }
 
 // inUse says whether kubelet runs a candidate already.

@@ -87,4 +87,3 @@ func (m *made) issue(g *diagnosis.Generation, leaf *diagnosis.ReissueLeaf, v *va
 	m.leaves[leaf.Name] = pair
 	return nil
 }
-

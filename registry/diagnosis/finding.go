@@ -50,6 +50,7 @@ const (
 	ReasonPeerNotTrusted       Reason = "PeerNotTrusted"
 	ReasonPeerAgrees           Reason = "PeerAgrees"
 	ReasonNoQuorum             Reason = "NoQuorum"
+	ReasonPeersUnknown         Reason = "PeersUnknown"
 )
 
 // Finding is one thing that a person should know.

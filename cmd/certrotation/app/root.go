@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
+	"certrotation.dev/cmd/certrotation/app/doctor"
+	"certrotation.dev/cmd/certrotation/app/recover"
 	"certrotation.dev/cmd/certrotation/app/serve"
 	"certrotation.dev/cmd/certrotation/app/signcsr"
 )
@@ -23,5 +25,6 @@ func NewCommand() *cobra.Command {
 		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand())
+	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	return root
 }

@@ -1,0 +1,75 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"certrotation.dev/controller/recovery"
+	"certrotation.dev/registry/diagnosis"
+)
+
+// Options of the command.
+type Options struct {
+	recovery.Layout
+	Peers       []string
+	SkipPeers   bool
+	PeerTimeout time.Duration
+	Output      string
+	// DryRun is accepted so that doctor and recover can be called alike.
+	DryRun bool
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		Layout: recovery.Layout{
+			Name: "etcd", ManifestDirectory: "/etc/kubernetes/manifests", ResourceDirectory: "/etc/kubernetes/static-pod-resources",
+		},
+		PeerTimeout: 5 * time.Second,
+	}
+}
+
+// AddFlags adds the flags of the command.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Name, "name", o.Name, "Name of the static pod: its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
+	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods.")
+	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories of the static pod are.")
+	flags.StringSliceVar(&o.Peers, "peers", o.Peers,
+		"The other members, as NAME=https://HOST:2380, HOST:PORT or HOST. Without it they are those of --initial-cluster in the manifest.")
+	flags.BoolVar(&o.SkipPeers, "skip-peers", o.SkipPeers, "Look at the disk only.")
+	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "How long a peer may take to answer.")
+	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: empty for a table, or json.")
+	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Accepted for the likeness to recover; doctor never writes.")
+}
+
+// Validate finds what is wrong with the command line.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Name == "" {
+		errs = append(errs, errors.New("--name is empty"))
+	}
+	if o.Output != "" && o.Output != "json" {
+		errs = append(errs, fmt.Errorf("--output %q must be empty or json", o.Output))
+	}
+	if o.PeerTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--peer-timeout %s must be more than zero", o.PeerTimeout))
+	}
+	if _, err := recovery.ParsePeers(o.Peers); err != nil {
+		errs = append(errs, fmt.Errorf("--peers: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// peers are those of the command line, nil if it names none.
+func (o *Options) peers() ([]diagnosis.Member, error) {
+	if o.Peers == nil {
+		return nil, nil
+	}
+	return recovery.ParsePeers(o.Peers)
+}

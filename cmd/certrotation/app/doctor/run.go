@@ -1,0 +1,55 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"certrotation.dev/controller/recovery"
+	"certrotation.dev/registry/diagnosis"
+)
+
+// examine looks at the disk and at the peers.
+func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Finding, error) {
+	disk, err := recovery.ReadDisk(o.Layout)
+	if err != nil {
+		return nil, err
+	}
+	findings := diagnosis.Diagnose(disk, now)
+	if o.SkipPeers {
+		return findings, nil
+	}
+	_, current := disk.Running()
+	if current == nil {
+		return findings, nil
+	}
+	of, err := o.peers()
+	if err != nil {
+		return nil, err
+	}
+	peers, err := recovery.PeersOf(disk, of, "")
+	if errors.Is(err, recovery.ErrPeersUnknown) {
+		return append(findings, diagnosis.Finding{
+			Severity: diagnosis.Info, Reason: diagnosis.ReasonPeersUnknown, Object: "peers", Message: "no peer was probed: " + recovery.ErrPeersUnknown.Error(),
+			NextStep: "run `certrotation doctor --peers=HOST,HOST`",
+		}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files := current.PeerFiles(&disk.Manifest)
+	if len(peers) == 0 || files.Cert == "" {
+		return findings, nil
+	}
+	verdicts, err := recovery.Verdicts(ctx, current, files, peers, o.PeerTimeout, now)
+	if err != nil {
+		// The findings say what is wrong with the pair.
+		return append(findings, diagnosis.Finding{
+			Severity: diagnosis.Info, Reason: diagnosis.ReasonPeersUnknown, Object: "peers", Message: "no peer was probed: " + err.Error(),
+		}), nil
+	}
+	return append(findings, diagnosis.DescribePeers(verdicts)...), nil
+}

@@ -1,0 +1,98 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recover
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/controller/recovery"
+)
+
+// Options of the command.
+type Options struct {
+	recovery.Options
+	Peers     []string
+	SignerDir string
+	DryRun    bool
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{Options: recovery.Options{
+		Layout: recovery.Layout{
+			Name: "etcd", ManifestDirectory: "/etc/kubernetes/manifests", ResourceDirectory: "/etc/kubernetes/static-pod-resources",
+		},
+		PeerTimeout:     5 * time.Second,
+		EtcdPrefix:      "/registry",
+		Namespace:       "openshift-etcd",
+		ClientSecrets:   []string{"etcd-client", "etcd-metric-client"},
+		OutputDirectory: "/etc/kubernetes/static-pod-resources/recovered",
+	}}
+}
+
+// AddFlags adds the flags of the command.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Print what would be done, and write nothing.")
+	flags.StringVar(&o.Name, "name", o.Name, "Name of the static pod: its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
+	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods.")
+	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories of the static pod are.")
+	flags.StringSliceVar(&o.Peers, "peers", o.Peers, "The other members, as NAME=https://HOST:2380, HOST:PORT or HOST; --peers= for a single member. "+
+		"Without it they are those of --initial-cluster in the manifest, or those that etcd's data knows.")
+	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "How long a peer may take to answer.")
+	flags.StringVar(&o.Revision, "revision", o.Revision, "Generation to bring back, as `certrotation doctor` names it: REVISION/NUMBER, or NUMBER.")
+	flags.BoolVar(&o.Reissue, "reissue", o.Reissue, "Make anew what has expired, also if an older generation would work.")
+	flags.StringVar(&o.DataDirectory, "data-dir", o.DataDirectory, "Data directory of etcd. Without it, the one that the manifest names.")
+	flags.StringSliceVar(&o.SecretFiles, "secret-file", o.SecretFiles, "File with the Secrets of the signers, from a backup or from `certrotation render`; used instead of etcd's data.")
+	flags.StringVar(&o.SignerDir, "signer-dir", o.SignerDir, "Directory of such files.")
+	flags.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "The kube-apiserver's --etcd-prefix; on OpenShift /kubernetes.io.")
+	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the Secrets.")
+	flags.StringSliceVar(&o.ClientSecrets, "client-secret", o.ClientSecrets, "Secret of a client of etcd whose certificate is made anew for --output-dir.")
+	flags.StringVar(&o.OutputDirectory, "output-dir", o.OutputDirectory, "Where what the API server needs after a reissue is written; empty for nowhere.")
+}
+
+// Complete makes the options of the recovery.
+func (o *Options) Complete(now clock.PassiveClock) (recovery.Options, error) {
+	if err := o.validate(); err != nil {
+		return recovery.Options{}, err
+	}
+	out := o.Options
+	out.Clock = now
+	if o.SignerDir != "" {
+		out.SecretFiles = append([]string{o.SignerDir}, out.SecretFiles...)
+	}
+	if o.Peers != nil {
+		peers, err := recovery.ParsePeers(o.Peers)
+		if err != nil {
+			return recovery.Options{}, fmt.Errorf("--peers: %w", err)
+		}
+		out.Peers = peers
+	}
+	return out, nil
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	for flag, value := range map[string]string{"--name": o.Name, "--namespace": o.Namespace, "--etcd-prefix": o.EtcdPrefix} {
+		if value == "" {
+			errs = append(errs, fmt.Errorf("%s is empty", flag))
+		}
+	}
+	if o.PeerTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("--peer-timeout %s must be more than zero", o.PeerTimeout))
+	}
+	if o.Revision != "" && o.Reissue {
+		errs = append(errs, errors.New("--revision and --reissue exclude each other: one brings back, the other makes anew"))
+	}
+	if o.OutputDirectory != "" && !filepath.IsAbs(o.OutputDirectory) {
+		errs = append(errs, fmt.Errorf("--output-dir %q must be an absolute path", o.OutputDirectory))
+	}
+	return errors.Join(errs...)
+}
