@@ -43,17 +43,28 @@ func Parse(data []byte) (*Input, error) {
 		return nil, fmt.Errorf("input of %d bytes: more than %d", len(data), MaxInputBytes)
 	}
 	in := &Input{}
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	if err := in.read(bytes.NewReader(data)); err != nil {
+		return nil, err
+	}
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// read adds the documents of one file.
+func (in *Input) read(from io.Reader) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(from))
 	for number := 1; ; number++ {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return in, in.validate()
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d: split: %w", number, err)
+			return fmt.Errorf("document %d: split: %w", number, err)
 		}
 		if err := in.add(document); err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+			return fmt.Errorf("document %d: %w", number, err)
 		}
 	}
 }

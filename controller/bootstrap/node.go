@@ -4,7 +4,7 @@
 package bootstrap
 
 import (
-	"fmt"
+	"errors"
 	"path"
 	"slices"
 
@@ -12,43 +12,35 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// manifest is that of revision 1 on a node.
-func (r *Revision) manifest(node *inventory.Node) ([]byte, error) {
+// checkManifest makes the manifest for a node, so that what is wrong with the template is found before anything is written.
+func (r *Revision) checkManifest(node *inventory.Node) error {
 	if len(node.Addresses) == 0 {
-		return nil, fmt.Errorf("it has no InternalIP")
+		return errors.New("it has no InternalIP")
 	}
-	return revision.Manifest(r.Content.PodTemplate, revision.Values{
+	_, err := revision.Manifest(r.Content.PodTemplate, revision.Values{
 		Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
 		Directory: path.Join(r.Rollout.Config.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
 	})
+	return err
 }
 
-// files are those of revision 1 on a node, by their path within its generation. Of the aggregate a node gets its own leaves
-// only, of any other Secret everything.
-func (r *Revision) files(node *inventory.Node) map[string][]byte {
-	out := map[string][]byte{}
-	for name, values := range r.Content.ConfigMaps {
-		for key, value := range values {
-			out[path.Join("configmaps", name, key)] = value
-		}
-	}
-	own := r.ownKeys(node)
-	for name, values := range r.Content.Secrets {
-		aggregate := r.Rollout.Aggregate != nil && name == r.Rollout.Aggregate.Secret.Name
-		for key, value := range values {
-			if !aggregate || slices.Contains(own, key) {
-				out[path.Join("secrets", name, key)] = value
-			}
-		}
-	}
-	return out
-}
-
-func (r *Revision) ownKeys(node *inventory.Node) []string {
-	var out []string
+// contentFor a node has of the aggregate its own leaves only, and everything else whole.
+func (r *Revision) contentFor(node *inventory.Node) revision.Content {
+	out := r.Content
+	out.Secrets = map[string]map[string][]byte{}
+	var own []string
 	for _, leaf := range r.Rollout.Leaves[node.Name] {
 		cert, key := inventory.AggregateKeys(leaf)
-		out = append(out, cert, key)
+		own = append(own, cert, key)
+	}
+	for name, values := range r.Content.Secrets {
+		aggregate := r.Rollout.Aggregate != nil && name == r.Rollout.Aggregate.Secret.Name
+		out.Secrets[name] = map[string][]byte{}
+		for key, value := range values {
+			if !aggregate || slices.Contains(own, key) {
+				out.Secrets[name][key] = value
+			}
+		}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -28,15 +29,15 @@ type Result struct {
 
 // Node is what one rollout puts on the disk of one node.
 type Node struct {
-	Name string
+	Name, Address string
 	// Rollout is the name of the static pod; the directories are those of its configuration.
 	Rollout                              string
 	Revision                             int
 	ResourceDirectory, ManifestDirectory string
-	ContentHash, RestartHash             string
-	// Manifest of the static pod, and the files of its generation by their paths in it.
-	Manifest []byte
-	Files    map[string][]byte
+	// Hashes of the revision, which holds what is for other nodes too.
+	ContentHash, RestartHash string
+	// Content is what is for this node.
+	Content revision.Content
 }
 
 // Render makes the result of an input, at now.
@@ -87,15 +88,11 @@ func (out *Result) addRollouts(ctx context.Context, api *API, namespace *invento
 			return err
 		}
 		for _, node := range rollout.Nodes {
-			manifest, err := cutRevision.manifest(node)
-			if err != nil {
-				return fmt.Errorf("rollout %s: node %s: %w", rollout.Config.Name, node.Name, err)
-			}
 			out.Nodes = append(out.Nodes, Node{
-				Name: node.Name, Rollout: rollout.Config.Name, Revision: first,
+				Name: node.Name, Address: node.Addresses[0], Rollout: rollout.Config.Name, Revision: first,
 				ResourceDirectory: rollout.Config.ResourceDirectory, ManifestDirectory: rollout.Config.ManifestDirectory,
 				ContentHash: cutRevision.Content.ContentHash(), RestartHash: cutRevision.Content.RestartHash(),
-				Manifest: manifest, Files: cutRevision.files(node),
+				Content: cutRevision.contentFor(node),
 			})
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/revision"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,22 +70,20 @@ func TestRenderSample(t *testing.T) {
 	var nodes []string
 	for _, node := range result.Nodes {
 		nodes = append(nodes, node.Name)
-		prefix := "secrets/etcd-all-certs/"
 		want := []string{
-			"configmaps/etcd-all-bundles/metrics-ca-bundle.crt", "configmaps/etcd-all-bundles/server-ca-bundle.crt",
-			prefix + "etcd-peer-" + node.Name + ".crt", prefix + "etcd-peer-" + node.Name + ".key",
-			prefix + "etcd-serving-" + node.Name + ".crt", prefix + "etcd-serving-" + node.Name + ".key",
-			prefix + "etcd-serving-metrics-" + node.Name + ".crt", prefix + "etcd-serving-metrics-" + node.Name + ".key",
+			"etcd-peer-" + node.Name + ".crt", "etcd-peer-" + node.Name + ".key",
+			"etcd-serving-" + node.Name + ".crt", "etcd-serving-" + node.Name + ".key",
+			"etcd-serving-metrics-" + node.Name + ".crt", "etcd-serving-metrics-" + node.Name + ".key",
 		}
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(node.Files))); diff != "" {
-			t.Errorf("files of %s (-want +got):\n%s", node.Name, diff)
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(node.Content.Secrets["etcd-all-certs"]))); diff != "" {
+			t.Errorf("keys of %s (-want +got):\n%s", node.Name, diff)
 		}
-		pod, err := revision.ParsePod(node.Manifest)
-		if err != nil {
-			t.Fatal(err)
+		want = []string{"metrics-ca-bundle.crt", "server-ca-bundle.crt"}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(node.Content.ConfigMaps["etcd-all-bundles"]))); diff != "" {
+			t.Errorf("bundles of %s (-want +got):\n%s", node.Name, diff)
 		}
-		if pod.Labels[revision.LabelRevision] != "1" || pod.Annotations[revision.AnnotationRestartHash] != node.RestartHash {
-			t.Errorf("manifest of %s: labels %v, annotations %v", node.Name, pod.Labels, pod.Annotations)
+		if node.Content.RestartHash() != node.RestartHash {
+			t.Errorf("a node cannot recompute the restart hash of %s", node.Name)
 		}
 	}
 	if diff := cmp.Diff([]string{"master-0", "master-1", "master-2"}, nodes); diff != "" {
@@ -135,6 +132,42 @@ func TestAdoption(t *testing.T) {
 			if writes := api.Writes(); len(writes) != 0 {
 				t.Errorf("the controller writes %v", writes)
 			}
+			if err := Adopt(ctx, parsed(t, data), result.Manifests, testNow().Add(later)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAdoptFinds that the manifests are not what was rendered.
+func TestAdoptFinds(t *testing.T) {
+	data := sample(t)
+	for name, tc := range map[string]struct {
+		edit func(manifests map[string][]byte)
+		want string
+	}{
+		"a leaf is missing": {func(m map[string][]byte) { delete(m, "10-secret-openshift-etcd-etcd-client.yaml") }, "create secrets/etcd-client"},
+		"a copy is missing": {func(m map[string][]byte) { delete(m, "10-secret-openshift-etcd-etcd-all-certs-1.yaml") }, "etcd-all-certs-1"},
+		"a copy differs": {func(m map[string][]byte) {
+			const name = "10-configmap-openshift-etcd-etcd-pod-1.yaml"
+			m[name] = bytes.Replace(m[name], []byte("heartbeat-interval=200"), []byte("heartbeat-interval=201"), 1)
+		}, "revision 1 is not the content of its sources"},
+		"the template differs": {func(m map[string][]byte) {
+			const name = "10-configmap-openshift-etcd-etcd-pod.yaml"
+			m[name] = bytes.Replace(m[name], []byte("heartbeat-interval=200"), []byte("heartbeat-interval=201"), 1)
+		}, "revision 1 is not the content of its sources"},
+		"a manifest is cut off": {func(m map[string][]byte) {
+			const name = "10-secret-openshift-etcd-etcd-signer.yaml"
+			m[name] = m[name][:20]
+		}, "10-secret-openshift-etcd-etcd-signer.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := rendered(t, data)
+			tc.edit(result.Manifests)
+			_, ctx := ktesting.NewTestContext(t)
+			if err := Adopt(ctx, parsed(t, data), result.Manifests, testNow()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want an error with %q", err, tc.want)
+			}
 		})
 	}
 }
@@ -160,25 +193,6 @@ func nodesOf(t *testing.T, data []byte) []byte {
 		}
 	}
 	return out.Bytes()
-}
-
-// TestAdoptionOfLess shows that TestAdoption would find a write: without a leaf the controller makes one.
-func TestAdoptionOfLess(t *testing.T) {
-	data := sample(t)
-	result := rendered(t, data)
-	delete(result.Manifests, "10-secret-openshift-etcd-etcd-client.yaml")
-	in := parsed(t, append(joined(result), nodesOf(t, data)...))
-	api, err := NewAPI(testNow(), in.objects()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, ctx := ktesting.NewTestContext(t)
-	if err := Settle(ctx, api, sampleNamespace); err != nil {
-		t.Fatal(err)
-	}
-	if writes := api.Writes(); !slices.Contains(writes, "create secrets/etcd-client") {
-		t.Errorf("the controller writes %v", writes)
-	}
 }
 
 // TestRenderIsDeterministic but for keys, dates and what follows from them.

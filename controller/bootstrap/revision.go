@@ -41,7 +41,7 @@ func cut(ctx context.Context, api *API, namespace string, rollout *inventory.Rol
 	}
 	out.Content = sources.content(rollout.Config)
 	for _, node := range rollout.Nodes {
-		if _, err := out.manifest(node); err != nil {
+		if err := out.checkManifest(node); err != nil {
 			return nil, fmt.Errorf("rollout %s: node %s: %w", rollout.Config.Name, node.Name, err)
 		}
 	}
