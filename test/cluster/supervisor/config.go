@@ -30,7 +30,7 @@ type Config struct {
 	Servers []Server
 	// Listeners are where the balancer listens. They belong to the supervisor from New on.
 	Listeners []net.Listener
-	// Control is where /status, /kill, /hold and /resume are served. Optional.
+	// Control is where GET /status and POST /kill?name=, /restart?name=, /hold and /resume are served. Optional.
 	Control net.Listener
 
 	// Client is how the supervisor reaches the API. Its host must be the balancer, for what it watches; for /readyz it is
