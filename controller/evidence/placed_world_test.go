@@ -1,0 +1,174 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes/fake"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const (
+	nodeName = "a"
+	nodeUID  = types.UID("uid-a")
+	leafA    = "etcd-peer-a"
+)
+
+var started = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// etcdNamespace has one domain with one static pod on one node.
+func etcdNamespace(cas ...*pki.Pair) *inventory.Namespace {
+	d := &trust.Domain{
+		Namespace: testNamespace, Name: "etcd",
+		Signer: trust.Signer{Object: trust.Object{Name: "etcd-signer", Present: true}, Active: cas[0].Certificate},
+		Bundle: trust.Bundle{Object: trust.Object{Name: "etcd-ca-bundle", Present: true}},
+		Leaves: []trust.Leaf{{Object: trust.Object{Name: leafA, Present: true}}},
+		Parties: []trust.Party{{
+			Name: "etcd", Kind: trust.StaticPodRevision, Verifies: []string{leafA},
+			Members: []trust.Member{{Name: nodeName, Holds: []string{leafA}}},
+		}},
+	}
+	return &inventory.Namespace{
+		Name: testNamespace, Domains: []*trust.Domain{d},
+		Rollouts: []*inventory.Rollout{{
+			Config: &configv1alpha1.StaticPodRollout{
+				Name: "etcd", PodConfigMapName: "etcd-pod", ConfigMapNames: []string{"etcd-all-bundles"},
+				SecretNames: []string{"etcd-all-certs"}, ReloadedSecretNames: []string{"etcd-all-certs"},
+			},
+			Aggregate: &trust.Aggregate{
+				Secret: trust.Object{Name: "etcd-all-certs"}, ConfigMap: trust.Object{Name: "etcd-all-bundles"},
+				Bundles: []trust.AggregatedBundle{{Key: "other.crt", Bundle: "other"}, {Key: "server-ca-bundle.crt", Bundle: "etcd-ca-bundle"}},
+			},
+			Nodes: []*inventory.Node{{ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: nodeUID}}},
+		}},
+	}
+}
+
+// frozen is a revision of the test.
+type frozen struct {
+	number  int
+	leaf    *pki.Pair
+	anchors []*pki.Pair
+}
+
+func (f frozen) content(t *testing.T) revision.Content {
+	t.Helper()
+	key, err := f.leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bundle []byte
+	for _, ca := range f.anchors {
+		bundle = append(bundle, ca.Certificate.PEM()...)
+	}
+	return revision.Content{
+		PodTemplate: []byte("kind: Pod\n"),
+		ConfigMaps:  map[string]map[string][]byte{"etcd-all-bundles": {"server-ca-bundle.crt": bundle}},
+		Secrets:     map[string]map[string][]byte{"etcd-all-certs": {leafA + ".crt": f.leaf.CertPEM(), leafA + ".key": key}},
+		Reloaded:    sets.New("etcd-all-certs"),
+	}
+}
+
+// objects are the record of a revision and its copies, recorded as installed on a node with the UIDs given.
+func (f frozen) objects(t *testing.T, installed ...types.UID) []runtime.Object {
+	t.Helper()
+	c := f.content(t)
+	status := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testNamespace, Name: revision.StatusName(f.number), Labels: map[string]string{revision.LabelRollout: "etcd"},
+			Annotations: map[string]string{revision.AnnotationReady: "true"},
+		},
+		Data: map[string]string{revision.StatusKeyContentHash: c.ContentHash(), revision.StatusKeyRestartHash: c.RestartHash()},
+	}
+	for _, uid := range installed {
+		status.Annotations[revision.InstalledAnnotation(nodeName)] = string(uid)
+	}
+	named := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: testNamespace, Name: revision.CopyName(name, f.number)}
+	}
+	return []runtime.Object{
+		status,
+		&corev1.ConfigMap{ObjectMeta: named("etcd-pod"), Data: map[string]string{configv1alpha1.PodKey: string(c.PodTemplate)}},
+		&corev1.ConfigMap{ObjectMeta: named("etcd-all-bundles"), BinaryData: c.ConfigMaps["etcd-all-bundles"]},
+		&corev1.Secret{ObjectMeta: named("etcd-all-certs"), Data: c.Secrets["etcd-all-certs"]},
+	}
+}
+
+// pod is the mirror pod of a revision.
+func (f frozen) pod(t *testing.T) *corev1.Pod {
+	t.Helper()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testNamespace, Name: "etcd-" + nodeName,
+			Annotations: map[string]string{
+				corev1.MirrorPodAnnotationKey:  "mirror",
+				revision.AnnotationRestartHash: f.content(t).RestartHash(), revision.AnnotationRevision: strconv.Itoa(f.number),
+			},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: nodeName, UID: nodeUID}},
+		},
+		Spec: corev1.PodSpec{NodeName: nodeName},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				running("readyz", started.Add(-time.Hour)), running("etcd", started),
+			},
+		},
+	}
+}
+
+func running(container string, since time.Time) corev1.ContainerStatus {
+	return corev1.ContainerStatus{
+		Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(since)}},
+	}
+}
+
+func theNode(uid types.UID) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: uid}}
+}
+
+// placedRecord is what the record of the static pod says, without its time; nil if there is none.
+func placedRecord(t *testing.T, client *fake.Clientset) *trust.Observation {
+	t.Helper()
+	list, err := client.CoreV1().ConfigMaps(testNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: trust.LabelEvidence})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(list.Items, func(cm corev1.ConfigMap) bool {
+		return cm.Name == evidence.RecordName("etcd", "etcd", nodeName)
+	})
+	if at < 0 {
+		return nil
+	}
+	_, _, _, o, err := evidence.Decode(list.Items[at].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ObservedAt = time.Time{}
+	return o
+}
+
+func prints(pairs ...*pki.Pair) []pki.Fingerprint {
+	found := map[pki.Fingerprint]bool{}
+	for _, p := range pairs {
+		found[p.Certificate.Fingerprint] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
