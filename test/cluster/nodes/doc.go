@@ -14,6 +14,8 @@
 // The order is free: nodes that start before there is a kubeconfig run the static pods of their /etc/kubernetes/manifests,
 // and go on with them when Register comes.
 //
+// To stop: [Network.StopKubelets], then the cluster, then [Network.Stop].
+//
 // # A node
 //
 // Process 1 of a node is `nodeinit init`, in new mount, process, network and UTS namespaces. It has its own root: a

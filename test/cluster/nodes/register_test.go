@@ -32,9 +32,9 @@ func TestRegister(t *testing.T) {
 	}
 
 	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) { cfg.Address = w.Gateway().String() })
-	t.Cleanup(func() { // Before kube-apiserver, which waits for the kubelets' watches to end.
-		if err := w.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("stop the nodes: %v", err)
+	t.Cleanup(func() { // Before kube-apiserver.
+		if err := w.StopKubelets(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("stop the kubelets: %v", err)
 		}
 	})
 	client := kubernetes.NewForConfigOrDie(c.AdminConfig())
