@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 
+	admissionv1 "k8s.io/api/admission/v1"
+
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // judgeClaim judges an object by the part that it plays. Configurations and evidence records have rules of their own.
-func (h *Handler) judgeClaim(kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
+func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
 	if before == nil || after == nil {
 		return finding{}
 	}
@@ -25,7 +27,23 @@ func (h *Handler) judgeClaim(kind trust.ObjectKind, name string, before, after *
 		return h.judgeDomain(claim.Domain, before, after)
 	case inventory.ClaimAggregate:
 		return h.judgeAggregate(kind, name, before, after)
+	case inventory.ClaimCopy:
+		return h.judgeCopy(req, kind, name, before)
 	case inventory.ClaimConfiguration, inventory.ClaimEvidence:
+	}
+	return finding{}
+}
+
+// judgeCopy refuses nothing: the controller undoes what is done to a copy. Whoever does it is told, but not the
+// controllers themselves.
+func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before *inventory.Namespace) finding {
+	if h.evidenceWriters.Has(req.UserInfo.Username) {
+		return finding{}
+	}
+	for _, c := range before.Copies {
+		if trust.ObjectKind(c.Kind) == kind && c.ToName == name && c.ToNamespace == before.Name {
+			return finding{warnings: []string{fmt.Sprintf("%s/%s is a copy of %s/%s and is made to follow it again", kind, name, kind, c.Name)}}
+		}
 	}
 	return finding{}
 }

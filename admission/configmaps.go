@@ -46,7 +46,7 @@ func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.Admissio
 			f.add(h.judgeConfiguration(e.name, before, after))
 		}
 		if claimed {
-			f.add(h.judgeClaim(trust.ConfigMapKind, e.name, before, after))
+			f.add(h.judgeClaim(req, trust.ConfigMapKind, e.name, before, after))
 		}
 		return f
 	})

@@ -34,7 +34,7 @@ func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRe
 		// What the review says the object was is the truth: the edit applies to this version or not at all.
 		before := inventory.Build(s.WithSecret(e.name, e.old))
 		after := inventory.Build(s.WithSecret(e.name, e.changed))
-		return h.judgeClaim(trust.SecretKind, e.name, before, after)
+		return h.judgeClaim(req, trust.SecretKind, e.name, before, after)
 	})
 }
 

@@ -1,0 +1,144 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleaner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Grace is how long something is kept after its node was first missed.
+const Grace = 72 * time.Hour
+
+// heldRecheck is when to look again at what is kept for a reason that may pass without any object changing.
+const heldRecheck = time.Hour
+
+// Step is what is to be done with an object.
+type Step string
+
+// Steps.
+const (
+	// Mark sets trust.AnnotationDeleteGraceStart.
+	Mark Step = "Mark"
+	// Unmark removes it.
+	Unmark Step = "Unmark"
+	// Delete deletes the object.
+	Delete Step = "Delete"
+)
+
+// Decision is one step on one object in the state that was looked at.
+type Decision struct {
+	Step            Step
+	Kind            trust.ObjectKind
+	Name            string
+	UID             string
+	ResourceVersion string
+	// Reason says why, for events: a full clause.
+	Reason string
+}
+
+// Plan is what may be done now, ordered by kind and name.
+type Plan struct {
+	Decisions []Decision
+	// Recheck is when time alone changes the plan, zero if never.
+	Recheck time.Time
+}
+
+// Assess is trust.Assess, or what the caller knows better.
+type Assess func(d *trust.Domain, now time.Time) *trust.Assessment
+
+// Decide says what to do in a namespace. n is what its sources amount to.
+func Decide(s *inventory.Sources, n *inventory.Namespace, assess Assess, now time.Time) *Plan {
+	d := &decider{sources: s, namespace: n, assess: assess, now: now, plan: &Plan{}, unrests: map[string]bool{}}
+	if s == nil || n == nil || !d.effective() {
+		return d.plan
+	}
+	d.templates = templatesOf(s, n)
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
+		d.secret(s.Secrets[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ConfigMaps)) {
+		d.record(s.ConfigMaps[name])
+	}
+	slices.SortStableFunc(d.plan.Decisions, func(x, y Decision) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+	})
+	return d.plan
+}
+
+type decider struct {
+	sources   *inventory.Sources
+	namespace *inventory.Namespace
+	assess    Assess
+	now       time.Time
+	templates []template
+	// unrests remember by trust domain whether nothing of it may be deleted now.
+	unrests map[string]bool
+	plan    *Plan
+}
+
+// effective says whether everything that is configured takes effect.
+func (d *decider) effective() bool {
+	return !slices.ContainsFunc(d.namespace.Problems, func(p trust.Problem) bool {
+		return p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim
+	})
+}
+
+// unrest says whether nothing of a domain may be deleted now: a rotation is in flight, or the clock is not to be trusted.
+// It is asked only when a grace period is over.
+func (d *decider) unrest(domain *trust.Domain) bool {
+	held, known := d.unrests[domain.Name]
+	if !known {
+		a := d.assess(domain, d.now)
+		held = a.InFlight() || slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonClockSkewed })
+		d.unrests[domain.Name] = held
+	}
+	return held
+}
+
+// gone decides about an object whose node or member is not there: first the mark, then, after the grace, the deletion,
+// unless held says why not.
+func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what string, held func() bool) {
+	start, err := time.Parse(time.RFC3339, meta.Annotations[trust.AnnotationDeleteGraceStart])
+	if err != nil {
+		d.add(Mark, kind, meta, fmt.Sprintf("%s is not there; it is deleted in %s unless it comes back", what, Grace))
+		return
+	}
+	if until := start.Add(Grace); d.now.Before(until) {
+		d.recheckAt(until)
+		return
+	}
+	if held() {
+		d.recheckAt(d.now.Add(heldRecheck))
+		return
+	}
+	d.add(Delete, kind, meta, fmt.Sprintf("%s has not been there since %s", what, start.UTC().Format(time.RFC3339)))
+}
+
+// back decides about an object whose node or member is there.
+func (d *decider) back(kind trust.ObjectKind, meta *metav1.ObjectMeta) {
+	if _, marked := meta.Annotations[trust.AnnotationDeleteGraceStart]; marked {
+		d.add(Unmark, kind, meta, "whom it belongs to is there again")
+	}
+}
+
+func (d *decider) add(step Step, kind trust.ObjectKind, meta *metav1.ObjectMeta, reason string) {
+	d.plan.Decisions = append(d.plan.Decisions, Decision{
+		Step: step, Kind: kind, Name: meta.Name, UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Reason: reason,
+	})
+}
+
+func (d *decider) recheckAt(t time.Time) {
+	if d.plan.Recheck.IsZero() || t.Before(d.plan.Recheck) {
+		d.plan.Recheck = t
+	}
+}

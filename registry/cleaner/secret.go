@@ -1,0 +1,98 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleaner
+
+import (
+	"fmt"
+	"slices"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// secret decides about one Secret of type kubernetes.io/tls.
+func (d *decider) secret(secret *inventory.Secret) {
+	if claim, claimed := d.namespace.Claim(trust.SecretKind, secret.Name); claimed {
+		if claim.Kind == inventory.ClaimLeaf {
+			d.back(trust.SecretKind, &secret.ObjectMeta)
+		}
+		return
+	}
+	owners := d.owners(secret.Name)
+	if slices.ContainsFunc(owners, func(o owner) bool { return o.template.nodes[o.node] }) {
+		// Two nodes want the name and neither is proven to hold it: it may be either's.
+		d.back(trust.SecretKind, &secret.ObjectMeta)
+		return
+	}
+	leaf := leafIn(secret)
+	if leaf == nil {
+		return
+	}
+	owners = slices.DeleteFunc(owners, func(o owner) bool { return !belongs(secret, leaf, o.template.domain) })
+	if len(owners) == 0 || slices.ContainsFunc(owners, func(o owner) bool { return len(o.template.nodes) == 0 }) {
+		return
+	}
+	d.gone(trust.SecretKind, &secret.ObjectMeta, fmt.Sprintf("node %s, whose leaf this is,", owners[0].node), func() bool {
+		return d.presented(leaf.Fingerprint) ||
+			slices.ContainsFunc(owners, func(o owner) bool { return d.unrest(o.template.domain) })
+	})
+}
+
+// owner is a node that a Secret may have been made for.
+type owner struct {
+	template *template
+	node     string
+}
+
+// owners are all nodes, there or not, for which some template makes this name.
+func (d *decider) owners(name string) []owner {
+	var out []owner
+	for i := range d.templates {
+		if node, ok := d.templates[i].nodeOf(name); ok {
+			out = append(out, owner{template: &d.templates[i], node: node})
+		}
+	}
+	return out
+}
+
+// leafIn is the leaf of a Secret that certrotation or library-go made, nil if there is none.
+func leafIn(secret *inventory.Secret) *pki.Certificate {
+	if secret.Labels[trust.LabelManagedType] != trust.ManagedTypeTarget || len(secret.Active.Certificates) == 0 ||
+		!secret.Next.Empty() || !secret.Previous.Empty() {
+		return nil
+	}
+	if leaf := secret.Active.Certificates[0]; !leaf.IsCA {
+		return leaf
+	}
+	return nil
+}
+
+// belongs says whether a leaf is of a trust domain: the label says so, or, where there is none, its signer does.
+func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Domain) bool {
+	if name, ok := secret.Labels[trust.LabelTrustDomain]; ok {
+		return name == domain.Name
+	}
+	if pki.IsGenerationOf(leaf.IssuerCommonName, domain.Namespace, domain.Signer.Name) {
+		return true
+	}
+	return slices.ContainsFunc(append([]*pki.Certificate{domain.Signer.Active}, domain.Bundle.Anchors...), func(ca *pki.Certificate) bool {
+		return ca != nil && leaf.SignedBy(ca)
+	})
+}
+
+// presented says whether any member was seen to present a leaf. What members that are gone were seen to present does not
+// count.
+func (d *decider) presented(leaf pki.Fingerprint) bool {
+	for _, domain := range d.namespace.Domains {
+		for i := range domain.Parties {
+			for j := range domain.Parties[i].Members {
+				if o := domain.Parties[i].Members[j].Observation; o != nil && slices.Contains(o.Presents, leaf) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
