@@ -1,0 +1,202 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generation
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// story is what a node goes through while the power may go.
+type story struct {
+	name string
+	// before is done in peace.
+	before func(t *testing.T, m *machine)
+	act    func(t *testing.T, m *machine) error
+	// from and to are {revision of the manifest, generation of the pointer}, before and after.
+	from, to [2]int
+}
+
+func stories() []story {
+	a, b := authorities[0](), authorities[1]()
+	first := content(a, a)
+	leaf := content(a, a)
+	trust := content(a, a, b)
+	install := func(r Request) func(*testing.T, *machine) error {
+		return func(t *testing.T, m *machine) error {
+			_, err := m.Install(t.Context(), r)
+			return err
+		}
+	}
+	installed := func(requests ...Request) func(*testing.T, *machine) {
+		return func(t *testing.T, m *machine) {
+			for _, r := range requests {
+				m.mustInstall(t, r)
+			}
+		}
+	}
+	all := []Request{request(1, first), request(2, leaf), request(3, trust), request(4, content(a, a, b)), request(5, content(b, a, b))}
+	return []story{
+		{"first install", installed(), install(all[0]), [2]int{0, 0}, [2]int{1, 1}},
+		{"leaves only", installed(all[0]), install(all[1]), [2]int{1, 1}, [2]int{1, 2}},
+		{"trust", installed(all[0], all[1]), install(all[2]), [2]int{1, 2}, [2]int{3, 3}},
+		{"leaves after trust", installed(all[:3]...), install(all[3]), [2]int{3, 3}, [2]int{3, 4}},
+		{"the same again", installed(all[:3]...), install(all[2]), [2]int{3, 3}, [2]int{3, 3}},
+		{"prune", installed(all...), func(t *testing.T, m *machine) error {
+			_, err := m.Prune(t.Context(), sets.New(5), 9)
+			return err
+		}, [2]int{3, 5}, [2]int{3, 5}},
+	}
+}
+
+// outcomes are what may be left of changes that were not synced.
+func outcomes(seeds int) map[string]func(m *machine) *machine {
+	out := map[string]func(*machine) *machine{
+		"nothing unsynced is left": func(m *machine) *machine {
+			return m.restart(func() bool { return false }, func([]byte) []byte { return nil })
+		},
+		"all names and no data are left": func(m *machine) *machine {
+			return m.restart(func() bool { return true }, func([]byte) []byte { return nil })
+		},
+		"the process was killed": (*machine).clone,
+	}
+	for seed := range seeds {
+		out[fmt.Sprintf("random %d", seed)] = func(m *machine) *machine {
+			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			return m.restart(func() bool { return random.IntN(2) == 0 }, func(data []byte) []byte {
+				return data[:random.IntN(len(data)+1)]
+			})
+		}
+	}
+	return out
+}
+
+// cutAt cuts the power at operation n of everything that follows.
+func (m *machine) cutAt(n int) {
+	m.power.operations = 0
+	m.power.fails = func(i int) error {
+		if i >= n {
+			return errPowerLoss
+		}
+		return nil
+	}
+}
+
+// TestPowerLoss cuts the power at each operation of each story, brings it back with what may be on the disk then, and has
+// the story told again, with another cut in it.
+func TestPowerLoss(t *testing.T) {
+	for _, s := range stories() {
+		t.Run(s.name, func(t *testing.T) {
+			base := newMachine()
+			s.before(t, base)
+			base = base.clone()
+			tried := 0
+			for cut := 1; ; cut++ {
+				m := base.clone()
+				m.cutAt(cut)
+				err := s.act(t, m)
+				if err == nil {
+					t.Logf("%d operations, %d losses of power", cut-1, tried)
+					break
+				}
+				if !errors.Is(err, errPowerLoss) {
+					t.Fatalf("cut at operation %d: %v", cut, err)
+				}
+				for name, after := range outcomes(12) {
+					tried++
+					s.check(t, after(m), fmt.Sprintf("cut at operation %d, %s", cut, name), cut)
+				}
+			}
+		})
+	}
+}
+
+// check wants the old or the new state, also after another cut, and the new one after a run in peace.
+func (s story) check(t *testing.T, m *machine, when string, cut int) {
+	t.Helper()
+	s.isWhole(t, m, when)
+	m.cutAt(1 + cut/2)
+	if err := s.act(t, m); err != nil {
+		m = m.restart(func() bool { return cut%2 == 0 }, func([]byte) []byte { return nil })
+		s.isWhole(t, m, when+", and again")
+	}
+	m.power.fails = nil
+	if err := s.act(t, m); err != nil {
+		t.Fatalf("%s: run again: %v", when, err)
+	}
+	// What the run says is done has to last.
+	m = m.restart(func() bool { return false }, func([]byte) []byte { return nil })
+	if r, g := m.numbers(t); [2]int{r, g} != s.to {
+		t.Fatalf("%s: run again: manifest %d, generation %d, want %v", when, r, g, s.to)
+	}
+	state, err := m.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := state.faults(); len(faults) > 0 {
+		t.Fatalf("%s: run again: %v", when, faults)
+	}
+}
+
+func (s story) isWhole(t *testing.T, m *machine, when string) {
+	t.Helper()
+	installed, err := m.Installed()
+	if errors.Is(err, ErrNotInstalled) && s.from == [2]int{} {
+		return
+	}
+	if err != nil {
+		t.Fatalf("%s: neither old nor new: %v", when, err)
+	}
+	got := [2]int{installed.Manifest.Revision, installed.Generation.Number}
+	if got != s.from && got != s.to {
+		t.Fatalf("%s: manifest %d, generation %d, want %v or %v", when, got[0], got[1], s.from, s.to)
+	}
+	if record := installed.Generation.Record; record.RestartHash != installed.Manifest.RestartHash {
+		t.Fatalf("%s: trust of the generation is not that of the manifest", when)
+	}
+}
+
+// faults are all findings.
+func (s *State) faults() []Finding {
+	out := s.Findings
+	for _, d := range s.Directories {
+		out = append(out, below(d.Path, d.Findings)...)
+		for _, g := range d.Generations {
+			out = append(out, below(g.Path, g.Findings)...)
+		}
+	}
+	return out
+}
+
+// TestFullDisk has each operation fail once, with the next ones fine, as on a disk that is full or has a bad sector.
+func TestFullDisk(t *testing.T) {
+	errFull := errors.New("no space left on device")
+	for _, s := range stories() {
+		t.Run(s.name, func(t *testing.T) {
+			base := newMachine()
+			s.before(t, base)
+			for fail := 1; ; fail++ {
+				m := base.clone()
+				m.power.fails = func(n int) error {
+					if n == fail {
+						return errFull
+					}
+					return nil
+				}
+				err := s.act(t, m)
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, errFull) {
+					t.Fatalf("operation %d fails: %v", fail, err)
+				}
+				s.check(t, m, fmt.Sprintf("operation %d fails", fail), fail)
+			}
+		})
+	}
+}

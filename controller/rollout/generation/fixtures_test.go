@@ -1,0 +1,141 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generation
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/revision"
+)
+
+// now is the moment in which all test certificates are made.
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	resources = "/etc/kubernetes/static-pod-resources"
+	podText   = `apiVersion: v1
+kind: Pod
+metadata: {name: etcd}
+spec:
+  containers:
+  - name: etcd
+    image: etcd
+    args: ["--name=NODE_NAME", "--listen=https://NODE_IP:2379"]
+    volumeMounts: [{name: resource-dir, mountPath: /etc/kubernetes/static-pod-resources}]
+  volumes:
+  - name: resource-dir
+    hostPath: {path: "DIRECTORY/etcd-pod-REVISION"}
+`
+)
+
+// authority number i, made once.
+var authorities = [3]func() *pki.Pair{}
+
+func init() { //nolint:gochecknoinits // tests only
+	for i := range authorities {
+		authorities[i] = sync.OnceValue(func() *pki.Pair {
+			return must(pki.NewAuthority(pki.Profile{
+				CommonName: "etcd-signer-" + string(rune('a'+i)), Key: pki.ECDSAP256, Validity: 24 * time.Hour,
+			}, now))
+		})
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func newLeaf(signer *pki.Pair) *pki.Pair {
+	return must(signer.Issue(pki.Profile{
+		CommonName: "system:etcd-server:master-0", DNSNames: []string{"master-0"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth},
+		Key: pki.ECDSAP256, Validity: time.Hour,
+	}, now))
+}
+
+// content with a leaf of one authority and the trust in some.
+func content(signer *pki.Pair, trusted ...*pki.Pair) revision.Content {
+	leaf := newLeaf(signer)
+	var bundle []byte
+	for _, ca := range trusted {
+		bundle = append(bundle, ca.Certificate.PEM()...)
+	}
+	return revision.Content{
+		PodTemplate: []byte(strings.ReplaceAll(podText, "DIRECTORY", resources)),
+		ConfigMaps:  map[string]map[string][]byte{"etcd-all-bundles": {"server-ca-bundle.crt": bundle}},
+		Secrets: map[string]map[string][]byte{"etcd-all-certs": {
+			"etcd-serving-master-0.crt": leaf.CertPEM(), "etcd-serving-master-0.key": must(leaf.KeyPEM()),
+		}},
+		Reloaded: sets.New("etcd-all-certs"),
+	}
+}
+
+func request(n int, c revision.Content) Request {
+	return Request{Content: c, Revision: n, ContentHash: c.ContentHash(), NodeName: "master-0", NodeIP: "10.0.0.5"}
+}
+
+// machine is a node whose disk is in memory.
+type machine struct {
+	*Node
+	power *supply
+}
+
+var layout = Layout{
+	Name: "etcd", ResourceDirectory: resources, HostResourceDirectory: resources, ManifestDirectory: "/etc/kubernetes/manifests",
+}
+
+func newMachine() *machine {
+	power := &supply{}
+	return machineOf(newMemory(power), newMemory(power), power)
+}
+
+func machineOf(resources, manifests *memory, power *supply) *machine {
+	return &machine{power: power, Node: &Node{
+		layout: layout, resources: resources, manifests: manifests,
+		lock:  func() (func() error, bool, error) { return func() error { return nil }, false, nil },
+		close: func() error { return nil },
+	}}
+}
+
+// restart is the machine after a loss of power.
+func (m *machine) restart(survives func() bool, torn func([]byte) []byte) *machine {
+	power := &supply{}
+	return machineOf(m.resources.(*memory).afterPowerLoss(power, survives, torn), m.manifests.(*memory).afterPowerLoss(power, survives, torn), power)
+}
+
+// clone is the machine with everything synced.
+func (m *machine) clone() *machine {
+	return m.restart(func() bool { return true }, func(data []byte) []byte { return data })
+}
+
+func (m *machine) mustInstall(t *testing.T, r Request) Result {
+	t.Helper()
+	result, err := m.Install(t.Context(), r)
+	if err != nil {
+		t.Fatalf("install revision %d: %v", r.Revision, err)
+	}
+	return result
+}
+
+// numbers says what is installed: revision of the manifest, generation of the pointer; zeros for nothing.
+func (m *machine) numbers(t *testing.T) (int, int) {
+	t.Helper()
+	installed, err := m.Installed()
+	if errors.Is(err, ErrNotInstalled) {
+		return 0, 0
+	}
+	if err != nil {
+		t.Fatalf("what the manifest and the pointer name is not whole: %v", err)
+	}
+	return installed.Manifest.Revision, installed.Generation.Number
+}

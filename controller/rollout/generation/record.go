@@ -1,0 +1,91 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generation
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"certrotation.dev/registry/revision"
+)
+
+// Record is generation.json, written last into a generation.
+type Record struct {
+	Revision    int    `json:"revision"`
+	ContentHash string `json:"contentHash"`
+	RestartHash string `json:"restartHash"`
+	Node        string `json:"node"`
+	// Files are all others of the generation: path below it, lower-case hexadecimal SHA-256.
+	Files map[string]string `json:"files"`
+}
+
+// maxRecordBytes bounds generation.json.
+const maxRecordBytes = 4 << 20
+
+func (r Record) encode() ([]byte, error) {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the record of generation %d: %w", r.Revision, err)
+	}
+	return append(text, '\n'), nil
+}
+
+// parseRecord reads generation.json. Fields that it does not know are those of a later release.
+func parseRecord(text []byte) (*Record, error) {
+	record := &Record{}
+	if err := json.Unmarshal(text, record); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", recordName, err)
+	}
+	if record.Revision < 1 {
+		return nil, fmt.Errorf("parse %s: revision %d", recordName, record.Revision)
+	}
+	for file := range record.Files {
+		if err := checkFile(file); err != nil {
+			return nil, fmt.Errorf("parse %s: %w", recordName, err)
+		}
+	}
+	return record, nil
+}
+
+// The directories of a generation.
+const (
+	configMaps = "configmaps"
+	secrets    = "secrets"
+)
+
+// files lists the content as paths below a generation. What is no name for an object or a key is refused: such a path
+// could lead elsewhere.
+func files(content revision.Content) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for kind, objects := range map[string]map[string]map[string][]byte{configMaps: content.ConfigMaps, secrets: content.Secrets} {
+		for name, data := range objects {
+			for key, value := range data {
+				file := strings.Join([]string{kind, name, key}, "/")
+				if err := checkFile(file); err != nil {
+					return nil, err
+				}
+				out[file] = value
+			}
+		}
+	}
+	return out, nil
+}
+
+// checkFile accepts configmaps/NAME/KEY and secrets/NAME/KEY.
+func checkFile(file string) error {
+	parts := strings.Split(file, "/")
+	if len(parts) != 3 || parts[0] != configMaps && parts[0] != secrets {
+		return fmt.Errorf("file %q: want %s/NAME/KEY or %s/NAME/KEY", file, configMaps, secrets)
+	}
+	if faults := validation.IsDNS1123Subdomain(parts[1]); len(faults) > 0 {
+		return fmt.Errorf("file %q: %q is no name of an object: %s", file, parts[1], strings.Join(faults, "; "))
+	}
+	if faults := validation.IsConfigMapKey(parts[2]); len(faults) > 0 {
+		return fmt.Errorf("file %q: %q is no key: %s", file, parts[2], strings.Join(faults, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package generation
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"certrotation.dev/registry/revision"
+)
+
+// Request asks to install a revision.
+type Request struct {
+	// Content as this node sees it: the template, all that is read at start, and of reloaded Secrets what this node needs.
+	Content  revision.Content
+	Revision int
+	// ContentHash is that of the whole revision, which a node cannot compute: it is recorded.
+	ContentHash string
+	// RestartHash is what the hash of Content has to be; "" if the caller does not know.
+	RestartHash string
+	NodeName    string
+	NodeIP      string
+}
+
+// Errors of Install that a caller tells apart with errors.Is.
+var (
+	// ErrNewer: the node has a later revision than the one asked for.
+	ErrNewer = errors.New("a more recent revision is on this node")
+	// ErrContent: what was asked for must not be installed anywhere; trying again does not help.
+	ErrContent = errors.New("the content of the revision is refused")
+)
+
+// order is a Request that was checked, with what follows from it.
+type order struct {
+	Request
+	files  map[string][]byte
+	record Record
+}
+
+func (r Request) check() (*order, error) {
+	if r.Revision < 1 {
+		return nil, fmt.Errorf("%w: revision %d: want 1 or more", ErrContent, r.Revision)
+	}
+	if faults := validation.IsDNS1123Subdomain(r.NodeName); len(faults) > 0 {
+		return nil, fmt.Errorf("%w: node name %q: %s", ErrContent, r.NodeName, strings.Join(faults, "; "))
+	}
+	hash := r.Content.RestartHash()
+	if r.RestartHash != "" && r.RestartHash != hash {
+		return nil, fmt.Errorf("%w: its restart hash is %s, want %s: the mounted objects are not those of revision %d", ErrContent, hash, r.RestartHash, r.Revision)
+	}
+	r.RestartHash = hash
+	content, err := files(r.Content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrContent, err)
+	}
+	if faults := checkCertificates(content); len(faults) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrContent, asError(faults))
+	}
+	return &order{Request: r, files: content, record: Record{
+		Revision: r.Revision, ContentHash: r.ContentHash, RestartHash: hash, Node: r.NodeName, Files: sums(content),
+	}}, nil
+}
+
+// manifest makes the manifest that mounts the directory of a revision, which is not always the revision of the order.
+func (o *order) manifest(l Layout, n int) ([]byte, error) {
+	text, err := revision.Manifest(o.Content.PodTemplate, revision.Values{
+		Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.hostDirectory(n),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrContent, err)
+	}
+	return text, nil
+}
