@@ -1,0 +1,401 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleaner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const (
+	demo   = "demo"
+	config = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: mesh
+  signer: {secretName: signer}
+  bundle: {configMapName: bundle}
+  leaves:
+  - {secretName: "peer-{node}", forEachNode: {matchLabels: {role: master}}, commonName: peer, usages: [ServerAuth]}
+  relyingParties:
+  - name: peers
+    forEachNode: {matchLabels: {role: master}}
+    verifies: {usages: [ServerAuth]}
+    presents: ["peer-{node}"]
+    evidence: {kind: acknowledgement}
+`
+)
+
+// world is an API server that keeps to resource versions and preconditions, with the nodes of a cluster.
+type world struct {
+	t       testing.TB
+	client  *fake.Clientset
+	nodes   []string
+	version int
+	wrote   []string
+	events  []string
+	// cached is what the cache shows, nil for what there is.
+	cached *inventory.Sources
+	// read is called before each live read.
+	read func() error
+	// beforeWrite is called before each write of the controller.
+	beforeWrite func()
+}
+
+var _ events.EventRecorder = (*world)(nil)
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, client: fake.NewClientset(), nodes: []string{"a", "b"}}
+	w.client.PrependReactor("update", "*", w.write)
+	w.client.PrependReactor("delete", "*", w.write)
+	w.put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
+		Data:       map[string]string{configv1alpha1.ConfigKey: config},
+	})
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: pki.GenerationName(demo, "signer", time.Now()), Key: pki.ECDSAP256, Validity: 24 * 365 * time.Hour}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(secretOf("signer", ca, nil))
+	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundle"}, Data: map[string]string{inventory.BundleKey: string(ca.CertPEM())}})
+	for _, node := range []string{"a", "b", "c"} {
+		leaf, err := ca.Issue(pki.Profile{CommonName: "peer", Usages: []pki.Usage{pki.ServerAuth}, Key: pki.ECDSAP256, Validity: 24 * 300 * time.Hour}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put(secretOf("peer-"+node, leaf, map[string]string{trust.LabelManagedType: trust.ManagedTypeTarget, trust.LabelTrustDomain: "mesh"}))
+		data, labels := evidence.Encode("mesh", "peers", node, &trust.Observation{ObservedAt: time.Now()})
+		w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName("mesh", "peers", node), Labels: labels}, Data: data})
+	}
+	return w
+}
+
+func secretOf(name string, pair *pki.Pair, labels map[string]string) *corev1.Secret {
+	key, err := pair.KeyPEM()
+	if err != nil {
+		return nil
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
+	}
+}
+
+func resourceOf(o runtime.Object) schema.GroupVersionResource {
+	if _, ok := o.(*corev1.ConfigMap); ok {
+		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	}
+	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+
+// put stores an object as somebody else would.
+func (w *world) put(o runtime.Object) {
+	w.t.Helper()
+	w.version++
+	meta := o.(metav1.Object)
+	meta.SetNamespace(demo)
+	meta.SetResourceVersion(strconv.Itoa(w.version))
+	err := w.client.Tracker().Update(resourceOf(o), o, demo)
+	if apierrors.IsNotFound(err) {
+		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
+		err = w.client.Tracker().Create(resourceOf(o), o, demo)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error) {
+	if w.beforeWrite != nil {
+		w.beforeWrite()
+	}
+	gvr := action.GetResource()
+	conflict := func(name, text string) error {
+		return apierrors.NewConflict(gvr.GroupResource(), name, errors.New(text))
+	}
+	switch a := action.(type) {
+	case clienttesting.UpdateAction:
+		o := a.GetObject().DeepCopyObject()
+		meta := o.(metav1.Object)
+		live, err := w.client.Tracker().Get(gvr, demo, meta.GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		if live.(metav1.Object).GetResourceVersion() != meta.GetResourceVersion() {
+			return true, nil, conflict(meta.GetName(), "it has changed")
+		}
+		w.version++
+		meta.SetResourceVersion(strconv.Itoa(w.version))
+		w.wrote = append(w.wrote, "update "+meta.GetName())
+		return true, o, w.client.Tracker().Update(gvr, o, demo)
+	case clienttesting.DeleteActionImpl:
+		live, err := w.client.Tracker().Get(gvr, demo, a.Name)
+		if err != nil {
+			return true, nil, err
+		}
+		p, meta := a.DeleteOptions.Preconditions, live.(metav1.Object)
+		if p == nil || p.UID == nil || p.ResourceVersion == nil {
+			w.t.Errorf("%s is deleted whatever it is by now", a.Name)
+		} else if *p.UID != meta.GetUID() || *p.ResourceVersion != meta.GetResourceVersion() {
+			return true, nil, conflict(a.Name, "the preconditions do not hold")
+		}
+		w.version++
+		w.wrote = append(w.wrote, "delete "+a.Name)
+		return true, nil, w.client.Tracker().Delete(gvr, demo, a.Name)
+	}
+	return false, nil, nil
+}
+
+func (w *world) sources() *inventory.Sources {
+	w.t.Helper()
+	s := &inventory.Sources{Namespace: demo, Nodes: map[string]*inventory.Node{}}
+	for _, name := range w.nodes {
+		s.Nodes[name] = inventory.ParseNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"role": "master"}}})
+	}
+	secrets, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), demo)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range secrets.(*corev1.SecretList).Items {
+		secret := &secrets.(*corev1.SecretList).Items[i]
+		s = s.WithSecret(secret.Name, secret)
+	}
+	configMaps, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("configmaps"), corev1.SchemeGroupVersion.WithKind("ConfigMap"), demo)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range configMaps.(*corev1.ConfigMapList).Items {
+		cm := &configMaps.(*corev1.ConfigMapList).Items[i]
+		s = s.WithConfigMap(cm.Name, cm)
+	}
+	return s
+}
+
+// Sources implements Inventory.
+func (w *world) Sources(string) *inventory.Sources {
+	if w.cached != nil {
+		return w.cached
+	}
+	return w.sources()
+}
+
+// Namespace implements Inventory.
+func (w *world) Namespace(namespace string) *inventory.Namespace {
+	return inventory.Build(w.Sources(namespace))
+}
+
+// Live implements Inventory.
+func (w *world) Live(context.Context, string) (*inventory.Sources, error) {
+	if w.read != nil {
+		if err := w.read(); err != nil {
+			return nil, err
+		}
+	}
+	return w.sources(), nil
+}
+
+// Eventf implements events.EventRecorder.
+func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	ref := regarding.(*corev1.ObjectReference)
+	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
+}
+
+func (w *world) controller() *Controller {
+	w.t.Helper()
+	c, err := New(Config{Client: w.client, Inventory: w, Recorder: w})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.queue.ShutDown)
+	return c
+}
+
+func (w *world) ctx() context.Context {
+	return klog.NewContext(context.WithoutCancel(w.t.Context()), klog.Logger{})
+}
+
+const recordC = "certrotation-evidence-mesh.peers.c"
+
+// TestANodeLeaves runs the controller through the days: c left, b goes for a day.
+func TestANodeLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put(func() runtime.Object {
+			s := w.secret("peer-c")
+			s.Annotations = map[string]string{"example.com/owner": "me"}
+			return s
+		}())
+		c := w.controller()
+		ctx, cancel := context.WithCancel(w.ctx())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Run(ctx)
+		}()
+		look := func(want ...string) {
+			t.Helper()
+			w.wrote = nil
+			c.NamespaceChanged(demo)
+			synctest.Wait()
+			if diff := cmp.Diff(want, w.wrote); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+		}
+		look("update "+recordC, "update peer-c")
+		if got := w.secret("peer-c").Annotations; got["example.com/owner"] != "me" || got[trust.AnnotationDeleteGraceStart] != time.Now().UTC().Format(time.RFC3339) {
+			t.Errorf("annotations %v", got)
+		}
+		look()
+		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
+		w.nodes = []string{"a"}
+		look("update certrotation-evidence-mesh.peers.b", "update peer-b")
+		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
+		w.nodes = []string{"a", "b"}
+		look("update certrotation-evidence-mesh.peers.b", "update peer-b")
+		if _, ok := w.secret("peer-b").Annotations[trust.AnnotationDeleteGraceStart]; ok {
+			t.Error("b is back and still marked")
+		}
+		// Nobody says anything any more: the deadline alone brings the deletion.
+		w.wrote = nil
+		time.Sleep(24*time.Hour - time.Second) //nolint:forbidigo // the clock of the bubble
+		synctest.Wait()
+		if len(w.wrote) > 0 {
+			t.Errorf("too early: %v", w.wrote)
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"delete " + recordC, "delete peer-c"}, w.wrote); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+		look()
+		for _, reason := range []string{EventGraceStarted, EventGraceEnded, EventDeleted} {
+			if !slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, reason) }) {
+				t.Errorf("no event %s among %q", reason, w.events)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+func (w *world) secret(name string) *corev1.Secret {
+	w.t.Helper()
+	o, err := w.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), demo, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o.(*corev1.Secret).DeepCopy()
+}
+
+// due marks what c has left behind as old enough.
+func (w *world) due() {
+	s := w.secret("peer-c")
+	s.Annotations = map[string]string{trust.AnnotationDeleteGraceStart: time.Now().Add(-cleaner.Grace).UTC().Format(time.RFC3339)}
+	w.put(s)
+	if err := w.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), demo, recordC); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestDeletionIsConfirmed has the world change between the decision and the deletion.
+func TestDeletionIsConfirmed(t *testing.T) {
+	tests := []struct {
+		name    string
+		meddle  func(w *world)
+		deleted bool
+		fails   bool
+	}{
+		{name: "nothing happens", meddle: func(*world) {}, deleted: true},
+		{name: "the cache is behind: the node is back", meddle: func(w *world) { w.cached, w.nodes = w.sources(), []string{"a", "b", "c"} }},
+		{name: "the cache is behind: it was made anew", meddle: func(w *world) {
+			w.cached = w.sources()
+			s := w.secret("peer-c")
+			if err := w.client.Tracker().Delete(resourceOf(s), demo, s.Name); err != nil {
+				w.t.Fatal(err)
+			}
+			w.put(s)
+		}},
+		{name: "it is gone already", meddle: func(w *world) {
+			w.cached = w.sources()
+			if err := w.client.Tracker().Delete(resourceOf(&corev1.Secret{}), demo, "peer-c"); err != nil {
+				w.t.Fatal(err)
+			}
+		}},
+		{name: "it is written at the last moment", meddle: func(w *world) {
+			w.beforeWrite = func() { w.put(w.secret("peer-c")) }
+		}, fails: true},
+		{name: "the live read fails", meddle: func(w *world) { w.read = func() error { return errors.New("no") } }, fails: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.due()
+			tt.meddle(w)
+			err := w.controller().Reconcile(w.ctx(), demo)
+			if (err != nil) != tt.fails {
+				t.Errorf("error %v", err)
+			}
+			if deleted := slices.Contains(w.wrote, "delete peer-c"); deleted != tt.deleted {
+				t.Errorf("deleted %t, want %t: %v", deleted, tt.deleted, w.wrote)
+			}
+		})
+	}
+}
+
+// TestMarkOnAnOutdatedDecision writes nothing.
+func TestMarkOnAnOutdatedDecision(t *testing.T) {
+	w := newWorld(t)
+	w.cached = w.sources()
+	w.put(w.secret("peer-c"))
+	if err := w.controller().Reconcile(w.ctx(), demo); !errors.Is(err, errStale) {
+		t.Errorf("got %v, want to look again", err)
+	}
+	if diff := cmp.Diff([]string{"update " + recordC}, w.wrote); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	w := newWorld(t)
+	c := w.controller()
+	c.inventory = nil
+	if err := c.Reconcile(w.ctx(), demo); err == nil || !strings.Contains(err.Error(), "panic while cleaning up namespace demo") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewWantsItsParts(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleaner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// FieldManager owns the marks.
+const FieldManager = "certrotation-cleaner"
+
+// Bounds of the retries of one namespace.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Minute
+)
+
+// Inventory is what the controller asks of registry/view/inventory.
+type Inventory interface {
+	// Sources and Namespace answer from the cache, nil if nothing is known.
+	Sources(namespace string) *inventory.Sources
+	Namespace(namespace string) *inventory.Namespace
+	// Live answers from the API server.
+	Live(ctx context.Context, namespace string) (*inventory.Sources, error)
+}
+
+// Config of a Controller.
+type Config struct {
+	Client    kubernetes.Interface
+	Inventory Inventory
+	Recorder  events.EventRecorder
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+	// Assess defaults to trust.Assess. The command sets it to add what it knows of the clock.
+	Assess cleaner.Assess
+}
+
+// Controller cleans up. Make one with New.
+type Controller struct {
+	client    kubernetes.Interface
+	inventory Inventory
+	recorder  events.EventRecorder
+	clock     clock.WithTicker
+	assess    cleaner.Assess
+	queue     workqueue.TypedRateLimitingInterface[string]
+}
+
+// New returns a Controller that does nothing before Run.
+func New(cfg Config) (*Controller, error) {
+	if cfg.Client == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("cleaner: client, inventory and recorder are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Assess == nil {
+		cfg.Assess = trust.Assess
+	}
+	return &Controller{
+		client: cfg.Client, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, assess: cfg.Assess,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "cleaner", Clock: cfg.Clock}),
+	}, nil
+}
+
+// NamespaceChanged has a namespace looked at. It does not block.
+func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(namespace) }
+
+// Run works until ctx ends. A write that is in progress then is finished first.
+func (c *Controller) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting cleaner")
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		for c.processNext(ctx) {
+		}
+	})
+	<-ctx.Done()
+	c.queue.ShutDown()
+	worker.Wait()
+	logger.Info("Stopped cleaner")
+}

@@ -1,0 +1,67 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleaner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/trust"
+)
+
+// remove deletes what was decided on and nothing that was written since.
+func (c *Controller) remove(ctx context.Context, namespace string, d *cleaner.Decision) error {
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+		UID: new(types.UID(d.UID)), ResourceVersion: new(d.ResourceVersion),
+	}}
+	if d.Kind == trust.ConfigMapKind {
+		return c.client.CoreV1().ConfigMaps(namespace).Delete(ctx, d.Name, options)
+	}
+	return c.client.CoreV1().Secrets(namespace).Delete(ctx, d.Name, options)
+}
+
+// mark sets or removes the beginning of the grace period.
+func (c *Controller) mark(ctx context.Context, namespace string, d *cleaner.Decision) error {
+	options := metav1.UpdateOptions{FieldManager: FieldManager}
+	if d.Kind == trust.ConfigMapKind {
+		live, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, d.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := c.annotate(&live.ObjectMeta, d); err != nil {
+			return err
+		}
+		_, err = c.client.CoreV1().ConfigMaps(namespace).Update(ctx, live, options)
+		return err
+	}
+	live, err := c.client.CoreV1().Secrets(namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := c.annotate(&live.ObjectMeta, d); err != nil {
+		return err
+	}
+	_, err = c.client.CoreV1().Secrets(namespace).Update(ctx, live, options)
+	return err
+}
+
+func (c *Controller) annotate(live *metav1.ObjectMeta, d *cleaner.Decision) error {
+	if live.ResourceVersion != d.ResourceVersion || string(live.UID) != d.UID {
+		return fmt.Errorf("it is version %s, not %s: %w", live.ResourceVersion, d.ResourceVersion, errStale)
+	}
+	if d.Step == cleaner.Unmark {
+		delete(live.Annotations, trust.AnnotationDeleteGraceStart)
+		return nil
+	}
+	if live.Annotations == nil {
+		live.Annotations = map[string]string{}
+	}
+	live.Annotations[trust.AnnotationDeleteGraceStart] = c.clock.Now().UTC().Format(time.RFC3339)
+	return nil
+}
