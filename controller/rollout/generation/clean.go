@@ -8,7 +8,8 @@ import (
 	"path"
 )
 
-// clean removes what an interrupted run has left. Whoever calls it holds the lock.
+// clean removes what an interrupted run has left. Whoever calls it holds the lock. All directories are synced, because the
+// interrupted run may also have removed something that would come back.
 func (n *Node) clean() error {
 	entries, err := n.resources.ReadDirectory(".")
 	if err != nil {
@@ -17,17 +18,19 @@ func (n *Node) clean() error {
 	resources := &writer{fs: n.resources}
 	for _, entry := range entries {
 		if n.ownLeftover(entry.Name()) {
-			resources.discard(entry.Name())
+			resources.remove(entry.Name())
 		}
 		if _, _, ok := n.layout.revisionOf(entry.Name()); ok && entry.IsDir() {
 			resources.cleanDirectory(entry.Name())
 		}
 	}
+	resources.sync(".")
 	if resources.err != nil {
 		return fmt.Errorf("remove what an interrupted run has left: %w", resources.err)
 	}
 	manifests := &writer{fs: n.manifests}
-	manifests.discard(staged(n.layout.manifestName()))
+	manifests.remove(staged(n.layout.manifestName()))
+	manifests.sync(".")
 	if manifests.err != nil {
 		return fmt.Errorf("remove what an interrupted run has left: %w", manifests.err)
 	}
@@ -39,7 +42,8 @@ func (w *writer) cleanDirectory(dir string) {
 	w.do("list", dir, func() error { return err })
 	for _, entry := range entries {
 		if leftover(entry.Name()) {
-			w.discard(path.Join(dir, entry.Name()))
+			w.remove(path.Join(dir, entry.Name()))
 		}
 	}
+	w.sync(dir)
 }

@@ -123,18 +123,10 @@ func (w *writer) remove(name string) {
 	})
 }
 
-// discard is remove, and has it last. What is not there costs nothing.
-func (w *writer) discard(name string) {
-	if _, err := w.fs.Mode(name); notExist(err) {
-		return
-	}
-	w.remove(name)
-	w.sync(path.Dir(name))
-}
-
 // retire removes a directory so that it is there as a whole, or not at all.
 func (w *writer) retire(name string) {
 	w.rename(name, removed(name))
 	w.sync(path.Dir(name))
-	w.discard(removed(name))
+	w.remove(removed(name))
+	w.sync(path.Dir(name))
 }
