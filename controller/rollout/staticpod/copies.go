@@ -1,0 +1,206 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/rollout"
+)
+
+const (
+	annotationTrue  = "true"
+	annotationFalse = "false"
+	statusReady     = "Ready"
+	statusCreating  = "Creating"
+)
+
+// makeRevision makes a revision of the content of this look: first the ConfigMap that stands for it, then the copies, and
+// then it is complete. Each step is taken only if it was not before, so that it can be cut off anywhere: the next look
+// goes on, or begins the same number anew if the sources have changed meanwhile.
+func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
+	if l.content == nil {
+		return errStale
+	}
+	l.memory.with(l.id(), func(r *remembered) { r.copies, r.keys = 0, nil })
+	status, err := l.beginRevision(ctx, action)
+	if err != nil {
+		return err
+	}
+	if err := l.copyConfigMaps(ctx, status, action.Revision); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.content.Secrets)) {
+		if err := l.copySecret(ctx, status, name, action.Revision); err != nil {
+			return err
+		}
+	}
+	return l.completeRevision(ctx, status, action)
+}
+
+func (l *look) statusData(action *rollout.Action, status string) map[string]string {
+	return map[string]string{
+		revision.StatusKeyStatus: status, revision.StatusKeyRevision: strconv.Itoa(action.Revision), revision.StatusKeyReason: action.Reason,
+		revision.StatusKeyContentHash: l.content.ContentHash(), revision.StatusKeyRestartHash: l.content.RestartHash(),
+	}
+}
+
+func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*corev1.ConfigMap, error) {
+	configMaps, name := l.client.CoreV1().ConfigMaps(l.namespace), revision.StatusName(action.Revision)
+	live, err := configMaps.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		l.emit(false, rollout.EventStartingNewRevision, name, fmt.Sprintf("new revision %d: %s", action.Revision, action.Reason))
+		live, err = configMaps.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
+				Annotations: map[string]string{revision.AnnotationReady: annotationFalse},
+			},
+			Data: l.statusData(action, statusCreating),
+		}, metav1.CreateOptions{FieldManager: FieldManager})
+		l.metrics.wrote("create", "configmaps", err)
+		return live, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read configmap %s: %w", name, err)
+	}
+	same := live.Data[revision.StatusKeyContentHash] == l.content.ContentHash() && live.Data[revision.StatusKeyRestartHash] == l.content.RestartHash()
+	ready := live.Annotations[revision.AnnotationReady] == annotationTrue
+	switch {
+	case live.Labels[revision.LabelRollout] != l.name:
+		return nil, fmt.Errorf("configmap %s is not of this rollout: there can be one rollout in a namespace; remove it if nothing needs it", name)
+	case live.DeletionTimestamp != nil, ready && !same:
+		return nil, errStale
+	case same:
+		return live, nil
+	}
+	live.Data = l.statusData(action, statusCreating)
+	live, err = configMaps.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
+	l.metrics.wrote("update", "configmaps", err)
+	return live, err
+}
+
+func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap, action *rollout.Action) error {
+	if status.Annotations[revision.AnnotationReady] == annotationTrue {
+		return nil
+	}
+	status = status.DeepCopy()
+	if status.Annotations == nil {
+		status.Annotations = map[string]string{}
+	}
+	status.Annotations[revision.AnnotationReady] = annotationTrue
+	status.Data[revision.StatusKeyStatus] = statusReady
+	_, err := l.client.CoreV1().ConfigMaps(l.namespace).Update(ctx, status, metav1.UpdateOptions{FieldManager: FieldManager})
+	l.metrics.wrote("update", "configmaps", err)
+	if err != nil {
+		return err
+	}
+	l.emit(false, rollout.EventRevisionTriggered, status.Name, fmt.Sprintf("new revision %d triggered by %q", action.Revision, action.Reason))
+	return nil
+}
+
+// copyMeta is the metadata of a copy. It goes when the ConfigMap of its revision goes.
+func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: l.namespace, Name: revision.CopyName(name, number),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: status.Name, UID: status.UID}},
+	}
+}
+
+// errForeign says that something else has the name of a copy.
+var errForeign = errors.New("it exists and is not a copy of this revision: rename it or remove it")
+
+// outdated says whether a copy has to be made anew. One that is no copy is never touched.
+func outdated(live *metav1.ObjectMeta, status *corev1.ConfigMap, immutable *bool, same bool) (bool, error) {
+	for _, owner := range live.OwnerReferences {
+		if owner.Kind == "ConfigMap" && owner.Name == status.Name {
+			return owner.UID != status.UID || !same || !ptr.Deref(immutable, false), nil
+		}
+	}
+	return false, errForeign
+}
+
+func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, number int) error {
+	pod := l.rollout.Config.PodConfigMapName
+	all := maps.Clone(l.content.ConfigMaps)
+	all[pod] = map[string][]byte{configv1alpha1.PodKey: l.content.PodTemplate}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := l.copyConfigMap(ctx, status, name, number, all[name]); err != nil {
+			return fmt.Errorf("copy configmap %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (l *look) copyConfigMap(ctx context.Context, status *corev1.ConfigMap, name string, number int, data map[string][]byte) error {
+	configMaps, wanted := l.client.CoreV1().ConfigMaps(l.namespace), configMapOf(l.copyMeta(status, name, number), data)
+	live, err := configMaps.Get(ctx, wanted.Name, metav1.GetOptions{})
+	if err == nil {
+		anew, err := outdated(&live.ObjectMeta, status, live.Immutable, sameData(dataOf(live), data))
+		if err != nil || !anew {
+			return err
+		}
+		err = configMaps.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
+		l.metrics.wrote("delete", "configmaps", err)
+		if err != nil {
+			return err
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, err = configMaps.Create(ctx, wanted, metav1.CreateOptions{FieldManager: FieldManager})
+	l.metrics.wrote("create", "configmaps", err)
+	return err
+}
+
+// configMapOf puts what is text into data, as it was written.
+func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigMap {
+	out := &corev1.ConfigMap{ObjectMeta: meta, Immutable: ptr.To(true), Data: map[string]string{}}
+	for key, value := range data {
+		if isText(value) {
+			out.Data[key] = string(value)
+			continue
+		}
+		if out.BinaryData == nil {
+			out.BinaryData = map[string][]byte{}
+		}
+		out.BinaryData[key] = value
+	}
+	return out
+}
+
+func (l *look) copySecret(ctx context.Context, status *corev1.ConfigMap, name string, number int) error {
+	secrets := l.client.CoreV1().Secrets(l.namespace)
+	wanted := &corev1.Secret{
+		ObjectMeta: l.copyMeta(status, name, number), Immutable: ptr.To(true), Type: corev1.SecretTypeOpaque, Data: l.content.Secrets[name],
+	}
+	live, err := secrets.Get(ctx, wanted.Name, metav1.GetOptions{})
+	if err == nil {
+		anew, err := outdated(&live.ObjectMeta, status, live.Immutable, sameData(live.Data, wanted.Data))
+		if err != nil || !anew {
+			return err
+		}
+		err = secrets.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
+		l.metrics.wrote("delete", "secrets", err)
+		if err != nil {
+			return err
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("copy secret %s: %w", name, err)
+	}
+	_, err = secrets.Create(ctx, wanted, metav1.CreateOptions{FieldManager: FieldManager})
+	l.metrics.wrote("create", "secrets", err)
+	return err
+}

@@ -1,0 +1,71 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/rollout"
+)
+
+// The NodeController of the seeds: which nodes run the static pod. They are read live, so that one that was made anew
+// under the same name is never taken for the one before.
+func (l *look) observeNodes(ctx context.Context) error {
+	selector, err := metav1.LabelSelectorAsSelector(&l.rollout.Config.NodeSelector)
+	if err != nil {
+		return fmt.Errorf("read the node selector: %w", err)
+	}
+	list, err := l.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range list.Items {
+		l.state.Nodes = append(l.state.Nodes, nodeOf(&list.Items[i]))
+	}
+	slices.SortFunc(l.state.Nodes, func(x, y rollout.Node) int { return strings.Compare(x.Name, y.Name) })
+	return nil
+}
+
+func nodeOf(node *corev1.Node) rollout.Node {
+	out := rollout.Node{Name: node.Name, UID: string(node.UID), Address: address(node), Deleted: node.DeletionTimestamp != nil}
+	out.Ready, out.NotReady = readiness(node)
+	return out
+}
+
+// readiness of a node, and why it is not ready. The text holds nothing that changes while that goes on.
+func readiness(node *corev1.Node) (ready bool, why string) {
+	for _, c := range node.Status.Conditions {
+		if c.Type != corev1.NodeReady {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+		return false, strings.TrimSuffix(c.Reason+": "+c.Message, ": ")
+	}
+	return false, "kubelet has not reported yet"
+}
+
+// address is the first InternalIP that is one.
+func address(node *corev1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type != corev1.NodeInternalIP {
+			continue
+		}
+		if ip, err := netip.ParseAddr(a.Address); err == nil {
+			return ip.String()
+		}
+	}
+	return ""
+}
+
+func uid(text string) types.UID { return types.UID(text) }

@@ -1,0 +1,207 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"fmt"
+	"hash/fnv"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Metadata of installer and pruner pods.
+const (
+	labelApp           = "app"
+	appInstaller       = "installer"
+	appPruner          = "pruner"
+	annotationAttempt  = "certrotation.dev/attempt"
+	annotationNodeUID  = "certrotation.dev/node-uid"
+	annotationRestarts = "certrotation.dev/restarts"
+)
+
+const (
+	sourceDirectory = "/revision"
+	hostVolume      = "host"
+	containerName   = "certrotation"
+	// maxPodName is what kubelet can make a log directory of.
+	maxPodName = 253
+)
+
+// installerPod brings one revision to one node. All that it needs is mounted: the copies of the revision, of the leaves
+// only those of the node itself, and the directories that it writes. It is pinned to the node and tolerates everything,
+// and it uses the network of the node only because a node without a pod network has no other.
+func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rollout.Action) *corev1.Pod {
+	cfg := l.rollout.Config
+	pod := l.pod(node.Name, node.UID, appInstaller, r.Number)
+	pod.Name = installerName(node.Name, r.Number, action.Attempt)
+	pod.Annotations[annotationAttempt] = strconv.Itoa(action.Attempt)
+	pod.Annotations[annotationRestarts] = strconv.FormatBool(action.Restarts)
+	pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(max(cfg.InstallerTimeout.Duration.Round(time.Second), time.Second).Seconds()))
+	l.mountSources(pod, node.Name, r.Number)
+	c := &pod.Spec.Containers[0]
+	c.Args = append(c.Args,
+		"installer",
+		"--rollout="+l.name,
+		"--revision="+strconv.Itoa(r.Number),
+		"--node-name="+node.Name,
+		"--node-ip="+node.Address,
+		"--source-dir="+sourceDirectory,
+		"--resource-dir="+cfg.ResourceDirectory,
+		"--manifest-dir="+cfg.ManifestDirectory,
+		"--pod-configmap="+cfg.PodConfigMapName,
+		"--content-hash="+r.ContentHash,
+		"--restart-hash="+r.RestartHash,
+	)
+	for _, name := range cfg.ReloadedSecretNames {
+		c.Args = append(c.Args, "--reloaded-secret="+name)
+	}
+	return pod
+}
+
+// prunerPod removes what nothing needs from one node.
+func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
+	cfg := l.rollout.Config
+	pod := l.pod(action.Node, action.NodeUID, appPruner, action.Revision)
+	pod.Name = shortened(fmt.Sprintf("revision-pruner-%d-%s", action.Revision, action.Node))
+	pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(max(cfg.InstallerTimeout.Duration.Round(time.Second), time.Second).Seconds()))
+	protected := make([]string, 0, len(action.Protected))
+	for _, number := range action.Protected {
+		protected = append(protected, strconv.Itoa(number))
+	}
+	pod.Spec.Containers[0].Args = []string{
+		"prune",
+		"--rollout=" + l.name,
+		"--max-eligible-revision=" + strconv.Itoa(action.Revision),
+		"--protected-revisions=" + strings.Join(protected, ","),
+		"--resource-dir=" + cfg.ResourceDirectory,
+		"--manifest-dir=" + cfg.ManifestDirectory,
+	}
+	return pod
+}
+
+// pod is what both kinds have in common.
+func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
+	cfg := l.rollout.Config
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   l.namespace,
+			Labels:      map[string]string{labelApp: app, revision.LabelRollout: l.name, revision.LabelRevision: strconv.Itoa(number)},
+			Annotations: map[string]string{annotationNodeUID: nodeUID},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:                     node,
+			ServiceAccountName:           serviceAccount,
+			AutomountServiceAccountToken: ptr.To(false),
+			EnableServiceLinks:           ptr.To(false),
+			RestartPolicy:                corev1.RestartPolicyNever,
+			HostNetwork:                  true,
+			PriorityClassName:            "system-node-critical",
+			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name:                     containerName,
+				Image:                    cfg.Image,
+				ImagePullPolicy:          corev1.PullIfNotPresent,
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+				},
+				// The files belong to root and are nobody else's, so it has to be root; more than that it needs not.
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+	l.mountHost(pod)
+	return pod
+}
+
+// mountHost mounts the directories under which the resources and the manifests are: their parents, so that they can be
+// made, and only one where one is inside the other.
+func (l *look) mountHost(pod *corev1.Pod) {
+	directories := []string{path.Dir(l.rollout.Config.ResourceDirectory), path.Dir(l.rollout.Config.ManifestDirectory)}
+	slices.Sort(directories)
+	last := ""
+	for i, directory := range directories {
+		if last != "" && (directory == last || strings.HasPrefix(directory, strings.TrimSuffix(last, "/")+"/")) {
+			continue
+		}
+		last = directory
+		name := hostVolume + strconv.Itoa(i)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: ptr.To(corev1.HostPathDirectoryOrCreate)},
+		}})
+		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory})
+	}
+}
+
+// mountSources mounts the copies of a revision as configmaps/NAME/KEY and secrets/NAME/KEY. Of the Secret of the aggregate
+// only the pairs of the node are there: the keys of other nodes never get to this one.
+func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
+	mount := func(source corev1.VolumeSource, at string) {
+		name := "source" + strconv.Itoa(len(pod.Spec.Volumes))
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts,
+			corev1.VolumeMount{Name: name, MountPath: path.Join(sourceDirectory, at), ReadOnly: true})
+	}
+	mode := ptr.To[int32](0o400)
+	for _, name := range l.configMapNames() {
+		mount(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: revision.CopyName(name, number)}, DefaultMode: mode,
+		}}, path.Join("configmaps", name))
+	}
+	for _, name := range l.rollout.Config.SecretNames {
+		source := &corev1.SecretVolumeSource{SecretName: revision.CopyName(name, number), DefaultMode: mode}
+		if name == l.aggregateSecret() {
+			source.Items = pairsOf(l.rollout.Leaves[node])
+		}
+		mount(corev1.VolumeSource{Secret: source}, path.Join("secrets", name))
+	}
+}
+
+func pairsOf(leaves []string) []corev1.KeyToPath {
+	items := make([]corev1.KeyToPath, 0, 2*len(leaves))
+	for _, leaf := range leaves {
+		cert, key := inventory.AggregateKeys(leaf)
+		items = append(items, corev1.KeyToPath{Key: cert, Path: cert}, corev1.KeyToPath{Key: key, Path: key})
+	}
+	return items
+}
+
+// installerName is that of the seeds.
+func installerName(node string, number, attempt int) string {
+	if attempt == 0 {
+		return shortened(fmt.Sprintf("installer-%d-%s", number, node))
+	}
+	return shortened(fmt.Sprintf("installer-%d-retry-%d-%s", number, attempt, node))
+}
+
+// shortened cuts a name that is too long for a pod and tells it from others by a hash.
+func shortened(name string) string {
+	if len(name) <= maxPodName {
+		return name
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(name))
+	const digits = 16
+	return strings.TrimRight(name[:maxPodName-digits-1], "-.") + fmt.Sprintf("-%016x", hash.Sum64())
+}

@@ -1,0 +1,132 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/registry/rollout"
+)
+
+// observeStatus reads what was last written. What cannot be read is written anew.
+func (l *look) observeStatus(ctx context.Context) error {
+	name := rollout.StatusName(l.name)
+	stored, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read configmap %s: %w", name, err)
+	}
+	l.stored = stored
+	record, err := rollout.Decode(stored.Data[rollout.StatusKey])
+	if err != nil {
+		klog.FromContext(ctx).Info("The status is not readable and is made anew", "configMap", klog.KObj(stored), "reason", err.Error())
+		return nil
+	}
+	l.state.Record = record
+	return nil
+}
+
+// report writes the status if it is not the one that is stored, and says by events what is new. It comes before any
+// action: what is begun on a node is known to whoever looks next, even if nothing else of it is.
+func (l *look) report(ctx context.Context, status *rollout.Status) error {
+	text, err := rollout.Encode(status)
+	if err != nil {
+		return err
+	}
+	l.disappeared()
+	if l.stored == nil || l.stored.Data[rollout.StatusKey] != text || l.stored.Labels[rollout.LabelStatus] != l.name {
+		if err := l.writeStatus(ctx, text); err != nil {
+			return err
+		}
+		for _, e := range rollout.Events(l.state.Record, status) {
+			l.emit(e.Warning, e.Reason, e.Action, e.Note)
+		}
+		l.metrics.changed(l.id(), l.state.Record, status)
+	}
+	l.memory.with(l.id(), func(r *remembered) { r.status = status })
+	return nil
+}
+
+func (l *look) writeStatus(ctx context.Context, text string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	configMaps := l.client.CoreV1().ConfigMaps(l.namespace)
+	if l.stored == nil {
+		_, err := configMaps.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: l.namespace, Name: rollout.StatusName(l.name), Labels: map[string]string{rollout.LabelStatus: l.name},
+			},
+			Data: map[string]string{rollout.StatusKey: text},
+		}, metav1.CreateOptions{FieldManager: FieldManager})
+		l.metrics.wrote("create", "configmaps", err)
+		return err
+	}
+	changed := l.stored.DeepCopy()
+	if changed.Labels == nil {
+		changed.Labels = map[string]string{}
+	}
+	changed.Labels[rollout.LabelStatus] = l.name
+	changed.Data = map[string]string{rollout.StatusKey: text}
+	_, err := configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
+	l.metrics.wrote("update", "configmaps", err)
+	return err
+}
+
+// disappeared tells of installers that were there at the last look and have gone without an end that was seen.
+func (l *look) disappeared() {
+	if l.state.Record == nil {
+		return
+	}
+	there := map[string]bool{}
+	for i := range l.state.Installers {
+		there[l.state.Installers[i].Name] = true
+	}
+	for i := range l.state.Record.Nodes {
+		n := &l.state.Record.Nodes[i]
+		gone := ""
+		l.memory.with(l.id(), func(r *remembered) {
+			if name := r.installers[n.Name]; name != "" && !there[name] {
+				gone = name
+				delete(r.installers, n.Name)
+			}
+		})
+		if gone != "" && n.TargetRevision > 0 && !l.installed(n.TargetRevision, n) {
+			l.emit(true, rollout.EventInstallerPodDisappeared, gone,
+				fmt.Sprintf("the installer pod %s of revision %d on node %s is gone before it was seen to end", gone, n.TargetRevision, n.Name))
+		}
+	}
+}
+
+func (l *look) installed(number int, n *rollout.NodeStatus) bool {
+	for i := range l.state.Revisions {
+		if r := &l.state.Revisions[i]; r.Number == number {
+			return r.Installed[n.Name] == n.UID
+		}
+	}
+	return false
+}
+
+// emit puts an event where people look: on the ConfigMap whose content is rolled out, which a BundleStatus stands for
+// too. Its action tells it from other events of the same reason, which a recorder would take for repetitions.
+func (l *look) emit(warning bool, reason, action, note string) {
+	const longestAction = 128 // see k8s.io/kubernetes/pkg/apis/core/validation
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: l.namespace, Name: l.rollout.Config.PodConfigMapName}
+	if agg := l.rollout.Aggregate; agg != nil {
+		ref.Name, ref.UID = agg.ConfigMap.Name, types.UID(agg.ConfigMap.UID)
+	}
+	kind := corev1.EventTypeNormal
+	if warning {
+		kind = corev1.EventTypeWarning
+	}
+	l.recorder.Eventf(ref, nil, kind, reason, action[:min(len(action), longestAction)], "%s", cut(note))
+}

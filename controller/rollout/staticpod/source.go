@@ -1,0 +1,171 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/trust"
+)
+
+// snapshot is what the sources hold, and the resource version of each, by kind and name.
+type snapshot struct {
+	content  revision.Content
+	versions map[string]string
+}
+
+// observeSource reads what the next revision would be made of, from the API server itself.
+func (l *look) observeSource(ctx context.Context) error {
+	src := &l.state.Source
+	s, problem, err := l.readSources(ctx)
+	if err != nil {
+		return err
+	}
+	if problem == "" {
+		problem = l.unusable(s)
+	}
+	if problem != "" {
+		src.Problem = problem
+		return nil
+	}
+	l.content = &s.content
+	src.ContentHash, src.RestartHash = s.content.ContentHash(), s.content.RestartHash()
+	latest := l.latest()
+	differs := latest == nil || latest.ContentHash != src.ContentHash
+	l.remember(src, differs)
+	if !differs {
+		return nil
+	}
+	src.Changed = changed(latest, l.content)
+	src.Waiting, err = l.unsettled(ctx, s)
+	return err
+}
+
+// remember says since when the sources are as they are.
+func (l *look) remember(src *rollout.Source, differs bool) {
+	l.memory.with(l.id(), func(r *remembered) {
+		if r.hash != src.ContentHash {
+			r.hash, r.since = src.ContentHash, l.now
+		}
+		switch {
+		case !differs:
+			r.differs = time.Time{}
+		case r.differs.IsZero():
+			r.differs = l.now
+		}
+		src.Since, src.Differs = r.since, r.differs
+	})
+}
+
+func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, err error) {
+	cfg := l.rollout.Config
+	s = &snapshot{
+		content: revision.Content{
+			ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{},
+			Reloaded: sets.New(cfg.ReloadedSecretNames...),
+		},
+		versions: map[string]string{},
+	}
+	for _, name := range l.configMapNames() {
+		cm, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, name, metav1.GetOptions{})
+		if problem, err := absent("configmap", name, err); problem != "" || err != nil {
+			return nil, problem, err
+		}
+		s.versions["configmap/"+name] = cm.ResourceVersion
+		s.content.ConfigMaps[name] = dataOf(cm)
+	}
+	for _, name := range cfg.SecretNames {
+		secret, err := l.client.CoreV1().Secrets(l.namespace).Get(ctx, name, metav1.GetOptions{})
+		if problem, err := absent("secret", name, err); problem != "" || err != nil {
+			return nil, problem, err
+		}
+		s.versions["secret/"+name] = secret.ResourceVersion
+		s.content.Secrets[name] = secret.Data
+	}
+	s.content.PodTemplate = s.content.ConfigMaps[cfg.PodConfigMapName][configv1alpha1.PodKey]
+	delete(s.content.ConfigMaps, cfg.PodConfigMapName)
+	return s, "", nil
+}
+
+// absent tells an object that does not exist from an error.
+func absent(kind, name string, err error) (problem string, failure error) {
+	switch {
+	case err == nil:
+		return "", nil
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("required %s/%s does not exist", kind, name), nil
+	}
+	return "", fmt.Errorf("read %s %s: %w", kind, name, err)
+}
+
+// dataOf are data and binary data together; no key can be in both.
+func dataOf(cm *corev1.ConfigMap) map[string][]byte {
+	out := make(map[string][]byte, len(cm.Data)+len(cm.BinaryData))
+	for key, value := range cm.Data {
+		out[key] = []byte(value)
+	}
+	for key, value := range cm.BinaryData {
+		out[key] = value
+	}
+	return out
+}
+
+// unsettled says what the sources are not consistent with, "" if they may be made a revision of: the aggregate holds what
+// its sources hold, this look has seen the same aggregate as the inventory, and nothing has changed while it was read.
+// Then there was a moment at which all of it was there together: trust and leaves of one moment.
+func (l *look) unsettled(ctx context.Context, s *snapshot) (string, error) {
+	if waiting := l.aggregateBehind(s); waiting != "" {
+		return waiting, nil
+	}
+	again, problem, err := l.readSources(ctx)
+	if err != nil || problem != "" {
+		return problem, err
+	}
+	for name, version := range s.versions {
+		if again.versions[name] != version {
+			return name + " has changed while it was read", nil
+		}
+	}
+	return "", nil
+}
+
+func (l *look) aggregateBehind(s *snapshot) string {
+	agg := l.rollout.Aggregate
+	if agg == nil {
+		return ""
+	}
+	for name, known := range map[string]string{
+		"configmap/" + agg.ConfigMap.Name: agg.ConfigMap.ResourceVersion,
+		"secret/" + agg.Secret.Name:       agg.Secret.ResourceVersion,
+	} {
+		if version, ok := s.versions[name]; ok && version != known {
+			return name + " has changed and is not in the cache yet"
+		}
+	}
+	leaves, bundles := map[string]*trust.Leaf{}, map[string]*trust.Bundle{}
+	for _, d := range l.known.Domains {
+		bundles[d.Bundle.Name] = &d.Bundle
+		for i := range d.Leaves {
+			leaves[d.Leaves[i].Name] = &d.Leaves[i]
+		}
+	}
+	actions, blockers := trust.AssessAggregate(agg, leaves, bundles)
+	switch {
+	case len(blockers) > 0:
+		return blockers[0].Object + ": " + blockers[0].Message
+	case len(actions) > 0:
+		return fmt.Sprintf("%s is about to be written: %s", actions[0].Object, actions[0].Reason)
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/rollout"
+)
+
+// Kubelet puts these annotations on the mirror pod of a static pod.
+const (
+	annotationSource = "kubernetes.io/config.source"
+	annotationMirror = "kubernetes.io/config.mirror"
+	sourceFile       = "file"
+)
+
+// observePods reads all pods of the namespace once: mirror pods, installers and pruners are of one moment.
+func (l *look) observePods(ctx context.Context) error {
+	list, err := l.client.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if pod.Labels[revision.LabelRollout] == l.name && pod.Labels[labelApp] == appInstaller {
+			l.observeInstaller(pod)
+		}
+		if pod.Labels[revision.LabelRollout] == l.name && pod.Labels[labelApp] == appPruner {
+			l.observePruner(pod)
+		}
+		l.observeStaticPod(pod)
+	}
+	return nil
+}
+
+// The StaticPodStateController of the seeds: what the static pods are like, as their mirror pods show it.
+func (l *look) observeStaticPod(pod *corev1.Pod) {
+	_, mirror := pod.Annotations[annotationMirror]
+	if !mirror || pod.Annotations[annotationSource] != sourceFile {
+		return
+	}
+	for i := range l.state.Nodes {
+		if n := &l.state.Nodes[i]; pod.Name == l.name+"-"+n.Name && pod.Spec.NodeName == n.Name {
+			n.Pod = staticPod(pod)
+		}
+	}
+}
+
+func staticPod(pod *corev1.Pod) *rollout.StaticPod {
+	out := &rollout.StaticPod{
+		RestartHash: pod.Annotations[revision.AnnotationRestartHash],
+		Phase:       string(pod.Status.Phase),
+		Changed:     pod.CreationTimestamp.Time,
+		Trouble:     trouble(pod),
+	}
+	out.Revision, _ = revision.ParseNumber(pod.Labels[revision.LabelRevision])
+	if pod.Status.StartTime != nil {
+		out.Started = pod.Status.StartTime.Time
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			out.Ready = c.Status == corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning
+			out.Changed = c.LastTransitionTime.Time
+		}
+	}
+	return out
+}
+
+// trouble says which containers do not run and why.
+func trouble(pod *corev1.Pod) string {
+	var out []string
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if text := containerTrouble(&statuses[i]); text != "" {
+				out = append(out, text)
+			}
+		}
+	}
+	if len(out) == 0 && pod.Status.Phase == corev1.PodFailed {
+		out = append(out, strings.TrimSuffix("it has failed: "+pod.Status.Reason+": "+pod.Status.Message, ": "))
+	}
+	return strings.Join(out, "; ")
+}
+
+// podInitializing is the reason for which containers wait for the init containers of their pod: nothing is wrong then.
+const podInitializing = "PodInitializing"
+
+func containerTrouble(s *corev1.ContainerStatus) string {
+	switch w, t := s.State.Waiting, s.State.Terminated; {
+	case w != nil && w.Reason != podInitializing && w.Reason != "":
+		return strings.TrimSuffix(fmt.Sprintf("container %s waits: %s: %s", s.Name, w.Reason, w.Message), ": ")
+	case t != nil && t.ExitCode != 0:
+		return strings.TrimSuffix(fmt.Sprintf("container %s has ended with exit code %d: %s: %s", s.Name, t.ExitCode, t.Reason, t.Message), ": ")
+	}
+	return ""
+}
