@@ -56,13 +56,14 @@ func TestParseRefuses(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	data := string(sample(t))
 	for name, tc := range map[string]struct{ old, replacement, want string }{
-		"no configuration":       {`certrotation.dev/config: "true"`, `x: "y"`, "there is no configuration with a rollout"},
-		"broken configuration":   {"name: openshift-etcd\n      openshiftEtcd", "name: openshift\n      openshiftEtcd", "ConfigMap/certrotation-config"},
-		"no rollout":             {"        rollout:\n          image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
-		"no selected node":       {`node-role.kubernetes.io/master: ""`, `node-role.kubernetes.io/worker: ""`, "none of the nodes has the labels"},
-		"no pod template":        {"name: etcd-pod\n", "name: etcd-other\n", "ConfigMap etcd-pod"},
-		"no key of the template": {"pod.yaml: |", "other.yaml: |", "has no key pod.yaml"},
-		"template of no pod":     {"    kind: Pod\n", "    kind: Job\n", "want v1, Pod"},
+		"no configuration":        {`certrotation.dev/config: "true"`, `x: "y"`, "there is no configuration with a rollout"},
+		"broken configuration":    {"name: openshift-etcd\n      openshiftEtcd", "name: openshift\n      openshiftEtcd", "ConfigMap/certrotation-config"},
+		"no rollout":              {"        rollout:\n          image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
+		"no selected node":        {`node-role.kubernetes.io/master: ""`, `node-role.kubernetes.io/worker: ""`, "none of the nodes has the labels"},
+		"no pod template":         {"name: etcd-pod\n", "name: etcd-other\n", "ConfigMap etcd-pod"},
+		"no key of the template":  {"pod.yaml: |", "other.yaml: |", "has no key pod.yaml"},
+		"template of another pod": {"      name: etcd\n      namespace: openshift-etcd\n", "      name: etcd\n      namespace: other\n", "the pod of the template is other/etcd"},
+		"template of no pod":      {"    kind: Pod\n", "    kind: Job\n", "want v1, Pod"},
 		"template mounts nothing of its revision": {
 			"/etc/kubernetes/static-pod-resources/etcd-pod-REVISION", "/etc/kubernetes/static-pod-resources/other", "no volume is a hostPath of",
 		},

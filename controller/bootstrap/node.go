@@ -5,6 +5,7 @@ package bootstrap
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 
@@ -13,15 +14,25 @@ import (
 )
 
 // checkManifest makes the manifest for a node, so that what is wrong with the template is found before anything is written.
-func (r *Revision) checkManifest(node *inventory.Node) error {
+func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 	if len(node.Addresses) == 0 {
 		return errors.New("it has no InternalIP")
 	}
-	_, err := revision.Manifest(r.Content.PodTemplate, revision.Values{
+	manifest, err := revision.Manifest(r.Content.PodTemplate, revision.Values{
 		Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
 		Directory: path.Join(r.Rollout.Config.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	pod, err := revision.ParsePod(manifest)
+	if err != nil {
+		return err
+	}
+	if pod.Name != r.Rollout.Config.Name || pod.Namespace != namespace {
+		return fmt.Errorf("the pod of the template is %s/%s, want %s/%s", pod.Namespace, pod.Name, namespace, r.Rollout.Config.Name)
+	}
+	return nil
 }
 
 // contentFor a node has of the aggregate its own leaves only, and everything else whole.

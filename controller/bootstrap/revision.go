@@ -41,7 +41,7 @@ func cut(ctx context.Context, api *API, namespace string, rollout *inventory.Rol
 	}
 	out.Content = sources.content(rollout.Config)
 	for _, node := range rollout.Nodes {
-		if err := out.checkManifest(node); err != nil {
+		if err := out.checkManifest(namespace, node); err != nil {
 			return nil, fmt.Errorf("rollout %s: node %s: %w", rollout.Config.Name, node.Name, err)
 		}
 	}
@@ -114,9 +114,10 @@ func valuesOf(configMap *corev1.ConfigMap) map[string][]byte {
 func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Revision) error {
 	core := api.client.CoreV1()
 	opts := metav1.CreateOptions{FieldManager: rotation.FieldManager}
-	for _, configMap := range append(slices.Clone(s.configMaps), s.pod) {
+	pod := &corev1.ConfigMap{ObjectMeta: s.pod.ObjectMeta, Data: map[string]string{configv1alpha1.PodKey: s.pod.Data[configv1alpha1.PodKey]}}
+	for _, configMap := range append(slices.Clone(s.configMaps), pod) {
 		frozen := &corev1.ConfigMap{
-			ObjectMeta: frozenMeta(namespace, configMap.Name, r), Immutable: new(true), Data: configMap.Data, BinaryData: configMap.BinaryData,
+			ObjectMeta: frozenMeta(namespace, configMap.Name), Immutable: new(true), Data: configMap.Data, BinaryData: configMap.BinaryData,
 		}
 		if _, err := core.ConfigMaps(namespace).Create(ctx, frozen, opts); err != nil {
 			return fmt.Errorf("create %s: %w", frozen.Name, err)
@@ -124,7 +125,7 @@ func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Re
 	}
 	for _, secret := range s.secrets {
 		frozen := &corev1.Secret{
-			ObjectMeta: frozenMeta(namespace, secret.Name, r), Immutable: new(true), Type: secret.Type, Data: secret.Data,
+			ObjectMeta: frozenMeta(namespace, secret.Name), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: secret.Data,
 		}
 		if _, err := core.Secrets(namespace).Create(ctx, frozen, opts); err != nil {
 			return fmt.Errorf("create %s: %w", frozen.Name, err)
@@ -139,10 +140,8 @@ func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Re
 
 // frozenMeta has no owner reference: the UID of its owner is known only once an API server has made the owner, and a wrong
 // one has the garbage collector delete the copy.
-func frozenMeta(namespace, name string, r *Revision) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace: namespace, Name: revision.CopyName(name, first), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
-	}
+func frozenMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: revision.CopyName(name, first)}
 }
 
 func (r *Revision) status(namespace string) *corev1.ConfigMap {
@@ -153,7 +152,7 @@ func (r *Revision) status(namespace string) *corev1.ConfigMap {
 			Annotations: map[string]string{revision.AnnotationReady: "true"},
 		},
 		Data: map[string]string{
-			revision.StatusKeyStatus: "Succeeded", revision.StatusKeyRevision: strconv.Itoa(first), revision.StatusKeyReason: reasonBootstrap,
+			revision.StatusKeyStatus: "Ready", revision.StatusKeyRevision: strconv.Itoa(first), revision.StatusKeyReason: reasonBootstrap,
 			revision.StatusKeyContentHash: r.Content.ContentHash(), revision.StatusKeyRestartHash: r.Content.RestartHash(),
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/doctor"
 	"certrotation.dev/cmd/certrotation/app/recover"
+	"certrotation.dev/cmd/certrotation/app/render"
 	"certrotation.dev/cmd/certrotation/app/serve"
 	"certrotation.dev/cmd/certrotation/app/signcsr"
 )
@@ -24,7 +25,7 @@ func NewCommand() *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand())
+	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	return root
 }
