@@ -12,7 +12,7 @@
 //   - nothing is destroyed: what a recovery replaces it moves to NAME-pod-set-aside-TIME first;
 //   - the manifest and the pointer are replaced by rename, after everything that they lead to is on the disk, so that a
 //     power loss leaves either the old or the new state, and running again completes it;
-//   - a generation that is in use is never changed: what is made anew gets a directory of its own;
+//   - what is made anew is a whole directory, which is put in its place at once, and only while no etcd runs;
 //   - etcd's data is opened read-only, under the lock that keeps etcd from opening it meanwhile;
 //   - no private key appears in an error, a finding or a plan.
 //

@@ -11,14 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/revision"
 )
 
 // recoveredPrefix is in front of the hashes of what a recovery makes, so that no revision of the API is taken for it.
@@ -33,7 +36,7 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 	if err := refuseRunning(ctx, source.Manifest, r.dataDirectory()); err != nil {
 		return nil, fmt.Errorf("reissue after generation %s: %w", source.ID(), err)
 	}
-	secrets, err := r.secrets()
+	secrets, latest, err := r.secrets()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 	if reissue.NothingToDo() {
 		return nil, fmt.Errorf("generation %s works by itself and nothing in it has expired: there is nothing to reissue", source.ID())
 	}
-	return r.describeReissue(source, reissue, v)
+	return r.describeReissue(source, reissue, v, max(latest, r.latest()))
 }
 
 // source is the generation in use if its content is right, or else the newest one whose content is.
@@ -64,36 +67,51 @@ func (r *recovery) source() (*diagnosis.Candidate, error) {
 	return &intact[0], nil
 }
 
-// secrets come from the files that were given, or from etcd's data.
-func (r *recovery) secrets() ([]*corev1.Secret, error) {
+// secrets come from the files that were given, or from etcd's data, which also knows the latest revision of the API.
+func (r *recovery) secrets() (secrets []*corev1.Secret, latest int64, err error) {
 	d, err := newDecoder()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var out []*corev1.Secret
 	for _, file := range r.SecretFiles {
 		found, err := d.secretFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("read Secrets: %w", err)
+			return nil, 0, fmt.Errorf("read Secrets: %w", err)
 		}
-		out = append(out, found...)
+		secrets = append(secrets, found...)
 	}
 	if len(r.SecretFiles) > 0 {
-		return out, nil
+		return secrets, 0, nil
 	}
 	dir := r.dataDirectory()
 	if dir == "" {
-		return nil, errors.New("the manifest does not say where etcd's data is: give --data-dir, or the Secrets of the signers with --secret-file")
+		return nil, 0, errors.New("the manifest does not say where etcd's data is: give --data-dir, or the Secrets of the signers with --secret-file")
 	}
 	data, err := openEtcdData(dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer data.Close()
-	return d.storedSecrets(data, r.EtcdPrefix, r.Namespace)
+	if secrets, err = d.storedSecrets(data, r.EtcdPrefix, r.Namespace); err != nil {
+		return nil, 0, err
+	}
+	latest, err = latestRevision(data, r.EtcdPrefix, r.Namespace)
+	return secrets, latest, err
 }
 
-func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnosis.Reissue, v *vault) (*Plan, error) {
+// latestRevision is the highest number of a revision in the API, 0 if there is none.
+func latestRevision(data *etcdData, prefix, namespace string) (int64, error) {
+	statuses, err := data.newest(stored(prefix, "configmaps", namespace) + strings.TrimSuffix(revision.StatusName(0), "0"))
+	latest := 0
+	for key := range statuses {
+		if n, ok := revision.ParseStatusName(path.Base(key)); ok {
+			latest = max(latest, n)
+		}
+	}
+	return int64(latest), err
+}
+
+func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnosis.Reissue, v *vault, number int64) (*Plan, error) {
 	p := &Plan{}
 	for _, again := range reissue.Resign {
 		p.Steps = append(p.Steps, fmt.Sprintf("re-sign the CA %s of Secret %s/%s, which expired at %s: same key, same subject",
@@ -111,7 +129,6 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 	if err != nil {
 		return nil, err
 	}
-	number := r.nextNumber()
 	dir := filepath.Join(r.ResourceDirectory, fmt.Sprintf("%s-pod-%d", r.Name, number))
 	tree, err := r.tree(source, made, number)
 	if err != nil {
@@ -120,27 +137,49 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 	if err := r.planOutput(p, source, made, v); err != nil {
 		return nil, err
 	}
-	p.step(func() error {
-		return writeTree(dir, tree, func(temporary string) error {
-			return os.Symlink(generationPrefix+strconv.FormatInt(number, 10), filepath.Join(temporary, pointerName))
-		})
-	}, "write generation %d/%d to %s", number, number, dir)
+	p.step(func() error { return r.installDirectory(dir, tree, number) }, "write generation %d/%d to %s", number, number, dir)
 	p.step(func() error { return r.installManifest(&diagnosis.Directory{Revision: number, Path: dir}) },
 		"put %s in the place of %s", filepath.Join(dir, r.manifestName()), r.manifest())
 	r.explainReissue(p)
 	return p, nil
 }
 
-// nextNumber is the first that neither a directory nor a generation on this disk has.
-func (r *recovery) nextNumber() int64 {
-	last := int64(0)
+// latest is the highest number of a directory or a generation on this disk.
+//
+// What a recovery makes takes the number of the latest revision that there is, here or in the API, and not a new one: the
+// API goes on counting from there, and a revision that this node had under another content would stop its installer. For
+// the number itself, whose content in the API has expired, the installer refuses, which is right.
+func (r *recovery) latest() int64 {
+	last := int64(1)
 	for _, d := range r.disk.Directories {
 		last = max(last, d.Revision)
 	}
 	for _, g := range r.disk.Generations() {
 		last = max(last, g.Number)
 	}
-	return last + 1
+	return last
+}
+
+// installDirectory puts a directory in its place as a whole. If there is one already, which no process reads since etcd does
+// not run, the two are exchanged.
+func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int64) error {
+	point := func(temporary string) error {
+		return os.Symlink(generationPrefix+strconv.FormatInt(number, 10), filepath.Join(temporary, pointerName))
+	}
+	if !exists(dir) {
+		return writeTree(dir, tree, point)
+	}
+	aside := filepath.Join(r.asideDirectory(), filepath.Base(dir))
+	if err := os.MkdirAll(filepath.Dir(aside), directoryMode); err != nil {
+		return fmt.Errorf("set aside %s: %w", dir, err)
+	}
+	if err := writeTree(aside, tree, point); err != nil {
+		return err
+	}
+	if err := exchange(aside, dir); err != nil {
+		return fmt.Errorf("exchange %s and %s: %w", dir, aside, err)
+	}
+	return errors.Join(syncDirectory(filepath.Dir(aside)), syncDirectory(r.ResourceDirectory))
 }
 
 // tree is the directory of a revision: its manifest and its one generation. The pointer is not a file and not in it.

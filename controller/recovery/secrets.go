@@ -62,7 +62,7 @@ func (d decoder) fromStore(key string, value []byte) (*corev1.Secret, error) {
 
 // storedSecrets reads the TLS Secrets of a namespace out of etcd's data. prefix is the API server's --etcd-prefix.
 func (d decoder) storedSecrets(data *etcdData, prefix, namespace string) ([]*corev1.Secret, error) {
-	under := "/" + strings.Trim(prefix, "/") + "/secrets/" + namespace + "/"
+	under := stored(prefix, "secrets", namespace)
 	values, err := data.newest(under)
 	if err != nil {
 		return nil, err
@@ -81,6 +81,11 @@ func (d decoder) storedSecrets(data *etcdData, prefix, namespace string) ([]*cor
 		}
 	}
 	return out, nil
+}
+
+// stored is what the keys of all objects of a kind in a namespace begin with.
+func stored(prefix, resource, namespace string) string {
+	return "/" + strings.Trim(prefix, "/") + "/" + resource + "/" + namespace + "/"
 }
 
 // secretFile reads the Secrets of a file or of all files *.yaml, *.yml and *.json of a directory: manifests, several
