@@ -6,6 +6,7 @@ package evidence
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,14 +23,20 @@ import (
 // facts reads what says which revision a node runs, from the API server itself.
 func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Rollout) (staticpod.Facts, error) {
 	f := staticpod.Facts{Rollout: rollout.Config.Name, Node: s.target.member}
-	node, err := c.client.CoreV1().Nodes().Get(ctx, f.Node, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return f, nil
-	case err != nil:
-		return f, fmt.Errorf("read node %s: %w", f.Node, err)
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.Node).String(),
+	})
+	if err != nil {
+		return f, fmt.Errorf("list node %s: %w", f.Node, err)
 	}
-	f.NodeUID = node.UID
+	for i := range nodes.Items {
+		if nodes.Items[i].Name == f.Node {
+			f.NodeUID = nodes.Items[i].UID
+		}
+	}
+	if f.NodeUID == "" {
+		return f, nil
+	}
 	pods, err := c.client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", f.Node).String(),
 	})
@@ -95,8 +102,6 @@ func values(configMap *corev1.ConfigMap) map[string][]byte {
 	for key, value := range configMap.Data {
 		out[key] = []byte(value)
 	}
-	for key, value := range configMap.BinaryData {
-		out[key] = value
-	}
+	maps.Copy(out, configMap.BinaryData)
 	return out
 }

@@ -36,7 +36,7 @@ func TestPlaced(t *testing.T) {
 	is := func(trusts []pki.Fingerprint, leaf *pki.Pair) *trust.Observation {
 		return &trust.Observation{Trusts: trusts, Presents: prints(leaf), StartedAt: started}
 	}
-	all := func(lists ...[]runtime.Object) []runtime.Object { return slices.Concat(lists...) }
+	all := slices.Concat[[]runtime.Object]
 	with := func(pod *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod { change(pod); return pod }
 	installer := func(phase corev1.PodPhase) *corev1.Pod {
 		return &corev1.Pod{

@@ -24,7 +24,7 @@ func (c *Checker) identity(ctx context.Context, namespace string, q *configv1alp
 	pair, err := tls.X509KeyPair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
 	if err != nil {
 		// The error is dropped: it may repeat what it could not read.
-		return nil, fmt.Errorf( //nolint:errorlint // see above
+		return nil, fmt.Errorf(
 			"client leaf of the quorum check Secret %s/%s is no usable pair; delete it to have it issued anew", namespace, q.ClientLeaf)
 	}
 	bundle, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, q.BundleConfigMapName, metav1.GetOptions{})
