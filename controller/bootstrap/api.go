@@ -142,43 +142,68 @@ func (a *API) write(action clienttesting.Action, object runtime.Object,
 }
 
 // Live implements rotation.Inventory.
-func (a *API) Live(ctx context.Context, namespace string) (*inventory.Sources, error) {
+func (a *API) Live(_ context.Context, namespace string) (*inventory.Sources, error) {
+	return a.sources(namespace)
+}
+
+func (a *API) sources(namespace string) (*inventory.Sources, error) {
 	s := &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}}
-	secrets, err := a.client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list Secrets of %s: %w", namespace, err)
-	}
-	for i := range secrets.Items {
-		s = s.WithSecret(secrets.Items[i].Name, &secrets.Items[i])
-	}
-	configMaps, err := a.client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list ConfigMaps of %s: %w", namespace, err)
-	}
-	for i := range configMaps.Items {
-		s = s.WithConfigMap(configMaps.Items[i].Name, &configMaps.Items[i])
-	}
-	nodes, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list Nodes: %w", err)
-	}
-	for i := range nodes.Items {
-		s.Nodes[nodes.Items[i].Name] = inventory.ParseNode(&nodes.Items[i])
+	for kind, add := range map[string]func(runtime.Object){
+		"Secret": func(list runtime.Object) {
+			for _, secret := range items[corev1.Secret](list) {
+				s = s.WithSecret(secret.Name, secret)
+			}
+		},
+		"ConfigMap": func(list runtime.Object) {
+			for _, configMap := range items[corev1.ConfigMap](list) {
+				s = s.WithConfigMap(configMap.Name, configMap)
+			}
+		},
+		"Node": func(list runtime.Object) {
+			for _, node := range items[corev1.Node](list) {
+				s.Nodes[node.Name] = inventory.ParseNode(node)
+			}
+		},
+	} {
+		resource, _ := meta.UnsafeGuessKindToResource(corev1.SchemeGroupVersion.WithKind(kind))
+		in := namespace
+		if kind == "Node" {
+			in = metav1.NamespaceNone
+		}
+		list, err := a.client.Tracker().List(resource, corev1.SchemeGroupVersion.WithKind(kind), in)
+		if err != nil {
+			return nil, fmt.Errorf("list %s of %q: %w", kind, in, err)
+		}
+		add(list)
 	}
 	return s, nil
 }
 
-// Sources implements rotation.Inventory. It is nil if they cannot be listed, which memory always can.
+// items of a list of the tracker, which are values or pointers depending on how it was made.
+func items[T any](list runtime.Object) []*T {
+	var out []*T
+	// The function returns no error.
+	_ = meta.EachListItem(list, func(object runtime.Object) error {
+		if item, ok := any(object).(*T); ok {
+			out = append(out, item)
+		}
+		return nil
+	})
+	return out
+}
+
+// Sources implements rotation.Inventory.
 func (a *API) Sources(namespace string) *inventory.Sources { return a.facts(namespace).sources }
 
 // Namespace implements rotation.Inventory.
 func (a *API) Namespace(namespace string) *inventory.Namespace { return a.facts(namespace).namespace }
 
+// facts are nil if they cannot be listed, which memory always can.
 func (a *API) facts(namespace string) facts {
 	if known, ok := a.known[namespace]; ok && known.version == a.version {
 		return known
 	}
-	sources, err := a.Live(context.Background(), namespace)
+	sources, err := a.sources(namespace)
 	if err != nil {
 		return facts{}
 	}

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-logr/logr"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -48,7 +51,7 @@ func frozen(api *API) clock.WithTicker { return testingclock.NewFakeClock(api.no
 
 // end lets the queue of a controller, which was never run, end its goroutines.
 func end(ctx context.Context, controller *rotation.Controller) {
-	ended, cancel := context.WithCancel(ctx)
+	ended, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	cancel()
 	controller.Run(ended)
 }
