@@ -29,9 +29,10 @@ prints no secret.
 Exit code 0: nothing is an error. 1: something is, or the disk cannot be read. 2: the command line is wrong.`
 
 // NewCommand makes the command.
-func NewCommand() *cobra.Command { return newCommand(clock.RealClock{}, os.Exit) }
+func NewCommand() *cobra.Command { return NewCommandFor(clock.RealClock{}, os.Exit) }
 
-func newCommand(clock clock.PassiveClock, exit func(code int)) *cobra.Command {
+// NewCommandFor makes the command with a clock and a way to end the process.
+func NewCommandFor(clock clock.PassiveClock, exit func(code int)) *cobra.Command {
 	options := NewOptions()
 	command := &cobra.Command{
 		Use:          "doctor",

@@ -36,9 +36,10 @@ Nothing is destroyed: what is replaced is kept in NAME-pod-set-aside-TIME. Runni
 Exit code 0: done, or nothing to do. 1: it could not. 2: the command line is wrong.`
 
 // NewCommand makes the command.
-func NewCommand() *cobra.Command { return newCommand(clock.RealClock{}, os.Exit) }
+func NewCommand() *cobra.Command { return NewCommandFor(clock.RealClock{}, os.Exit) }
 
-func newCommand(clock clock.PassiveClock, exit func(code int)) *cobra.Command {
+// NewCommandFor makes the command with a clock and a way to end the process.
+func NewCommandFor(clock clock.PassiveClock, exit func(code int)) *cobra.Command {
 	options := NewOptions()
 	command := &cobra.Command{
 		Use:          "recover",

@@ -47,10 +47,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Peers, "peers", o.Peers, "The other members, as NAME=https://HOST:2380, HOST:PORT or HOST; --peers= for a single member. "+
 		"Without it they are those of --initial-cluster in the manifest, or those that etcd's data knows.")
 	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "How long a peer may take to answer.")
-	flags.StringVar(&o.Revision, "revision", o.Revision, "Generation to bring back, as `certrotation doctor` names it: REVISION/NUMBER, or NUMBER.")
+	flags.StringVar(&o.Revision, "revision", o.Revision, "Generation to bring back, as certrotation doctor names it: REVISION/NUMBER, or NUMBER.")
 	flags.BoolVar(&o.Reissue, "reissue", o.Reissue, "Make anew what has expired, also if an older generation would work.")
 	flags.StringVar(&o.DataDirectory, "data-dir", o.DataDirectory, "Data directory of etcd. Without it, the one that the manifest names.")
-	flags.StringSliceVar(&o.SecretFiles, "secret-file", o.SecretFiles, "File with the Secrets of the signers, from a backup or from `certrotation render`; used instead of etcd's data.")
+	flags.StringSliceVar(&o.SecretFiles, "secret-file", o.SecretFiles, "File with the Secrets of the signers, from a backup or from certrotation render; used instead of etcd's data.")
 	flags.StringVar(&o.SignerDir, "signer-dir", o.SignerDir, "Directory of such files.")
 	flags.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "The kube-apiserver's --etcd-prefix; on OpenShift /kubernetes.io.")
 	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the Secrets.")

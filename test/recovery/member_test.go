@@ -1,0 +1,200 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/test/cluster"
+)
+
+// member is a node on which the test does what kubelet would: it runs what the manifest says.
+type member struct {
+	*disktest.Node
+	etcd *cluster.Process
+}
+
+// newMembers makes the disks of a cluster on the loopback.
+func newMembers(t *testing.T, n int) []*member {
+	t.Helper()
+	members := make([]*member, n)
+	var initial []string
+	for i := range members {
+		node := disktest.NewNode(t, fmt.Sprintf("node-%d", i))
+		node.ClientURL, node.PeerURL = loopback(t), loopback(t)
+		initial = append(initial, node.Name+"="+node.PeerURL)
+		members[i] = &member{Node: node}
+	}
+	for _, m := range members {
+		m.Cluster = strings.Join(initial, ",")
+	}
+	return members
+}
+
+func loopback(t *testing.T) string {
+	t.Helper()
+	port, err := cluster.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("https://127.0.0.1:%d", port)
+}
+
+// start runs the first container of the manifest, with the paths that its mounts stand for.
+func (m *member) start(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(m.Manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{}
+	if err := yaml.UnmarshalStrict(text, pod); err != nil {
+		t.Fatal(err)
+	}
+	container := pod.Spec.Containers[0]
+	args := container.Command[1:]
+	for _, mount := range container.VolumeMounts {
+		for _, volume := range pod.Spec.Volumes {
+			if volume.Name != mount.Name {
+				continue
+			}
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "="+mount.MountPath, "="+volume.HostPath.Path)
+			}
+		}
+	}
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.etcd = cluster.NewProcess(cluster.ProcessConfig{
+		Name: m.Name, Path: filepath.Join(root, "bin", "tools", "etcd"), Args: args, Dir: filepath.Dir(m.Data),
+		Hint: "build it with `make tools`",
+	})
+	if err := m.etcd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.stop(t) })
+}
+
+func (m *member) stop(t *testing.T) {
+	t.Helper()
+	if m.etcd == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	if err := m.etcd.Stop(ctx); err != nil {
+		t.Errorf("stop %s: %v", m.Name, err)
+	}
+	m.etcd = nil
+}
+
+// log is the end of what the member has logged.
+func (m *member) log() string {
+	if m.etcd == nil {
+		return "it does not run"
+	}
+	text, err := os.ReadFile(m.etcd.LogFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4000):])
+}
+
+// client connects to one member with the files of a client.
+func (m *member) client(t *testing.T, caPEM, certPEM, keyPEM []byte) *clientv3.Client {
+	t.Helper()
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(caPEM) {
+		t.Fatal("the bundle holds no certificate")
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{m.ClientURL}, DialTimeout: 2 * time.Second,
+		TLS: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// until waits for a condition, and fails with the last error of it.
+func until(t *testing.T, timeout time.Duration, what string, condition func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 3*time.Second)
+		err := condition(attempt)
+		cancel()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// linearizable reads a key through the member, which needs a quorum.
+func linearizable(ctx context.Context, client *clientv3.Client, key, want string) error {
+	got, err := client.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	if len(got.Kvs) != 1 || string(got.Kvs[0].Value) != want {
+		return errors.New("the value is not there")
+	}
+	return nil
+}
+
+// snapshot is every path below the directories of a node, with content, mode and target.
+func (m *member) snapshot(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, dir := range []string{m.Manifests, m.Resources} {
+		err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			content, _ := os.ReadFile(path)
+			target, _ := os.Readlink(path)
+			out[path] = fmt.Sprintf("%s %s %s", info.Mode(), target, content)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
