@@ -23,6 +23,8 @@ const AnnotationContentHash = "certrotation.dev/content-hash"
 type members struct {
 	leaves  map[string]*trust.Leaf
 	bundles map[string]*trust.Bundle
+	// revision is the latest of the rollout that brings the aggregate to its nodes, 0 if there is none.
+	revision int
 }
 
 func membersOf(n *inventory.Namespace) members {
@@ -47,7 +49,7 @@ func (c *Controller) writeAggregate(ctx context.Context, namespace string, agg *
 		}
 		return c.writeConfigMap(ctx, namespace, action, func(configMap *corev1.ConfigMap) error {
 			configMap.Data = data
-			configMap.Annotations = merged(configMap.Annotations, hashAnnotation(data))
+			configMap.Annotations = merged(configMap.Annotations, hashAnnotation(data), gateAnnotation(configMap, m.revision))
 			return nil
 		})
 	}

@@ -394,29 +394,3 @@ func (s *serialized) Sources(namespace string) *inventory.Sources {
 func (s *serialized) Namespace(namespace string) *inventory.Namespace {
 	return inventory.Build(s.Sources(namespace))
 }
-
-func TestOpenShiftMetric(t *testing.T) {
-	w := newWorld(t, webConfig)
-	r := newReports()
-	r.replace(key{namespace: "openshift-etcd", domain: "etcd"}, status{stage: trust.Stable, signer: "etcd-signer", expires: w.clock.Now().Add(36 * time.Hour)})
-	registry := metrics.NewKubeRegistry()
-	newMeters(r, w.clock).register(registry)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, f := range families {
-		if f.GetName() != "openshift_etcd_operator_signer_expiration_days" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			for _, label := range m.GetLabel() {
-				got[label.GetName()+"="+label.GetValue()] = m.GetGauge().GetValue()
-			}
-		}
-	}
-	if diff := cmp.Diff(map[string]float64{"name=signer-ca": 1.5, "namespace=openshift-etcd": 1.5}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

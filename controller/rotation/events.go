@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Reasons of events. The first three are those of library-go, which people already watch for.
+// Reasons of events. The first three are those of library-go, which people already watch for; their texts begin as its do.
 const (
 	EventSignerUpdateRequired   = "SignerUpdateRequired"
 	EventTargetUpdateRequired   = "TargetUpdateRequired"
@@ -46,20 +46,20 @@ func (c *Controller) announce(o metav1.Object, action *trust.Action) {
 		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 	}
 	c.emit(ref, corev1.EventTypeNormal, reason, string(action.Kind),
-		fmt.Sprintf("%s %s: %s", action.Object, what, action.Reason))
+		fmt.Sprintf("%q in %q %s: %s", action.Object, o.GetNamespace(), what, action.Reason))
 }
 
 // announcement is the reason and the text of the event in front of an action, "" for one that changes no certificate.
 func announcement(kind trust.ActionKind) (reason, what string) {
 	switch kind {
 	case trust.GenerateActive, trust.GenerateNext:
-		return EventSignerUpdateRequired, "gets a new signing certificate and key"
+		return EventSignerUpdateRequired, "requires a new signing cert/key pair"
 	case trust.IssueLeaf:
-		return EventTargetUpdateRequired, "gets a new certificate and key"
+		return EventTargetUpdateRequired, "requires a new target cert/key pair"
 	case trust.PublishAnchors:
-		return EventCABundleUpdateRequired, "gets further trust anchors"
+		return EventCABundleUpdateRequired, "requires a new cert"
 	case trust.RetireAnchors:
-		return EventCABundleUpdateRequired, "loses trust anchors that nothing needs"
+		return EventCABundleUpdateRequired, "requires fewer certs"
 	case trust.Promote:
 		return EventSignerPromoted, "signs with its next CA from now on"
 	case trust.DestroyPrevious:

@@ -30,7 +30,8 @@ func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
 	}
 	c.reportProblems(k, nil, configurationProblems(namespace))
 
-	switch state, wait := c.expected.check(k, c.inventory.Sources(k.namespace)); state {
+	sources := c.inventory.Sources(k.namespace)
+	switch state, wait := c.expected.check(k, sources); state {
 	case behind:
 		c.queue.AddAfter(k, wait)
 		return nil
@@ -42,18 +43,20 @@ func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
 		if namespace = inventory.Build(live); namespace == nil {
 			return nil
 		}
+		sources = live
 	case fresh:
 	}
-	return c.reconcileAggregates(ctx, k, namespace)
+	return c.reconcileAggregates(ctx, k, sources, namespace)
 }
 
-func (c *Controller) reconcileAggregates(ctx context.Context, k key, namespace *inventory.Namespace) error {
+func (c *Controller) reconcileAggregates(ctx context.Context, k key, sources *inventory.Sources, namespace *inventory.Namespace) error {
 	if len(namespace.Aggregates) == 0 {
 		return nil
 	}
 	m := membersOf(namespace)
 	var errs []error
 	for _, agg := range namespace.Aggregates {
+		m.revision = latestRevision(sources, namespace, agg)
 		actions, blockers := trust.AssessAggregate(agg, m.leaves, m.bundles)
 		if len(blockers) > 0 {
 			klog.FromContext(ctx).V(4).Info("An aggregate waits", "secret", agg.Secret.Name, "blockers", len(blockers))

@@ -21,19 +21,59 @@ type status struct {
 	told      string
 	blockers  int
 	problems  int
+	// since is when the stage began, zero where that is not known.
+	since time.Time
 	// signer is the name of the signer Secret, and expires when its active CA ends; zero if there is none.
 	signer  string
 	expires time.Time
+	// certificates are those of the signer, if there is one, and of the leaves.
+	certificates []certificate
 }
+
+// certificate is what the metrics show of one certificate.
+type certificate struct {
+	name, role string
+	expires    time.Time
+	// due is when it is to be renewed, zero if it is not renewed for its own sake.
+	due time.Time
+}
+
+// Roles of certificates, as the API calls them.
+const (
+	roleSigner = "Signer"
+	roleLeaf   = "Leaf"
+)
 
 func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	s := status{
-		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers), problems: len(a.Problems), signer: d.Signer.Name,
+		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers), problems: len(a.Problems),
+		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a),
 	}
 	if d.Signer.Active != nil {
 		s.expires = d.Signer.Active.NotAfter
 	}
 	return s
+}
+
+// certificatesOf lists the signer and then the leaves. A leaf that ends with its signer gains nothing from a renewal and
+// waits for a new signer.
+func certificatesOf(d *trust.Domain, a *trust.Assessment) []certificate {
+	out := make([]certificate, 0, 1+len(d.Leaves))
+	if ca := d.Signer.Active; ca != nil {
+		out = append(out, certificate{name: d.Signer.Name, role: roleSigner, expires: ca.NotAfter, due: a.SignerDue})
+	}
+	for i := range d.Leaves {
+		leaf := d.Leaves[i].Certificate
+		if leaf == nil {
+			continue
+		}
+		c := certificate{name: d.Leaves[i].Name, role: roleLeaf, expires: leaf.NotAfter, due: a.Leaves[i].Due}
+		if ca := a.Leaves[i].SignedBy; ca != nil && !leaf.NotAfter.Before(ca.NotAfter) {
+			c.due = time.Time{}
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // reports remember what was reported, so that it is reported once. They are kept in memory only: after a restart what
@@ -58,12 +98,12 @@ func (r *reports) replace(k key, s status) (before status, known, tell bool, in 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, known = r.statuses[k]
+	now := s.blockedAt
+	if s.blocked == before.blocked && known {
+		s.blockedAt = before.blockedAt
+	}
 	if s.blocked != "" && s.blocked != before.told {
-		waited := time.Duration(0)
-		if s.blocked == before.blocked {
-			waited = s.blockedAt.Sub(before.blockedAt)
-			s.blockedAt = before.blockedAt
-		}
+		waited := now.Sub(s.blockedAt)
 		tell, in = waited >= blockedPatience, max(blockedPatience-waited, 0)
 	}
 	if s.blocked != "" {

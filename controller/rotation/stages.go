@@ -20,7 +20,7 @@ type stageCollector struct {
 	reports *reports
 	clock   clock.PassiveClock
 
-	stage, blockers, problems, expires, expirationDays *metrics.Desc
+	stage, stageAge, blockers, blocked, problems, expires, expirationDays, certificate, renewal *metrics.Desc
 }
 
 var _ metrics.StableCollector = (*stageCollector)(nil)
@@ -33,6 +33,14 @@ func newStageCollector(r *reports, c clock.PassiveClock) *stageCollector {
 		reports: r, clock: c,
 		stage: desc("certrotation_rotation_stage",
 			"1 for the stage that the rotation of a trust domain is in, 0 for the others.", "namespace", "trust_domain", "stage"),
+		stageAge: desc("certrotation_rotation_stage_age_seconds",
+			"How long the rotation of a trust domain has been in its stage, 0 for Stable.", "namespace", "trust_domain", "stage"),
+		blocked: desc("certrotation_rotation_blocked_seconds",
+			"How long the rotation of a trust domain has waited for the same, 0 if it does not wait.", "namespace", "trust_domain"),
+		certificate: desc("certrotation_certificate_expiration_timestamp_seconds",
+			"When the certificate of a signer or leaf expires, in seconds since 1970.", "namespace", "trust_domain", "name", "role"),
+		renewal: desc("certrotation_certificate_renewal_timestamp_seconds",
+			"When the certificate of a signer or leaf is to be renewed, in seconds since 1970.", "namespace", "trust_domain", "name", "role"),
 		blockers: desc("certrotation_rotation_blockers",
 			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
 		problems: desc("certrotation_object_problems",
@@ -46,7 +54,9 @@ func newStageCollector(r *reports, c clock.PassiveClock) *stageCollector {
 
 // DescribeWithStability implements metrics.StableCollector.
 func (s *stageCollector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{s.stage, s.blockers, s.problems, s.expires, s.expirationDays} {
+	for _, d := range []*metrics.Desc{
+		s.stage, s.stageAge, s.blockers, s.blocked, s.problems, s.expires, s.expirationDays, s.certificate, s.renewal,
+	} {
 		ch <- d
 	}
 }
@@ -61,8 +71,16 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		for _, stage := range []trust.Stage{trust.Stable, trust.Distributing, trust.Reissuing, trust.Draining, trust.Retiring} {
 			gauge(s.stage, boolean(stage == st.stage), k.namespace, k.domain, string(stage))
 		}
+		gauge(s.stageAge, age(st.since, now), k.namespace, k.domain, string(st.stage))
 		gauge(s.blockers, float64(st.blockers), k.namespace, k.domain)
+		gauge(s.blocked, st.waited(now), k.namespace, k.domain)
 		gauge(s.problems, float64(st.problems), k.namespace, k.domain)
+		for _, c := range st.certificates {
+			gauge(s.certificate, float64(c.expires.Unix()), k.namespace, k.domain, c.name, c.role)
+			if !c.due.IsZero() {
+				gauge(s.renewal, float64(c.due.Unix()), k.namespace, k.domain, c.name, c.role)
+			}
+		}
 		if st.expires.IsZero() {
 			continue
 		}
@@ -82,6 +100,22 @@ func openShiftSigner(secret string) string {
 		return "metrics-signer-ca"
 	}
 	return ""
+}
+
+// age is how long ago something was in seconds, 0 if it never was.
+func age(since, now time.Time) float64 {
+	if since.IsZero() || since.After(now) {
+		return 0
+	}
+	return now.Sub(since).Seconds()
+}
+
+// waited is how long the domain has waited for the same in seconds, 0 if it does not wait.
+func (s *status) waited(now time.Time) float64 {
+	if s.blocked == "" {
+		return 0
+	}
+	return age(s.blockedAt, now)
 }
 
 func boolean(b bool) float64 {
