@@ -117,7 +117,7 @@ func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Re
 	pod := &corev1.ConfigMap{ObjectMeta: s.pod.ObjectMeta, Data: map[string]string{configv1alpha1.PodKey: s.pod.Data[configv1alpha1.PodKey]}}
 	for _, configMap := range append(slices.Clone(s.configMaps), pod) {
 		frozen := &corev1.ConfigMap{
-			ObjectMeta: frozenMeta(namespace, configMap.Name), Immutable: new(true), Data: configMap.Data, BinaryData: configMap.BinaryData,
+			ObjectMeta: frozenMeta(namespace, configMap.Name, r), Immutable: new(true), Data: configMap.Data, BinaryData: configMap.BinaryData,
 		}
 		if _, err := core.ConfigMaps(namespace).Create(ctx, frozen, opts); err != nil {
 			return fmt.Errorf("create %s: %w", frozen.Name, err)
@@ -125,7 +125,7 @@ func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Re
 	}
 	for _, secret := range s.secrets {
 		frozen := &corev1.Secret{
-			ObjectMeta: frozenMeta(namespace, secret.Name), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: secret.Data,
+			ObjectMeta: frozenMeta(namespace, secret.Name, r), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: secret.Data,
 		}
 		if _, err := core.Secrets(namespace).Create(ctx, frozen, opts); err != nil {
 			return fmt.Errorf("create %s: %w", frozen.Name, err)
@@ -139,9 +139,11 @@ func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Re
 }
 
 // frozenMeta has no owner reference: the UID of its owner is known only once an API server has made the owner, and a wrong
-// one has the garbage collector delete the copy.
-func frozenMeta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: revision.CopyName(name, first)}
+// one has the garbage collector delete the copy. The label says whose it is instead.
+func frozenMeta(namespace, name string, r *Revision) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: namespace, Name: revision.CopyName(name, first), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
+	}
 }
 
 func (r *Revision) status(namespace string) *corev1.ConfigMap {

@@ -20,6 +20,8 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"certrotation.dev/controller/bootstrap"
+	"certrotation.dev/controller/recovery"
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/pki"
 )
 
@@ -137,6 +139,69 @@ func sorted(lines []string) map[string]bool {
 		out[line] = true
 	}
 	return out
+}
+
+// TestInstallerChangesNothing runs on a rendered disk what the first installer pod does there.
+func TestInstallerChangesNothing(t *testing.T) {
+	var data []byte
+	for _, name := range sample() {
+		one, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(append(data, one...), "\n---\n"...)
+	}
+	_, ctx := ktesting.NewTestContext(t)
+	input, err := bootstrap.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := bootstrap.Render(ctx, input, testNow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := newStaging(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.write(ctx, result); err != nil {
+		t.Fatal(err)
+	}
+	for i := range result.Nodes {
+		node := &result.Nodes[i]
+		disk, err := generation.Open(stage.layout(node))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := disk.Install(ctx, generation.Request{
+			Content: node.Content, Revision: node.Revision, ContentHash: node.ContentHash, RestartHash: node.RestartHash,
+			NodeName: node.Name, NodeIP: node.Address,
+		})
+		if err = errors.Join(err, disk.Close()); err != nil || done.Changed || done.Restart {
+			t.Errorf("%s: %+v, %v, want no change", node.Name, done, err)
+		}
+	}
+}
+
+// TestDoctorFindsNothing on a rendered disk.
+func TestDoctorFindsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	if _, err := run(t, &Options{Configs: sample(), OutputDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	kubernetes := filepath.Join(dir, "nodes", "master-0", "etc", "kubernetes")
+	disk, err := recovery.ReadDisk(recovery.Layout{
+		Name: "etcd", ManifestDirectory: filepath.Join(kubernetes, "manifests"), ResourceDirectory: filepath.Join(kubernetes, "static-pod-resources"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(disk.Directories) != 1 || len(disk.Directories[0].Generations) != 1 || len(disk.Leftovers) > 0 {
+		t.Fatalf("disk: %+v", disk)
+	}
+	if generation := disk.Directories[0].Generations[0]; len(generation.Defects) > 0 || len(generation.Pairs) != 3 || len(generation.Bundles) != 2 {
+		t.Errorf("generation: %+v", generation)
+	}
 }
 
 // TestEmptyOutput is taken.

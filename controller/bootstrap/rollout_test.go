@@ -1,0 +1,170 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bootstrap
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2/ktesting"
+	testingclock "k8s.io/utils/clock/testing"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/rollout/staticpod"
+	"certrotation.dev/registry/quorum"
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// unasked is a cluster that must not be asked: nothing is to be restarted.
+type unasked struct{ t *testing.T }
+
+func (u unasked) Check(context.Context, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
+	u.t.Error("the quorum is asked, as before a restart")
+	return quorum.Observation{}, nil
+}
+
+// mirror is what kubelet shows of the manifest on its disk.
+func mirror(t *testing.T, node *Node) *corev1.Pod {
+	t.Helper()
+	manifest, err := revision.Manifest(node.Content.PodTemplate, revision.Values{
+		Revision: node.Revision, NodeName: node.Name, NodeIP: node.Address, RestartHash: node.RestartHash,
+		Directory: node.ResourceDirectory + "/" + revision.DirectoryName(node.Rollout, node.Revision),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := revision.ParsePod(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Name += "-" + node.Name
+	pod.Spec.NodeName = node.Name
+	pod.Annotations["kubernetes.io/config.source"], pod.Annotations["kubernetes.io/config.mirror"] = "file", "x"
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(testNow())}}
+	return pod
+}
+
+// running is a cluster that was made from the result: its objects, its nodes with kubelets, and their mirror pods.
+func running(t *testing.T, data []byte, result *Result) *API {
+	t.Helper()
+	in := parsed(t, append(joined(result), nodesOf(t, data)...))
+	var objects []runtime.Object
+	for _, node := range in.Nodes {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	}
+	objects = append(objects, in.objects()...)
+	for i := range result.Nodes {
+		objects = append(objects, mirror(t, &result.Nodes[i]))
+	}
+	api, err := NewAPI(testNow(), objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// TestAdoptionByTheRollout lets the controller of the static pods work on a cluster that was made from the result: its
+// installer pods find revision 1 on every node as it is (cmd/certrotation/app/render shows that for the disks), and nothing
+// else happens: no revision, no restart, no change of any content.
+func TestAdoptionByTheRollout(t *testing.T) {
+	data := sample(t)
+	result := rendered(t, data)
+	api := running(t, data, result)
+	before := contents(t, api)
+	_, ctx := ktesting.NewTestContext(t)
+	clk := testingclock.NewFakeClock(testNow())
+	controller, err := staticpod.New(staticpod.Config{Client: api.Client(), Inventory: api, Quorum: unasked{t}, Recorder: silent{}, Clock: clk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		if _, err := controller.Reconcile(ctx, sampleNamespace); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, api)
+		clk.Step(10 * time.Second)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	controller.Run(ended)
+
+	// What it may write: its own status, and on which nodes the revision is.
+	own := []string{"configmaps/" + rollout.StatusName("etcd"), "configmaps/" + revision.StatusName(first), "serviceaccounts/installer-sa"}
+	installers := 0
+	for _, write := range api.Writes() {
+		_, object, _ := strings.Cut(write, " ")
+		switch {
+		case strings.HasPrefix(write, "create pods/installer-1-"):
+			installers++
+		case !slices.Contains(own, object):
+			t.Errorf("the controller writes: %s", write)
+		}
+	}
+	if installers != len(result.Nodes) {
+		t.Errorf("%d installer pods, want one for each of %d nodes", installers, len(result.Nodes))
+	}
+	after := contents(t, api)
+	for name, data := range before {
+		if after[name] != data {
+			t.Errorf("the content of %s has changed", name)
+		}
+	}
+	status, err := api.Client().CoreV1().ConfigMaps(sampleNamespace).Get(ctx, revision.StatusName(first), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range result.Nodes {
+		if status.Annotations[revision.InstalledAnnotation(node.Name)] == "" {
+			t.Errorf("revision 1 is not known to be on %s: %v", node.Name, status.Annotations)
+		}
+	}
+}
+
+// succeed ends the installer pods, as they end where everything is in its place.
+func succeed(t *testing.T, api *API) {
+	t.Helper()
+	pods, err := api.Client().CoreV1().Pods(sampleNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if !strings.HasPrefix(pod.Name, "installer-") || pod.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		if pod.Annotations["certrotation.dev/restarts"] == "true" {
+			t.Errorf("%s is meant to restart the static pod", pod.Name)
+		}
+		pod.Status.Phase = corev1.PodSucceeded
+		if err := api.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, sampleNamespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// contents of all Secrets and ConfigMaps as text.
+func contents(t *testing.T, api *API) map[string]string {
+	t.Helper()
+	secrets, configMaps, err := api.Objects(t.Context(), sampleNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for i := range secrets {
+		out["secrets/"+secrets[i].Name] = revision.Content{Secrets: map[string]map[string][]byte{"x": secrets[i].Data}}.ContentHash()
+	}
+	for i := range configMaps {
+		out["configmaps/"+configMaps[i].Name] = revision.Content{ConfigMaps: map[string]map[string][]byte{"x": valuesOf(&configMaps[i])}}.ContentHash()
+	}
+	return out
+}
