@@ -1,0 +1,207 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"certrotation.dev/admission"
+	"certrotation.dev/registry/trust"
+)
+
+// guarded is a world whose edits by people pass the guard first.
+type guarded struct {
+	*world
+	guard *admission.Handler
+}
+
+// HasSynced implements admission.Inventory.
+func (guarded) HasSynced() bool { return true }
+
+func guard(w *world) *guarded {
+	w.t.Helper()
+	g := &guarded{world: w}
+	namespaces := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}})
+	handler, err := admission.New(admission.Config{Inventory: g, Client: namespaces, Clock: w.clock, EvidenceWriters: []string{"controller"}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g.guard = handler
+	return g
+}
+
+// edit does what a person does, if the guard allows it; changed is nil for a deletion. It returns the answer.
+func (g *guarded) edit(old, changed runtime.Object) *admissionv1.AdmissionResponse {
+	g.t.Helper()
+	gvr, kind := corev1.SchemeGroupVersion.WithResource("secrets"), "Secret"
+	if _, ok := old.(*corev1.ConfigMap); ok {
+		gvr, kind = corev1.SchemeGroupVersion.WithResource("configmaps"), "ConfigMap"
+	}
+	name := old.(metav1.Object).GetName()
+	req := &admissionv1.AdmissionRequest{
+		UID: "review", Namespace: testNamespace, Name: name, Operation: admissionv1.Delete,
+		Kind:     metav1.GroupVersionKind{Version: "v1", Kind: kind},
+		Resource: metav1.GroupVersionResource{Version: "v1", Resource: gvr.Resource},
+		UserInfo: authenticationv1.UserInfo{Username: "admin"},
+	}
+	req.OldObject.Raw = g.encode(old)
+	if changed != nil {
+		req.Operation, req.Object.Raw = admissionv1.Update, g.encode(changed)
+	}
+	body := g.encode(&admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req,
+	})
+	post := httptest.NewRequestWithContext(g.t.Context(), http.MethodPost, "/", bytes.NewReader(body))
+	post.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	g.guard.ServeHTTP(answer, post)
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(answer.Body.Bytes(), &review); err != nil || review.Response == nil {
+		g.t.Fatalf("%d %s: %v", answer.Code, answer.Body, err)
+	}
+	switch {
+	case !review.Response.Allowed:
+	case changed != nil:
+		g.put(changed)
+	default:
+		if err := g.client.Tracker().Delete(gvr, testNamespace, name); err != nil {
+			g.t.Fatal(err)
+		}
+		g.version++
+	}
+	return review.Response
+}
+
+func (g *guarded) encode(o runtime.Object) []byte {
+	g.t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return text
+}
+
+// outcome is what a habit leads to.
+type outcome struct {
+	// Refused names the invariant, "" if the edit is allowed; Warned says that the person is told what comes of it.
+	Refused string
+	Warned  bool
+	// NewCA and NewLeaf say whether the signer and the server's leaf are others at the end.
+	NewCA, NewLeaf bool
+}
+
+// TestHabits: what people do by hand with cluster-etcd-operator's objects, as its documentation has it. In the stage
+// Stable each does what is expected, and world.check looks after each step that nobody is cut off. In the middle of a
+// rotation what would cut somebody off is refused.
+func TestHabits(t *testing.T) {
+	deleteSecret := func(name string) func(*guarded) *admissionv1.AdmissionResponse {
+		return func(g *guarded) *admissionv1.AdmissionResponse { return g.edit(g.secret(name), nil) }
+	}
+	deleteConfigMap := func(name string) func(*guarded) *admissionv1.AdmissionResponse {
+		return func(g *guarded) *admissionv1.AdmissionResponse { return g.edit(g.configMap(name), nil) }
+	}
+	unannotate := func(name string) func(*guarded) *admissionv1.AdmissionResponse {
+		return func(g *guarded) *admissionv1.AdmissionResponse {
+			changed := g.secret(name)
+			delete(changed.Annotations, trust.AnnotationNotAfter)
+			return g.edit(g.secret(name), changed)
+		}
+	}
+	gate := func(value string) func(*guarded) *admissionv1.AdmissionResponse {
+		return func(g *guarded) *admissionv1.AdmissionResponse {
+			changed := g.configMap("all-bundles")
+			delete(changed.Annotations, trust.AnnotationRolloutRevision)
+			if value != "" {
+				changed.Annotations[trust.AnnotationRolloutRevision] = value
+			}
+			return g.edit(g.configMap("all-bundles"), changed)
+		}
+	}
+	refused := func(i trust.Invariant) outcome { return outcome{Refused: string(i), NewCA: true, NewLeaf: true} }
+	inFlight := outcome{NewCA: true, NewLeaf: true}
+	tests := []struct {
+		name           string
+		do             func(*guarded) *admissionv1.AdmissionResponse
+		stable, flight outcome
+	}{
+		{"delete the leaf", deleteSecret(serverLeaf), outcome{Warned: true, NewLeaf: true}, outcome{Warned: true, NewCA: true, NewLeaf: true}},
+		{"delete the signer", deleteSecret(signerName), outcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.OneRotation)},
+		{"delete the bundle", deleteConfigMap(bundleName), outcome{Warned: true}, refused(trust.AnchorInUse)},
+		{"delete the aggregate of leaves", deleteSecret("all-certs"), outcome{Warned: true}, refused(trust.NeverEmpty)},
+		{"delete the aggregate of bundles", deleteConfigMap("all-bundles"), outcome{Warned: true}, refused(trust.NeverEmpty)},
+		{"delete the annotation of the leaf", unannotate(serverLeaf), outcome{Warned: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"delete the annotation of the signer", unannotate(signerName), outcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"lower the gate", gate("2"), outcome{}, refused(trust.ContentDecides)},
+		{"delete the gate", gate(""), outcome{}, refused(trust.ContentDecides)},
+		{"raise the gate", gate("8"), outcome{}, inFlight},
+	}
+	for _, tt := range tests {
+		for stage, want := range map[trust.Stage]outcome{trust.Stable: tt.stable, trust.Distributing: tt.flight} {
+			t.Run(tt.name+", "+string(stage), func(t *testing.T) {
+				w, c := settled(t)
+				all := w.configMap("all-bundles")
+				all.Annotations[trust.AnnotationRolloutRevision] = "7"
+				w.put(all)
+				ca, leaf := w.domain().Signer.Active, leafOf(w.domain(), serverLeaf).Certificate
+				if stage != trust.Stable {
+					requestRotation(w)
+					for range 2 {
+						if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if got := trust.Assess(w.domain(), w.clock.Now()).Stage; got != stage {
+					t.Fatalf("the stage is %s, want %s", got, stage)
+				}
+				answer := tt.do(guard(w))
+				got := outcome{Warned: len(answer.Warnings) > 0}
+				if !answer.Allowed {
+					for _, i := range []trust.Invariant{trust.OneRotation, trust.AnchorInUse, trust.NeverEmpty, trust.ContentDecides} {
+						if strings.Contains(refusal(t, answer), string(i)) {
+							got.Refused += string(i)
+						}
+					}
+				}
+				// world.check wants a bundle, which comes back first.
+				if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+					t.Fatal(err)
+				}
+				w.settle(c)
+				d := w.domain()
+				got.NewCA, got.NewLeaf = !d.Signer.Active.Equal(ca), !leafOf(d, serverLeaf).Certificate.Equal(leaf)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("outcome (-want +got):\n%s\n%+v", diff, answer)
+				}
+				if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+					t.Errorf("at the end (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// refusal is the text of an answer that is no.
+func refusal(t *testing.T, answer *admissionv1.AdmissionResponse) string {
+	t.Helper()
+	text, err := json.Marshal(answer.Result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
