@@ -31,7 +31,7 @@
 //	H12  TestH12_AllLeavesAtOnce
 //	H13  TestH13_ClocksThatAreWrong
 //	H14  TestH14_SignerLostAgainDuringPhase1
-//	H15  TestH15_NamesThatCollide
+//	H15  TestH15_NamesThatCollide, registry/cleaner TestNoLivingNodeLosesAnything
 //	H16  TestH16_NodeWithoutAddress
 //	H17  issue 4: a member is restarted by the rollout, which does not exist yet
 //	H18  TestH18_OldCALeaves
