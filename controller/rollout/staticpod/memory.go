@@ -28,7 +28,10 @@ type remembered struct {
 	since, differs time.Time
 	// copies is the latest revision whose copies were seen to be complete, and lacks what the nodes do not find in it.
 	copies int
-	keys   map[string]map[string]bool
+	// checked is what was last found usable or not: problem is "" if it was, and missing is what its manifest allows for.
+	checked, problem string
+	missing          time.Duration
+	keys             map[string]map[string]bool
 	// installers that were seen, by the name of the node.
 	installers map[string]string
 	failures   map[string]string

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -17,7 +18,31 @@ import (
 
 // unusable says why no revision may be made of the sources, "" if one may. What is refused here never gets to a node: an
 // empty bundle, a key that does not belong to its certificate, a manifest that kubelet or the installer would refuse.
-func (l *look) unusable(s *snapshot) string {
+//
+// It takes a while to find out, so that is done once for a content and the nodes that it is for.
+func (l *look) unusable(s *snapshot) (problem string) {
+	var what strings.Builder
+	what.WriteString(s.content.ContentHash())
+	for i := range l.state.Nodes {
+		what.WriteString(" " + l.state.Nodes[i].Name + "=" + l.state.Nodes[i].Address)
+	}
+	known := false
+	l.memory.with(l.id(), func(r *remembered) {
+		if known = r.checked == what.String(); known {
+			problem, l.state.Limits.Missing = r.problem, r.missing
+		}
+	})
+	if known {
+		return problem
+	}
+	problem = l.check(s)
+	l.memory.with(l.id(), func(r *remembered) {
+		r.checked, r.problem, r.missing = what.String(), problem, l.state.Limits.Missing
+	})
+	return problem
+}
+
+func (l *look) check(s *snapshot) string {
 	if text := l.badManifest(s); text != "" {
 		return text
 	}
@@ -49,7 +74,7 @@ func (l *look) badManifest(s *snapshot) string {
 	if len(s.content.PodTemplate) == 0 {
 		return fmt.Sprintf("configmap/%s has no key %s", cfg.PodConfigMapName, configv1alpha1.PodKey)
 	}
-	const any = 1 // of the numbers that the revision may get
+	const number = 1 // stands for the one that it gets
 	names := map[string]string{"node": "127.0.0.1"}
 	for i := range l.state.Nodes {
 		if n := &l.state.Nodes[i]; n.Address != "" {
@@ -58,8 +83,8 @@ func (l *look) badManifest(s *snapshot) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		manifest, err := revision.Manifest(s.content.PodTemplate, revision.Values{
-			Revision: any, NodeName: name, NodeIP: names[name], RestartHash: s.content.RestartHash(),
-			Directory: path.Join(cfg.ResourceDirectory, revision.DirectoryName(l.name, any)),
+			Revision: number, NodeName: name, NodeIP: names[name], RestartHash: s.content.RestartHash(),
+			Directory: path.Join(cfg.ResourceDirectory, revision.DirectoryName(l.name, number)),
 		})
 		if err != nil {
 			return fmt.Sprintf("configmap/%s, for node %s: %v", cfg.PodConfigMapName, name, err)

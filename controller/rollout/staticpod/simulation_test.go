@@ -1,0 +1,142 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"pgregory.net/rapid"
+)
+
+// TestSimulation lets anything happen at any time and checks that never two members restart at once, that nobody is
+// restarted whom the others need, that leaves restart nobody, and that everything converges once nothing happens any more.
+func TestSimulation(t *testing.T) {
+	ctx := testContext(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt, ctx, rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(rt, "nodes"))
+		defer w.close()
+		w.onInstall = w.checkInstall
+		if !w.run(300, w.converged) {
+			rt.Fatalf("not installed; status:\n%s", w.statusText())
+		}
+		allowed := map[*machine]int{}
+		before := w.trustChanges
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			w.misfortune(rt, allowed)
+			w.run(rapid.IntRange(0, 25).Draw(rt, "seconds"), nil)
+		}
+		for _, m := range w.machines {
+			m.kubelet, m.power, m.failures, m.bad = true, true, 0, 0
+		}
+		w.unreachable = false
+		if !w.run(3000, w.converged) {
+			rt.Fatalf("not converged; status:\n%s", w.statusText())
+		}
+		for _, m := range w.machines {
+			if limit := w.trustChanges - before; m.restarts > limit {
+				rt.Fatalf("%s restarted %d times for %d changes of trust", m.name, m.restarts, limit)
+			}
+		}
+	})
+}
+
+// misfortune is one thing that happens.
+func (w *world) misfortune(rt *rapid.T, _ map[*machine]int) {
+	m := w.machines[rapid.IntRange(0, len(w.machines)-1).Draw(rt, "machine")]
+	switch what := rapid.SampledFrom([]string{
+		"leaves", "leaves", "trust", "trust", "kubelet stops", "power fails", "recovers", "installer fails", "crash", "crash",
+		"status lost", "installer lost", "replaced", "members unreachable", "image", "mirror lost",
+	}).Draw(rt, "misfortune"); what {
+	case "leaves":
+		w.changeLeaves()
+	case "trust":
+		w.changeTrust()
+	case "kubelet stops":
+		if w.calm() {
+			m.kubelet = false
+		}
+	case "power fails":
+		if w.calm() {
+			m.power = false
+		}
+	case "recovers":
+		m.kubelet, m.power = true, true
+	case "installer fails":
+		m.failures = rapid.IntRange(1, 3).Draw(rt, "failures")
+	case "crash":
+		w.crashAt = w.writes + rapid.IntRange(1, 6).Draw(rt, "writes")
+	case "status lost":
+		if w.calm() {
+			w.drop("configmaps", "etcd-rollout")
+		}
+	case "installer lost":
+		w.dropInstaller(m)
+	case "replaced":
+		if w.calm() && len(w.machines) > 1 {
+			m.replace()
+		}
+	case "members unreachable":
+		w.unreachable = !w.unreachable
+	case "image":
+		config := *w.config
+		config.Image = fmt.Sprintf("certrotation:%d", w.version)
+		w.config = &config
+	case "mirror lost":
+		w.drop("pods", "etcd-"+m.name)
+	}
+}
+
+// calm says that nobody is being restarted: what breaks in the seconds between a decision and its effect is in nobody's
+// hand.
+func (w *world) calm() bool {
+	for _, m := range w.machines {
+		if m.restarting || m.power && !m.up() {
+			return false
+		}
+	}
+	list, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
+	if err != nil {
+		w.t.Fatalf("list pods: %v", err)
+	}
+	for i := range list.(*corev1.PodList).Items {
+		if pod := &list.(*corev1.PodList).Items[i]; pod.Labels[labelApp] == appInstaller && !finished(pod) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) dropInstaller(m *machine) {
+	list, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
+	if err != nil {
+		w.t.Fatalf("list pods: %v", err)
+	}
+	for i := range list.(*corev1.PodList).Items {
+		if pod := &list.(*corev1.PodList).Items[i]; pod.Labels[labelApp] == appInstaller && pod.Spec.NodeName == m.name {
+			w.drop("pods", pod.Name)
+		}
+	}
+}
+
+// checkInstall checks, in the moment of the decision, that the others can do without the member that is restarted.
+func (w *world) checkInstall(pod *corev1.Pod) {
+	if pod.Annotations[annotationRestarts] != "true" {
+		return
+	}
+	up := 0
+	var it *machine
+	for _, m := range w.machines {
+		if m.name == pod.Spec.NodeName {
+			it = m
+		} else if m.up() {
+			up++
+		}
+	}
+	if needed := len(w.machines)/2 + 1; len(w.machines) >= 3 && it.up() && it.quorate() && up < needed {
+		w.t.Fatalf("%s is to restart %s although only %d others are up, of %d that are needed", pod.Name, it.name, up, needed)
+	}
+}
