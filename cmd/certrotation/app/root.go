@@ -8,6 +8,8 @@ import (
 
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/doctor"
+	"certrotation.dev/cmd/certrotation/app/installer"
+	"certrotation.dev/cmd/certrotation/app/prune"
 	"certrotation.dev/cmd/certrotation/app/recover"
 	"certrotation.dev/cmd/certrotation/app/render"
 	"certrotation.dev/cmd/certrotation/app/serve"
@@ -27,5 +29,6 @@ func NewCommand() *cobra.Command {
 	}
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
+	root.AddCommand(installer.NewCommand(), prune.NewCommand())
 	return root
 }

@@ -1,0 +1,113 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/revision"
+)
+
+// DefaultTimeout is how long all of an installation may take, the wait for another installer included.
+const DefaultTimeout = 2 * time.Minute
+
+// Options of the command.
+type Options struct {
+	generation.Layout
+	Revision int
+	NodeName string
+	NodeIP   string
+	// SourceDirectory holds configmaps/NAME/KEY and secrets/NAME/KEY.
+	SourceDirectory string
+	// PodConfigMap and PodKey say where in there the pod template is. PodConfigMap defaults to NAME-pod.
+	PodConfigMap, PodKey string
+	ReloadedSecrets      []string
+	// ContentHash is recorded, RestartHash is what the mounted objects have to have.
+	ContentHash, RestartHash string
+	Timeout                  time.Duration
+	// TerminationLog gets the outcome if it exists.
+	TerminationLog string
+
+	Logs *logsapi.LoggingConfiguration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		Layout:          generation.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
+		SourceDirectory: "/revision",
+		PodKey:          revision.DefaultPodKey,
+		Timeout:         DefaultTimeout,
+		TerminationLog:  "/dev/termination-log",
+		Logs:            logs.NewOptions(),
+	}
+}
+
+// Flags returns the flags in sections, as --help shows them.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	fs := sections.FlagSet("revision")
+	fs.StringVar(&o.Name, "rollout", o.Name, "The name of the rollout, such as etcd. Its static pod is NAME-pod on the disk.")
+	fs.IntVar(&o.Revision, "revision", o.Revision, "The number of the revision.")
+	fs.StringVar(&o.SourceDirectory, "source-dir", o.SourceDirectory,
+		"Where the objects of the revision are mounted: configmaps/NAME/KEY and secrets/NAME/KEY, by their names without the number.")
+	fs.StringVar(&o.PodConfigMap, "pod-configmap", o.PodConfigMap, "The ConfigMap of the pod template. It is not installed as a file. (default: the rollout's name and -pod)")
+	fs.StringVar(&o.PodKey, "pod-key", o.PodKey, "The key of the pod template in its ConfigMap.")
+	fs.StringArrayVar(&o.ReloadedSecrets, "reloaded-secret", o.ReloadedSecrets,
+		"A Secret that the static pod reads anew by itself: if nothing else changes, the pod goes on running. May be repeated.")
+	fs.StringVar(&o.ContentHash, "content-hash", o.ContentHash, "The hash of the whole revision, of all nodes. It is recorded.")
+	fs.StringVar(&o.RestartHash, "restart-hash", o.RestartHash,
+		"The hash of the pod template and of all objects that are not reloaded. If what is mounted has another one, nothing is installed.")
+
+	fs = sections.FlagSet("node")
+	fs.StringVar(&o.NodeName, "node-name", o.NodeName, "The name of the node: NODE_NAME in the pod template.")
+	fs.StringVar(&o.NodeIP, "node-ip", o.NodeIP, "The IP address of the node: NODE_IP in the pod template.")
+	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories NAME-pod-REVISION are. The path has to be the same here and on the node.")
+	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods: its staticPodPath.")
+
+	fs = sections.FlagSet("run")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long all of it may take, the wait for another installer or pruner on this node included.")
+	fs.StringVar(&o.TerminationLog, "termination-log", o.TerminationLog, "The file that gets the outcome as one line of JSON, if it exists.")
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+	return sections
+}
+
+// Complete fills in what follows from other options.
+func (o *Options) Complete() {
+	if o.PodConfigMap == "" {
+		o.PodConfigMap = revision.PodName(o.Name)
+	}
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(o.Name == "", "--rollout is required")
+	refuse(o.Revision < 1, "--revision is %d, want 1 or more", o.Revision)
+	refuse(o.NodeName == "", "--node-name is required")
+	_, err := netip.ParseAddr(o.NodeIP)
+	refuse(err != nil, "--node-ip is %q, want an IP address", o.NodeIP)
+	refuse(!filepath.IsAbs(o.SourceDirectory), "--source-dir is %q, want an absolute path", o.SourceDirectory)
+	refuse(!filepath.IsAbs(o.ResourceDirectory), "--resource-dir is %q, want an absolute path", o.ResourceDirectory)
+	refuse(!filepath.IsAbs(o.ManifestDirectory), "--manifest-dir is %q, want an absolute path", o.ManifestDirectory)
+	refuse(o.PodKey == "", "--pod-key is empty")
+	refuse(o.ContentHash == "", "--content-hash is required")
+	refuse(o.RestartHash == "", "--restart-hash is required: without it nothing proves that all of the revision is mounted")
+	refuse(o.Timeout <= 0, "--timeout is %s, want more than 0", o.Timeout)
+	return errors.Join(errs...)
+}

@@ -1,0 +1,91 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"certrotation.dev/controller/rollout/generation"
+)
+
+// Reasons of an outcome that is an error.
+const (
+	// ReasonNewer: the node has a later revision; there is nothing to do.
+	ReasonNewer = "Newer"
+	// ReasonRefused: the revision cannot be installed; trying again does not help.
+	ReasonRefused = "Refused"
+	// ReasonBusy: another installer or pruner did not end in time.
+	ReasonBusy = "Busy"
+	// ReasonInterrupted: time was up, or the pod was told to end.
+	ReasonInterrupted = "Interrupted"
+	// ReasonFailed is everything else, such as a full disk.
+	ReasonFailed = "Failed"
+)
+
+// maxErrorText keeps the message within the 4096 bytes that Kubernetes keeps of it, escapes included.
+const maxErrorText = 1500
+
+// outcome is the termination message. It holds no Secret data: errors name files, names and hashes.
+type outcome struct {
+	Revision int    `json:"revision"`
+	Changed  *bool  `json:"changed,omitempty"`
+	Restart  *bool  `json:"restart,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, generation.ErrNewer):
+		return ReasonNewer
+	case errors.Is(err, generation.ErrContent):
+		return ReasonRefused
+	case errors.Is(err, generation.ErrBusy):
+		return ReasonBusy
+	case errors.Is(err, context.Canceled), errors.Is(err, errTimeout):
+		return ReasonInterrupted
+	}
+	return ReasonFailed
+}
+
+// errTimeout is the end of --timeout.
+var errTimeout = errors.New("the time is up")
+
+// line is one line of JSON.
+func (m outcome) line() ([]byte, error) {
+	if len(m.Error) > maxErrorText {
+		m.Error = fmt.Sprintf("%.*s…", maxErrorText, m.Error)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode the outcome: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// write prints the message, and puts it into the file if there is one: outside of a pod there is none.
+func (m outcome) write(file string) error {
+	line, err := m.line()
+	if err != nil {
+		return err
+	}
+	fmt.Print(string(line))
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open --termination-log: %w", err)
+	}
+	_, err = f.Write(line)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write --termination-log: %w", err)
+	}
+	return nil
+}

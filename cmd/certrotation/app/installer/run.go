@@ -1,0 +1,54 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/rollout/generation"
+)
+
+// Run installs the revision, and tells the outcome.
+func (o *Options) Run(ctx context.Context) error {
+	logger := klog.FromContext(ctx).WithValues("revision", o.Revision, "node", o.NodeName)
+	ctx, cancel := context.WithTimeoutCause(klog.NewContext(ctx, logger), o.Timeout, fmt.Errorf("%w: --timeout is %s", errTimeout, o.Timeout))
+	defer cancel()
+	logger.Info("Installing", "rollout", o.Name, "restartHash", o.RestartHash, "contentHash", o.ContentHash)
+	result, err := o.install(ctx)
+	message := outcome{Revision: o.Revision}
+	if err == nil {
+		message.Changed, message.Restart = &result.Changed, &result.Restart
+		logger.Info("Installed", "changed", result.Changed, "restart", result.Restart, "directory", result.Directory)
+	} else {
+		message.Reason, message.Error = reasonOf(err), err.Error()
+	}
+	return errors.Join(err, message.write(o.TerminationLog))
+}
+
+func (o *Options) install(ctx context.Context) (result generation.Result, err error) {
+	content, err := readSource(o.SourceDirectory, o.PodConfigMap, o.PodKey)
+	if err != nil {
+		return result, err
+	}
+	content.Reloaded = sets.New(o.ReloadedSecrets...)
+	for _, name := range o.ReloadedSecrets {
+		if len(content.Secrets[name]) == 0 {
+			return result, fmt.Errorf("%w: Secret %s has no key for this node in %s", generation.ErrContent, name, o.SourceDirectory)
+		}
+	}
+	node, err := generation.Create(o.Layout)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	return node.Install(ctx, generation.Request{
+		Content: content, Revision: o.Revision, ContentHash: o.ContentHash, RestartHash: o.RestartHash,
+		NodeName: o.NodeName, NodeIP: o.NodeIP,
+	})
+}
