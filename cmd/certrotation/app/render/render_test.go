@@ -143,23 +143,8 @@ func sorted(lines []string) map[string]bool {
 
 // TestInstallerChangesNothing runs on a rendered disk what the first installer pod does there.
 func TestInstallerChangesNothing(t *testing.T) {
-	var data []byte
-	for _, name := range sample() {
-		one, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data = append(append(data, one...), "\n---\n"...)
-	}
 	_, ctx := ktesting.NewTestContext(t)
-	input, err := bootstrap.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := bootstrap.Render(ctx, input, testNow())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, result := renderedSample(t)
 	stage, err := newStaging(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -216,18 +201,13 @@ func TestEmptyOutput(t *testing.T) {
 }
 
 func TestStandardInput(t *testing.T) {
-	var all bytes.Buffer
-	for _, name := range sample() {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(data)
-		all.WriteString("\n---\n")
+	all, err := (&Options{Configs: sample()}).read(strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	command := NewCommand()
-	command.SetIn(&all)
+	command.SetIn(bytes.NewReader(all))
 	command.SetOut(&bytes.Buffer{})
 	command.SetArgs([]string{"--config", "-", "--output-dir", dir})
 	_, ctx := ktesting.NewTestContext(t)
@@ -279,6 +259,25 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// renderedSample is what is written.
+func renderedSample(t *testing.T) (*bootstrap.Input, *bootstrap.Result) {
+	t.Helper()
+	data, err := (&Options{Configs: sample()}).read(strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, err := bootstrap.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ctx := ktesting.NewTestContext(t)
+	result, err := bootstrap.Render(ctx, input, testNow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return input, result
+}
+
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -290,23 +289,7 @@ func write(t *testing.T, dir, name, text string) string {
 
 // TestVerifyFinds damage between the writing and the end: then there is no output.
 func TestVerifyFinds(t *testing.T) {
-	var data []byte
-	for _, name := range sample() {
-		one, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data = append(append(data, one...), "\n---\n"...)
-	}
-	input, err := bootstrap.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, ctx := ktesting.NewTestContext(t)
-	result, err := bootstrap.Render(ctx, input, testNow())
-	if err != nil {
-		t.Fatal(err)
-	}
+	input, result := renderedSample(t)
 	stranger, err := pki.NewAuthority(pki.Profile{CommonName: "x", Key: pki.ECDSAP256, Validity: time.Hour}, testNow())
 	if err != nil {
 		t.Fatal(err)
