@@ -38,11 +38,18 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 		return err
 	}
 	for name, secret := range manifests {
-		text, err := yaml.Marshal(secret)
-		if err != nil {
-			return fmt.Errorf("encode Secret %s: %w", name, err)
+		file := "3-leaf-" + name
+		if isSigner(secret) {
+			file = "1-signer-" + name
 		}
-		files[filepath.Join("manifests", name+".yaml")] = text
+		if err := addManifest(files, file, secret); err != nil {
+			return err
+		}
+	}
+	for _, bundle := range v.bundleManifests() {
+		if err := addManifest(files, "2-bundle-"+bundle.Name, bundle); err != nil {
+			return err
+		}
 	}
 	dir := r.OutputDirectory
 	p.step(func() error {
@@ -51,6 +58,17 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 		}
 		return writeTree(dir, files, nil)
 	}, "write %s to %s", strings.Join(slices.Sorted(maps.Keys(files)), ", "), dir)
+	return nil
+}
+
+// addManifest adds a file to the manifests. kubectl applies a directory in the order of the names, and the webhook wants a
+// signer before its anchor, and both before its leaves.
+func addManifest(files map[string][]byte, name string, object any) error {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("encode manifest %s: %w", name, err)
+	}
+	files[filepath.Join("manifests", name+".yaml")] = text
 	return nil
 }
 
@@ -92,6 +110,43 @@ func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
 		into[signer.Name] = out
 	}
 	return nil
+}
+
+// bundleManifests are the bundles that know an authority which was re-signed, with what was made of it in addition.
+func (v *vault) bundleManifests() []*corev1.ConfigMap {
+	var out []*corev1.ConfigMap
+	for _, cm := range v.bundles {
+		anchors, err := pki.ParseBundle([]byte(cm.Data[inventory.BundleKey]))
+		if err != nil {
+			// The controller reports it.
+			continue
+		}
+		added := v.added(anchors)
+		if len(added) == 0 {
+			continue
+		}
+		out = append(out, &corev1.ConfigMap{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: cm.Name},
+			Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(append(anchors, added...)...))},
+		})
+	}
+	return out
+}
+
+// added are the re-signed authorities of a bundle that are not in it, in a stable order.
+func (v *vault) added(anchors []*pki.Certificate) []*pki.Certificate {
+	var out []*pki.Certificate
+	for _, anchor := range anchors {
+		for _, again := range v.resigned {
+			c := again.Certificate
+			if c.SubjectHash == anchor.SubjectHash && c.PublicKeyHash == anchor.PublicKeyHash &&
+				!slices.ContainsFunc(slices.Concat(anchors, out), c.Equal) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
 }
 
 // leafManifests are the leaves of this node as they are on the disk now, so that the API does not bring older ones back.
@@ -183,9 +238,8 @@ func newManifest(namespace, name string, kind corev1.SecretType) *corev1.Secret 
 	if kind == "" {
 		kind = corev1.SecretTypeTLS
 	}
-	gvk := secretKind()
 	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Type:       kind,
 		Data:       map[string][]byte{},

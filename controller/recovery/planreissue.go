@@ -36,14 +36,15 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 	if err := refuseRunning(ctx, source.Manifest, r.dataDirectory()); err != nil {
 		return nil, fmt.Errorf("reissue after generation %s: %w", source.ID(), err)
 	}
-	secrets, latest, err := r.secrets()
+	found, err := r.stored()
 	if err != nil {
 		return nil, err
 	}
-	v, err := newVault(r.Namespace, secrets)
+	v, err := newVault(r.Namespace, found.secrets)
 	if err != nil {
 		return nil, err
 	}
+	v.bundles = found.bundles
 	reissue, err := diagnosis.PlanReissue(source.Generation, v.signers, r.now)
 	if err != nil {
 		return nil, fmt.Errorf("reissue after generation %s: %w", source.ID(), err)
@@ -51,7 +52,7 @@ func (r *recovery) planReissue(ctx context.Context) (*Plan, error) {
 	if reissue.NothingToDo() {
 		return nil, fmt.Errorf("generation %s works by itself and nothing in it has expired: there is nothing to reissue", source.ID())
 	}
-	return r.describeReissue(source, reissue, v, max(latest, r.latest()))
+	return r.describeReissue(source, reissue, v, max(found.latest, r.latest()))
 }
 
 // source is the generation in use if its content is right, or else the newest one whose content is.
@@ -67,36 +68,48 @@ func (r *recovery) source() (*diagnosis.Candidate, error) {
 	return &intact[0], nil
 }
 
-// secrets come from the files that were given, or from etcd's data, which also knows the latest revision of the API.
-func (r *recovery) secrets() (secrets []*corev1.Secret, latest int64, err error) {
+// objects are what a reissue looks for in the API.
+type objects struct {
+	secrets []*corev1.Secret
+	bundles []*corev1.ConfigMap
+	// latest revision in the API, 0 if it is not known.
+	latest int64
+}
+
+// stored reads the files that were given, or etcd's data.
+func (r *recovery) stored() (*objects, error) {
 	d, err := newDecoder()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	out := &objects{}
 	for _, file := range r.SecretFiles {
 		found, err := d.secretFile(file)
 		if err != nil {
-			return nil, 0, fmt.Errorf("read Secrets: %w", err)
+			return nil, fmt.Errorf("read Secrets: %w", err)
 		}
-		secrets = append(secrets, found...)
+		out.secrets = append(out.secrets, found...)
 	}
 	if len(r.SecretFiles) > 0 {
-		return secrets, 0, nil
+		return out, nil
 	}
 	dir := r.dataDirectory()
 	if dir == "" {
-		return nil, 0, errors.New("the manifest does not say where etcd's data is: give --data-dir, or the Secrets of the signers with --secret-file")
+		return nil, errors.New("the manifest does not say where etcd's data is: give --data-dir, or the Secrets of the signers with --secret-file")
 	}
 	data, err := openEtcdData(dir)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer data.Close()
-	if secrets, err = d.storedSecrets(data, r.EtcdPrefix, r.Namespace); err != nil {
-		return nil, 0, err
+	if out.secrets, err = d.storedSecrets(data, r.EtcdPrefix, r.Namespace); err != nil {
+		return nil, err
 	}
-	latest, err = latestRevision(data, r.EtcdPrefix, r.Namespace)
-	return secrets, latest, err
+	if out.bundles, err = d.storedBundles(data, r.EtcdPrefix, r.Namespace); err != nil {
+		return nil, err
+	}
+	out.latest, err = latestRevision(data, r.EtcdPrefix, r.Namespace)
+	return out, err
 }
 
 // latestRevision is the highest number of a revision in the API, 0 if there is none.

@@ -16,9 +16,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"certrotation.dev/registry/view/inventory"
 )
 
 // ErrEncrypted reports Secrets that the API server has encrypted before it stored them.
@@ -78,6 +79,23 @@ func (d decoder) storedSecrets(data *etcdData, prefix, namespace string) ([]*cor
 		}
 		if secret.Type == corev1.SecretTypeTLS || secret.Data[corev1.TLSCertKey] != nil {
 			out = append(out, secret)
+		}
+	}
+	return out, nil
+}
+
+// storedBundles reads the ConfigMaps of a namespace that hold trust anchors. What cannot be read is left out: the controller
+// makes bundles complete by itself.
+func (d decoder) storedBundles(data *etcdData, prefix, namespace string) ([]*corev1.ConfigMap, error) {
+	values, err := data.newest(stored(prefix, "configmaps", namespace))
+	if err != nil {
+		return nil, err
+	}
+	var out []*corev1.ConfigMap
+	for _, value := range values {
+		object, _, err := d.Decode(value, nil, nil)
+		if cm, ok := object.(*corev1.ConfigMap); err == nil && ok && cm.Data[inventory.BundleKey] != "" && (cm.Immutable == nil || !*cm.Immutable) {
+			out = append(out, cm)
 		}
 	}
 	return out, nil
@@ -190,6 +208,3 @@ func withStringData(secret *corev1.Secret) *corev1.Secret {
 	}
 	return secret
 }
-
-// secretKind is how manifests name a Secret.
-func secretKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Secret") }

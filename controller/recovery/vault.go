@@ -26,6 +26,8 @@ type vault struct {
 	pairs   map[pki.Fingerprint]*pki.Pair
 	// secrets by name.
 	secrets map[string]*corev1.Secret
+	// bundles are the ConfigMaps with trust anchors.
+	bundles []*corev1.ConfigMap
 	// resigned are the authorities that were made anew, by the certificate that they replace.
 	resigned map[pki.Fingerprint]*pki.Pair
 }

@@ -71,6 +71,10 @@ func (j *judge) judgeActive(old, s *Signer) {
 	if !j.before.anyLive() && !j.before.restorable() {
 		return
 	}
+	if interchangeable(old.Active, s.Active) && s.Active.ValidAt(j.now) {
+		// The same key under the same name, as a recovery re-signs it: whoever has loaded either accepts the leaves of both.
+		return
+	}
 	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
 	everybodyUsesIt := j.before.lives > 0 && j.before.liveUnder(s.Active) == j.before.lives
 	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
@@ -78,6 +82,11 @@ func (j *judge) judgeActive(old, s *Signer) {
 	}
 	j.refuse(TrustBeforeUse, object, untrustingNames(blockers),
 		fmt.Sprintf("%s would sign leaves before everybody who verifies them has loaded it", s.Active.Subject), rotate)
+}
+
+// interchangeable says whether verifiers cannot tell two CAs apart by what they sign.
+func interchangeable(a, b *pki.Certificate) bool {
+	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
 }
 
 // judgeNext refuses a second rotation, and to drop a CA that has signed.

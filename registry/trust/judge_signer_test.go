@@ -54,6 +54,12 @@ func TestJudgeSigner(t *testing.T) {
 			}
 		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[0] }},
 		{name: "active replaced when everything has expired", before: func(w *world) { w.now = w.now.Add(6 * 365 * 24 * time.Hour) }, edit: replace},
+		{name: "active re-signed with the same key and subject", edit: func(w *world, d *Domain) { d.Signer.Active = w.resigned(d.Signer.Active, w.now) }},
+		{name: "active re-signed with the same key, but expired",
+			edit: func(w *world, d *Domain) {
+				d.Signer.Active = w.resigned(d.Signer.Active, w.now.Add(-20*365*24*time.Hour))
+			},
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: members, says: "before everybody", way: "rotate signer"},
 		{name: "active removed", edit: func(_ *world, d *Domain) { d.Signer.Active = nil },
 			invariant: TrustBeforeUse, object: "Secret/signer", affected: leaves, says: "would be gone", way: "rotate signer"},
 		{name: "promoted by hand too early", before: publishedNext, edit: promoteByHand,
@@ -96,3 +102,12 @@ func promoteByHand(_ *world, d *Domain) {
 }
 
 func dropPrevious(_ *world, d *Domain) { d.Signer.Previous = nil }
+
+// resigned is what a recovery puts in the place of a CA.
+func (w *world) resigned(ca *pki.Certificate, at time.Time) *pki.Certificate {
+	again, err := w.keys[ca.Fingerprint].Resign(at)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return again.Certificate
+}

@@ -57,7 +57,7 @@ func TestSecretsOfKubeAPIServer(t *testing.T) {
 		t.Errorf("the recovery did not take the number of the latest revision in the API: %v", err)
 	}
 	secret := &corev1.Secret{}
-	if err := yaml.UnmarshalStrict(read(t, o.OutputDirectory, "manifests/etcd-signer.yaml"), secret); err != nil {
+	if err := yaml.UnmarshalStrict(read(t, o.OutputDirectory, "manifests/1-signer-etcd-signer.yaml"), secret); err != nil {
 		t.Fatal(err)
 	}
 	again, err := pki.ParsePair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])

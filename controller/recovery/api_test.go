@@ -1,0 +1,238 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+const etcdConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+trustDomains:
+- name: etcd
+  signer: {secretName: etcd-signer, policy: {key: ECDSA-P256, validity: 10h}}
+  bundle: {configMapName: etcd-ca-bundle}
+  leaves:
+  - {secretName: etcd-peer-node-0, commonName: etcd-peer-node-0, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
+  - {secretName: etcd-peer-node-1, commonName: etcd-peer-node-1, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
+  - {secretName: etcd-client, commonName: etcd-client, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
+  relyingParties:
+  - {name: etcd, members: [node-0], verifies: {usages: [ClientAuth]}, presents: [etcd-peer-node-0], evidence: {kind: acknowledgement}}
+  - {name: other, members: [node-1], verifies: {usages: [ClientAuth]}, presents: [etcd-peer-node-1], evidence: {kind: acknowledgement}}
+  - {name: clients, members: [kube-apiserver], verifies: {usages: [ServerAuth]}, presents: [etcd-client], evidence: {kind: acknowledgement}}
+`
+
+// memoryAPI is an API server in memory, with the steps of the controller and of the nodes done by hand.
+type memoryAPI struct {
+	t       *testing.T
+	now     time.Time
+	sources *inventory.Sources
+	secrets map[string]*corev1.Secret
+}
+
+func newMemoryAPI(t *testing.T, now time.Time) *memoryAPI {
+	a := &memoryAPI{t: t, now: now, sources: &inventory.Sources{Namespace: disktest.Namespace}, secrets: map[string]*corev1.Secret{}}
+	a.configMap("certrotation-config", map[string]string{configv1alpha1.ConfigLabel: ""}, map[string]string{configv1alpha1.ConfigKey: etcdConfig})
+	return a
+}
+
+func (a *memoryAPI) must(err error) {
+	a.t.Helper()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *memoryAPI) configMap(name string, labels, data map[string]string) {
+	a.sources = a.sources.WithConfigMap(name, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: disktest.Namespace, Name: name, Labels: labels}, Data: data,
+	})
+}
+
+func (a *memoryAPI) secret(secret *corev1.Secret) {
+	a.secrets[secret.Name] = secret
+	a.sources = a.sources.WithSecret(secret.Name, secret)
+}
+
+func (a *memoryAPI) bundle(anchors ...*pki.Certificate) {
+	a.configMap("etcd-ca-bundle", nil, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))})
+}
+
+func (a *memoryAPI) domain() *trust.Domain {
+	a.t.Helper()
+	n := inventory.Build(a.sources)
+	if d := n.Domain("etcd"); d != nil {
+		return d
+	}
+	a.t.Fatalf("the configuration is refused: %+v", n.Problems)
+	return nil
+}
+
+// apply does what `kubectl apply --server-side` does with the manifests of a recovery, under the eyes of the webhook.
+func (a *memoryAPI) apply(dir string) {
+	a.t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, object); err != nil {
+			a.t.Fatal(err)
+		}
+		before := a.domain()
+		if object.GetKind() == "ConfigMap" {
+			cm := &corev1.ConfigMap{}
+			a.must(yaml.UnmarshalStrict(text, cm))
+			a.sources = a.sources.WithConfigMap(cm.Name, cm)
+		} else {
+			secret := &corev1.Secret{}
+			a.must(yaml.UnmarshalStrict(text, secret))
+			a.secret(secret)
+		}
+		for _, v := range trust.Judge(before, a.domain(), a.now) {
+			a.t.Errorf("the webhook refuses %s: %s: %s", object.GetName(), v.Invariant, v.Message)
+		}
+	}
+}
+
+// loaded has every member report what it trusts and presents.
+func (a *memoryAPI) loaded(trusts []*pki.Certificate) {
+	d := a.domain()
+	for _, p := range d.Parties {
+		for _, m := range p.Members {
+			o := &trust.Observation{ObservedAt: a.now}
+			for _, ca := range trusts {
+				o.Trusts = append(o.Trusts, ca.Fingerprint)
+			}
+			for _, name := range m.Holds {
+				if at := slices.IndexFunc(d.Leaves, func(l trust.Leaf) bool { return l.Name == name && l.Certificate != nil }); at >= 0 {
+					o.Presents = append(o.Presents, d.Leaves[at].Certificate.Fingerprint)
+				}
+			}
+			data, labels := evidence.Encode(d.Name, p.Name, m.Name, o)
+			a.configMap(evidence.RecordName(d.Name, p.Name, m.Name), labels, data)
+		}
+	}
+}
+
+// step performs one action as the controller would, and refuses what a recovery must never lead to.
+func (a *memoryAPI) step(action *trust.Action) {
+	a.t.Helper()
+	switch action.Kind {
+	case trust.PublishAnchors, trust.RetireAnchors:
+		a.bundle(action.Anchors...)
+	case trust.IssueLeaf:
+		signer, err := pki.ParsePair(a.secrets["etcd-signer"].Data[inventory.ActiveCertKey], a.secrets["etcd-signer"].Data[inventory.ActiveKeyKey])
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if signer.Certificate.Fingerprint != action.Authority {
+			a.t.Fatalf("%s is to be signed by %s, which is not the re-signed CA", action.Object, action.Authority)
+		}
+		leaf, err := signer.Issue(action.Profile, a.now)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		a.secret(disktest.Secret(a.t, action.Object, leaf))
+	default:
+		a.t.Fatalf("after a recovery the controller wants %s of %s: %s", action.Kind, action.Object, action.Reason)
+	}
+}
+
+// TestControllerGoesOnFromRecovery applies what a recovery has written to an API that knows the expired signer only. The
+// controller restores what is left with the same key, and never begins with another one.
+func TestControllerGoesOnFromRecovery(t *testing.T) {
+	now := time.Now()
+	end := now.Add(-time.Hour)
+	ca := disktest.Authority(t, "openshift-etcd_etcd-signer@1", end)
+	node := disktest.NewNode(t, "node-0")
+	node.Install(7, 7, node.Files(ca, end))
+	a := newMemoryAPI(t, now)
+	a.secret(disktest.Secret(t, "etcd-signer", ca))
+	for _, leaf := range []string{"etcd-peer-node-0", "etcd-peer-node-1", "etcd-client"} {
+		a.secret(disktest.Secret(t, leaf, disktest.Leaf(t, ca, leaf, end)))
+	}
+	a.bundle(ca.Certificate)
+	var stored []disktest.Revision
+	for name, secret := range a.secrets {
+		stored = append(stored, disktest.Revision{Key: disktest.Key(name), Value: disktest.Encode(t, secret)})
+	}
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: disktest.Namespace, Name: "etcd-ca-bundle"},
+		Data: map[string]string{inventory.BundleKey: string(ca.Certificate.PEM())}}
+	bundle.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	stored = append(stored, disktest.Revision{Key: "/registry/configmaps/openshift-etcd/etcd-ca-bundle", Value: disktest.Encode(t, bundle)})
+	node.WriteData(stored...)
+	a.loaded([]*pki.Certificate{ca.Certificate})
+
+	o := optionsFor(node, now)
+	mustRecover(t, o)
+	a.apply(filepath.Join(o.OutputDirectory, "manifests"))
+
+	var kinds []trust.ActionKind
+	for range 20 {
+		actions := trust.Assess(a.domain(), a.now).Actions
+		actions = slices.DeleteFunc(actions, func(action trust.Action) bool { return action.Kind == trust.RecordMetadata })
+		if len(actions) == 0 {
+			break
+		}
+		for i := range actions {
+			a.step(&actions[i])
+			kinds = append(kinds, actions[i].Kind)
+		}
+		a.now = a.now.Add(time.Second)
+		a.loaded(a.domain().Bundle.Anchors)
+	}
+	assessed := trust.Assess(a.domain(), a.now)
+	if assessed.Stage != trust.Stable || len(assessed.Blockers)+len(assessed.Problems) > 0 {
+		t.Errorf("stage %s, blockers %+v, problems %+v after %v", assessed.Stage, assessed.Blockers, assessed.Problems, kinds)
+	}
+	d := a.domain()
+	if len(d.Bundle.Anchors) != 1 || d.Bundle.Anchors[0].PublicKeyHash != ca.Certificate.PublicKeyHash {
+		t.Errorf("the bundle holds %d anchors, want the re-signed one", len(d.Bundle.Anchors))
+	}
+	t.Logf("actions: %v", kinds)
+}
+
+func optionsFor(node *disktest.Node, now time.Time) Options {
+	return Options{
+		Layout:      Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources},
+		PeerTimeout: time.Second, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
+		OutputDirectory: filepath.Join(node.Resources, "recovered"), Clock: testclock.NewFakePassiveClock(now),
+	}
+}
+
+func mustRecover(t *testing.T, o Options) *Plan {
+	t.Helper()
+	plan, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
