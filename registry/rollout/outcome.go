@@ -75,7 +75,7 @@ func (a *assessor) assessInstalled(m *member) {
 	}
 	if !m.runs(m.installed) && !m.restarting() {
 		a.wait(m.Name, ReasonRolledBack, time.Time{}, a.state.Limits.StaticPodTimeout, fmt.Sprintf(
-			"revision %d was installed, but the static pod runs %s; remove the annotation of this node from revision-status-%d to have it installed again",
+			"revision %d was installed, but the static pod runs %s; to have it installed again, delete its installer pods of this node and remove the annotation of the node from revision-status-%d",
 			m.installed.Number, found(m.Pod), m.installed.Number))
 	}
 }

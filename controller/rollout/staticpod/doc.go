@@ -84,8 +84,8 @@
 // restarts_initiated_total and writes_total.
 //
 // Events are on the ConfigMap of the aggregate, which a BundleStatus stands for. Conditions are in the ConfigMap
-// NAME-rollout; registry/rollout.Decode reads it. To have a revision installed on a node again, remove the annotation of
-// the node from the ConfigMap of the revision.
+// NAME-rollout; registry/rollout.Decode reads it. To have a revision installed on a node again, delete its installer pods
+// of that node, and remove the annotation of the node from the ConfigMap of the revision.
 //
 // Goroutines: Run starts the workers and the watches and ends when they have ended. A worker owns a namespace while it
 // works on it. NamespaceChanged may be called from anywhere at any time.

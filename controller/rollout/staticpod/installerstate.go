@@ -5,6 +5,7 @@ package staticpod
 
 import (
 	"cmp"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func progress(pod *corev1.Pod) (waiting, message string) {
 }
 
 func ending(pod *corev1.Pod, t *corev1.ContainerStateTerminated) string {
-	text := cmp.Or(strings.TrimSpace(t.Message), t.Reason)
+	text := cmp.Or(outcome(t.Message), t.Reason)
 	if pod.Status.Reason != "" {
 		text = pod.Status.Reason + ": " + text
 	}
@@ -83,4 +84,14 @@ func (l *look) notLater(at time.Time) time.Time {
 		return l.now
 	}
 	return at
+}
+
+// outcome is what an installer says of its end: a line of JSON, or the end of its log if it did not come to that.
+func outcome(message string) string {
+	message = strings.TrimSpace(message)
+	var said struct{ Reason, Error string }
+	if json.Unmarshal([]byte(message[strings.LastIndexByte(message, '\n')+1:]), &said) != nil || said.Error == "" {
+		return message
+	}
+	return said.Reason + ": " + said.Error
 }

@@ -36,6 +36,8 @@ const (
 	sourceDirectory = "/revision"
 	hostVolume      = "host"
 	containerName   = "certrotation"
+	// deadlineSlack is how long after its own timeout a program may take to say so.
+	deadlineSlack = 5 * time.Second
 	// maxPodName is what kubelet can make a log directory of.
 	maxPodName = 253
 )
@@ -49,7 +51,6 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 	pod.Name = installerName(node.Name, r.Number, action.Attempt)
 	pod.Annotations[annotationAttempt] = strconv.Itoa(action.Attempt)
 	pod.Annotations[annotationRestarts] = strconv.FormatBool(action.Restarts)
-	pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(max(cfg.InstallerTimeout.Duration.Round(time.Second), time.Second).Seconds()))
 	l.mountSources(pod, node.Name, r.Number)
 	c := &pod.Spec.Containers[0]
 	c.Args = append(c.Args,
@@ -64,6 +65,7 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 		"--pod-configmap="+cfg.PodConfigMapName,
 		"--content-hash="+r.ContentHash,
 		"--restart-hash="+r.RestartHash,
+		"--timeout="+cfg.InstallerTimeout.Duration.String(),
 	)
 	for _, name := range cfg.ReloadedSecretNames {
 		c.Args = append(c.Args, "--reloaded-secret="+name)
@@ -76,7 +78,6 @@ func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
 	cfg := l.rollout.Config
 	pod := l.pod(action.Node, action.NodeUID, appPruner, action.Revision)
 	pod.Name = shortened(fmt.Sprintf("revision-pruner-%d-%s", action.Revision, action.Node))
-	pod.Spec.ActiveDeadlineSeconds = ptr.To(int64(max(cfg.InstallerTimeout.Duration.Round(time.Second), time.Second).Seconds()))
 	protected := make([]string, 0, len(action.Protected))
 	for _, number := range action.Protected {
 		protected = append(protected, strconv.Itoa(number))
@@ -88,6 +89,7 @@ func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
 		"--protected-revisions=" + strings.Join(protected, ","),
 		"--resource-dir=" + cfg.ResourceDirectory,
 		"--manifest-dir=" + cfg.ManifestDirectory,
+		"--timeout=" + cfg.InstallerTimeout.Duration.String(),
 	}
 	return pod
 }
@@ -102,7 +104,9 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 			Annotations: map[string]string{annotationNodeUID: nodeUID},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:                     node,
+			NodeName: node,
+			// The program ends by itself before that, and says why. Kubelet ends it even while it cannot reach the API server.
+			ActiveDeadlineSeconds:        ptr.To(int64((cfg.InstallerTimeout.Duration + deadlineSlack).Seconds())),
 			ServiceAccountName:           serviceAccount,
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),

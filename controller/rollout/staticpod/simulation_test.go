@@ -23,10 +23,9 @@ func TestSimulation(t *testing.T) {
 		if !w.run(300, w.converged) {
 			rt.Fatalf("not installed; status:\n%s", w.statusText())
 		}
-		allowed := map[*machine]int{}
 		before := w.trustChanges
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
-			w.misfortune(rt, allowed)
+			w.misfortune(rt)
 			w.run(rapid.IntRange(0, 25).Draw(rt, "seconds"), nil)
 		}
 		for _, m := range w.machines {
@@ -45,7 +44,7 @@ func TestSimulation(t *testing.T) {
 }
 
 // misfortune is one thing that happens.
-func (w *world) misfortune(rt *rapid.T, _ map[*machine]int) {
+func (w *world) misfortune(rt *rapid.T) {
 	m := w.machines[rapid.IntRange(0, len(w.machines)-1).Draw(rt, "machine")]
 	switch what := rapid.SampledFrom([]string{
 		"leaves", "leaves", "trust", "trust", "kubelet stops", "power fails", "recovers", "installer fails", "crash", "crash",
@@ -98,7 +97,7 @@ func (w *world) calm() bool {
 			return false
 		}
 	}
-	list, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
+	list, err := w.tracker.List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
 	if err != nil {
 		w.t.Fatalf("list pods: %v", err)
 	}
@@ -111,7 +110,7 @@ func (w *world) calm() bool {
 }
 
 func (w *world) dropInstaller(m *machine) {
-	list, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
+	list, err := w.tracker.List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
 	if err != nil {
 		w.t.Fatalf("list pods: %v", err)
 	}

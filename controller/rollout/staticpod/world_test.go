@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
@@ -65,6 +67,7 @@ type world struct {
 	t       fataler
 	ctx     context.Context
 	client  *fake.Clientset
+	tracker clienttesting.ObjectTracker
 	clock   *testclock.FakeClock
 	events  *recorder
 	config  *configv1alpha1.StaticPodRollout
@@ -91,7 +94,7 @@ type world struct {
 
 func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:revive // the testing context comes second to what tests
 	w := &world{
-		t: t, ctx: ctx, client: fake.NewClientset(), clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
+		t: t, ctx: ctx, client: &fake.Clientset{}, tracker: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()), clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
 		events: &recorder{}, version: 100, leaves: map[string][]string{},
 		config: &configv1alpha1.StaticPodRollout{
 			Name: "etcd", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "master"}},
@@ -102,9 +105,15 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 			Quorum: &configv1alpha1.Quorum{Strategy: configv1alpha1.QuorumAutomatic},
 		},
 	}
-	w.client.PrependReactor("create", "*", w.create)
-	w.client.PrependReactor("update", "*", w.update)
-	w.client.PrependReactor("delete", "*", w.remove)
+	// A clientset of fake.NewClientset tracks managed fields, for which it makes a REST mapper at every write.
+	w.client.AddReactor("create", "*", w.create)
+	w.client.AddReactor("update", "*", w.update)
+	w.client.AddReactor("delete", "*", w.remove)
+	w.client.AddReactor("*", "*", clienttesting.ObjectReaction(w.tracker))
+	w.client.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		watcher, err := w.tracker.Watch(action.GetResource(), action.GetNamespace())
+		return true, watcher, err
+	})
 	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod"}, Data: map[string]string{"pod.yaml": podTemplate}})
 	w.changeTrust()
 	w.changeLeaves()
@@ -266,7 +275,7 @@ func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error
 		if pod, ok := o.(*corev1.Pod); ok {
 			pod.Status.Phase = corev1.PodPending
 		}
-		return w.client.Tracker().Create(gvr, o, action.GetNamespace())
+		return w.tracker.Create(gvr, o, action.GetNamespace())
 	})
 }
 
@@ -275,20 +284,20 @@ func (w *world) update(action clienttesting.Action) (bool, runtime.Object, error
 	want := o.(metav1.Object).GetResourceVersion()
 	return w.write(action, o, func(gvr schema.GroupVersionResource, o runtime.Object) error {
 		name := o.(metav1.Object).GetName()
-		live, err := w.client.Tracker().Get(gvr, action.GetNamespace(), name)
+		live, err := w.tracker.Get(gvr, action.GetNamespace(), name)
 		if err != nil {
 			return err
 		}
 		if have := live.(metav1.Object).GetResourceVersion(); have != want {
 			return apierrors.NewConflict(gvr.GroupResource(), name, fmt.Errorf("it is %s, not %s", have, want))
 		}
-		return w.client.Tracker().Update(gvr, o, action.GetNamespace())
+		return w.tracker.Update(gvr, o, action.GetNamespace())
 	})
 }
 
 func (w *world) remove(action clienttesting.Action) (bool, runtime.Object, error) {
 	return w.write(action, &corev1.ConfigMap{}, func(gvr schema.GroupVersionResource, _ runtime.Object) error {
-		return w.client.Tracker().Delete(gvr, action.GetNamespace(), action.(clienttesting.DeleteAction).GetName())
+		return w.tracker.Delete(gvr, action.GetNamespace(), action.(clienttesting.DeleteAction).GetName())
 	})
 }
 
@@ -340,9 +349,9 @@ func (w *world) put(o runtime.Object) {
 		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
 	}
 	gvr := corev1.SchemeGroupVersion.WithResource(resource)
-	err := w.client.Tracker().Create(gvr, o, namespace)
+	err := w.tracker.Create(gvr, o, namespace)
 	if apierrors.IsAlreadyExists(err) {
-		err = w.client.Tracker().Update(gvr, o, namespace)
+		err = w.tracker.Update(gvr, o, namespace)
 	}
 	if err != nil {
 		w.t.Fatalf("put %s: %v", meta.GetName(), err)
@@ -355,7 +364,7 @@ func (w *world) drop(resource, name string) {
 	if resource == "nodes" {
 		namespace = ""
 	}
-	if err := w.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), namespace, name); err != nil && !apierrors.IsNotFound(err) {
+	if err := w.tracker.Delete(corev1.SchemeGroupVersion.WithResource(resource), namespace, name); err != nil && !apierrors.IsNotFound(err) {
 		w.t.Fatalf("drop %s %s: %v", resource, name, err)
 	}
 }
