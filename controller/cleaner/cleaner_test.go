@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,8 +62,10 @@ type world struct {
 	client  *fake.Clientset
 	nodes   []string
 	version int
-	wrote   []string
-	events  []string
+	// mu is for wrote alone: whatever else a test changes, it changes while the controller has nothing to do.
+	mu     sync.Mutex
+	wrote  []string
+	events []string
 	// cached is what the cache shows, nil for what there is.
 	cached *inventory.Sources
 	// read is called before each live read.
@@ -156,7 +159,7 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 		}
 		w.version++
 		meta.SetResourceVersion(strconv.Itoa(w.version))
-		w.wrote = append(w.wrote, "update "+meta.GetName())
+		w.note("update " + meta.GetName())
 		return true, o, w.client.Tracker().Update(gvr, o, demo)
 	case clienttesting.DeleteActionImpl:
 		live, err := w.client.Tracker().Get(gvr, demo, a.Name)
@@ -170,10 +173,25 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 			return true, nil, conflict(a.Name, "the preconditions do not hold")
 		}
 		w.version++
-		w.wrote = append(w.wrote, "delete "+a.Name)
+		w.note("delete " + a.Name)
 		return true, nil, w.client.Tracker().Delete(gvr, demo, a.Name)
 	}
 	return false, nil, nil
+}
+
+func (w *world) note(write string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrote = append(w.wrote, write)
+}
+
+// written are the writes since the last call.
+func (w *world) written() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.wrote
+	w.wrote = nil
+	return out
 }
 
 func (w *world) sources() *inventory.Sources {
@@ -264,10 +282,9 @@ func TestANodeLeaves(t *testing.T) {
 		}()
 		look := func(want ...string) {
 			t.Helper()
-			w.wrote = nil
 			c.NamespaceChanged(demo)
 			synctest.Wait()
-			if diff := cmp.Diff(want, w.wrote); diff != "" {
+			if diff := cmp.Diff(want, w.written()); diff != "" {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		}
@@ -286,15 +303,14 @@ func TestANodeLeaves(t *testing.T) {
 			t.Error("b is back and still marked")
 		}
 		// Nobody says anything any more: the deadline alone brings the deletion.
-		w.wrote = nil
 		time.Sleep(24*time.Hour - time.Second) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
-		if len(w.wrote) > 0 {
-			t.Errorf("too early: %v", w.wrote)
+		if wrote := w.written(); len(wrote) > 0 {
+			t.Errorf("too early: %v", wrote)
 		}
 		time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"delete " + recordC, "delete peer-c"}, w.wrote); diff != "" {
+		if diff := cmp.Diff([]string{"delete " + recordC, "delete peer-c"}, w.written()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 		look()
@@ -365,8 +381,8 @@ func TestDeletionIsConfirmed(t *testing.T) {
 			if (err != nil) != tt.fails {
 				t.Errorf("error %v", err)
 			}
-			if deleted := slices.Contains(w.wrote, "delete peer-c"); deleted != tt.deleted {
-				t.Errorf("deleted %t, want %t: %v", deleted, tt.deleted, w.wrote)
+			if deleted := slices.Contains(w.written(), "delete peer-c"); deleted != tt.deleted {
+				t.Errorf("deleted %t, want %t", deleted, tt.deleted)
 			}
 		})
 	}
@@ -380,7 +396,7 @@ func TestMarkOnAnOutdatedDecision(t *testing.T) {
 	if err := w.controller().Reconcile(w.ctx(), demo); !errors.Is(err, errStale) {
 		t.Errorf("got %v, want to look again", err)
 	}
-	if diff := cmp.Diff([]string{"update " + recordC}, w.wrote); diff != "" {
+	if diff := cmp.Diff([]string{"update " + recordC}, w.written()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }
