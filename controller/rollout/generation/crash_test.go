@@ -107,7 +107,7 @@ func TestPowerLoss(t *testing.T) {
 				if !errors.Is(err, errPowerLoss) {
 					t.Fatalf("cut at operation %d: %v", cut, err)
 				}
-				for name, after := range outcomes(12) {
+				for name, after := range outcomes(6) {
 					tried++
 					s.check(t, after(m), fmt.Sprintf("cut at operation %d, %s", cut, name), cut)
 				}

@@ -26,5 +26,6 @@
 //   - Files have mode 0600 and directories 0700, whatever the umask. No symbolic link is followed, but the pointer.
 //   - Prune never removes what a manifest or a pointer names, and nothing at all while there is no manifest.
 //
-// Writers of one node exclude each other by a lock on NAME-pod.lock; readers need none. The package starts no goroutine.
+// Writers of one node exclude each other by a lock on NAME-pod.lock. Readers need none; one that finds a fault while a
+// writer is at work may have looked at the old half of it, and looks again. The package starts no goroutine.
 package generation

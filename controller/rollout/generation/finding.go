@@ -12,7 +12,7 @@ import (
 type Reason string
 
 const (
-	// NotComplete: a generation without a readable generation.json, or with that of another one.
+	// NotComplete is a generation without a readable generation.json, or with that of another one.
 	NotComplete Reason = "NotComplete"
 	// MissingFile was installed and is not there.
 	MissingFile Reason = "MissingFile"
@@ -31,14 +31,16 @@ const (
 	// UnknownAuthority is a leaf that no anchor of the same generation has signed.
 	UnknownAuthority Reason = "UnknownAuthority"
 
-	// NoPointer is a directory without a pointer, BadPointer one whose pointer is not what the installer writes.
-	NoPointer  Reason = "NoPointer"
+	// NoPointer is a directory without a pointer.
+	NoPointer Reason = "NoPointer"
+	// BadPointer is a pointer that is not what the installer writes.
 	BadPointer Reason = "BadPointer"
 	// PointerDangling is a pointer to a generation that is not there.
 	PointerDangling Reason = "PointerDangling"
 
-	// NoManifest is a missing manifest, BadManifest one that cannot be read, or that the installer has not made.
-	NoManifest  Reason = "NoManifest"
+	// NoManifest is a missing manifest.
+	NoManifest Reason = "NoManifest"
+	// BadManifest is a manifest that cannot be parsed, or that the installer has not made.
 	BadManifest Reason = "BadManifest"
 	// MissingDirectory is what the manifest mounts and is not there.
 	MissingDirectory Reason = "MissingDirectory"

@@ -4,6 +4,10 @@
 package generation
 
 import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"strings"
 	"sync"
@@ -36,17 +40,13 @@ spec:
 `
 )
 
-// authority number i, made once.
-var authorities = [3]func() *pki.Pair{}
+// authorities are made once.
+var authorities = [3]func() *pki.Pair{newAuthority("a"), newAuthority("b"), newAuthority("c")}
 
-func init() { //nolint:gochecknoinits // tests only
-	for i := range authorities {
-		authorities[i] = sync.OnceValue(func() *pki.Pair {
-			return must(pki.NewAuthority(pki.Profile{
-				CommonName: "etcd-signer-" + string(rune('a'+i)), Key: pki.ECDSAP256, Validity: 24 * time.Hour,
-			}, now))
-		})
-	}
+func newAuthority(name string) func() *pki.Pair {
+	return sync.OnceValue(func() *pki.Pair {
+		return must(pki.NewAuthority(pki.Profile{CommonName: "etcd-signer-" + name, Key: pki.ECDSAP256, Validity: 24 * time.Hour}, now))
+	})
 }
 
 func must[T any](value T, err error) T {
@@ -61,6 +61,20 @@ func newLeaf(signer *pki.Pair) *pki.Pair {
 		CommonName: "system:etcd-server:master-0", DNSNames: []string{"master-0"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth},
 		Key: pki.ECDSAP256, Validity: time.Hour,
 	}, now))
+}
+
+// newIntermediate is an authority that another one has signed.
+func newIntermediate(root *pki.Pair) *pki.Pair {
+	parse := func(p *pki.Pair) (*x509.Certificate, crypto.Signer) {
+		block, _ := pem.Decode(must(p.KeyPEM()))
+		return must(x509.ParseCertificate(p.Certificate.DER())), must(x509.ParsePKCS8PrivateKey(block.Bytes)).(crypto.Signer)
+	}
+	parent, parentKey := parse(root)
+	child, key := parse(must(pki.NewAuthority(pki.Profile{CommonName: "intermediate", Key: pki.ECDSAP256, Validity: time.Hour}, now)))
+	child.AuthorityKeyId = nil
+	der := must(x509.CreateCertificate(rand.Reader, child, parent, key.Public(), parentKey))
+	keyDER := must(x509.MarshalPKCS8PrivateKey(key))
+	return must(pki.ParsePair(must(pki.ParseCertificate(der)).PEM(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 }
 
 // content with a leaf of one authority and the trust in some.

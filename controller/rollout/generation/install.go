@@ -94,14 +94,16 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 			return Result{}, fmt.Errorf("install revision %d: %w", o.Revision, err)
 		}
 	}
-	return result, n.settle(manifests, inPlace)
+	return result, n.settle(manifests)
 }
 
-// settle has a manifest last that an earlier run may have replaced and not synced.
-func (n *Node) settle(manifests *writer, inPlace bool) error {
-	if inPlace {
-		manifests.sync(".")
+// settle has a manifest that stays last, which an earlier run may have replaced and not synced, with its mode as it should be.
+func (n *Node) settle(manifests *writer) error {
+	name := n.layout.manifestName()
+	if len(checkManifestMode(n.manifests, name)) > 0 {
+		manifests.do("set the mode of", name, func() error { return n.manifests.Chmod(name, fileMode) })
 	}
+	manifests.sync(".")
 	return manifests.err
 }
 

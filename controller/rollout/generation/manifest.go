@@ -49,6 +49,14 @@ func (l Layout) readManifest(fsys fileSystem, name string) (*Manifest, error) {
 	return m, nil
 }
 
+// checkManifestMode finds a manifest that others than its owner may use.
+func checkManifestMode(fsys fileSystem, name string) []Finding {
+	if mode, err := fsys.Mode(name); err == nil && mode.IsRegular() && mode != fileMode {
+		return []Finding{finding(WrongMode, path.Base(name), "its mode is %v, want %v", mode, fileMode)}
+	}
+	return nil
+}
+
 func (l Layout) parseManifest(text []byte) (*Manifest, error) {
 	pod, err := revision.ParsePod(text)
 	if err != nil {

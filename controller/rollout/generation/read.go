@@ -105,6 +105,7 @@ func (n *Node) List() (*State, error) {
 		state.Findings = append(state.Findings, f)
 	}
 	state.Manifest = manifest
+	state.Findings = append(state.Findings, checkManifestMode(n.manifests, n.layout.manifestName())...)
 	entries, err := n.resources.ReadDirectory(".")
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", n.layout.ResourceDirectory, err)
@@ -142,6 +143,7 @@ func (n *Node) readDirectory(revision int) Directory {
 			d.Findings = append(d.Findings, f)
 		}
 	}
+	d.Findings = append(d.Findings, checkManifestMode(n.resources, path.Join(d.Path, n.layout.manifestName()))...)
 	current, findings := readPointer(n.resources, d.Path)
 	d.Current, d.Findings = current, append(d.Findings, findings...)
 	entries, err := n.resources.ReadDirectory(d.Path)
