@@ -179,7 +179,7 @@ func PeersOf(d *diagnosis.Disk, given []diagnosis.Member, dataDirectory string) 
 	if len(members) == 0 {
 		return nil, ErrPeersUnknown
 	}
-	return slices.DeleteFunc(members, func(peer diagnosis.Member) bool {
+	return slices.DeleteFunc(slices.Clone(members), func(peer diagnosis.Member) bool {
 		return peer.Name == m.Self || slices.Contains(m.Listens, peer.Address)
 	}), nil
 }

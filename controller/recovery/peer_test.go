@@ -1,0 +1,61 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/pki"
+)
+
+// peer is a member with which a test can shake hands.
+type peer struct {
+	leaf   *pki.Pair
+	trusts []*pki.Pair
+}
+
+// serve starts the peer, which demands a certificate as etcd does.
+func (p peer) serve(t *testing.T, name string) diagnosis.Member {
+	t.Helper()
+	key, err := p.leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(p.leaf.CertPEM(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	for _, ca := range p.trusts {
+		pool.AppendCertsFromPEM(ca.Certificate.PEM())
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, MinVersion: tls.VersionTLS12,
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return diagnosis.Member{Name: name, Address: strings.TrimPrefix(server.URL, "https://")}
+}
+
+// nobody is an address where nothing listens.
+func nobody(t *testing.T, name string) diagnosis.Member {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return diagnosis.Member{Name: name, Address: listener.Addr().String()}
+}
