@@ -39,6 +39,11 @@ not end), Interrupted and Failed (try again).`
 
 // NewCommand makes the command.
 func NewCommand() *cobra.Command {
+	command, _ := newCommand()
+	return command
+}
+
+func newCommand() (*cobra.Command, *Options) {
 	options := NewOptions()
 	command := &cobra.Command{
 		Use:          "installer",
@@ -66,5 +71,5 @@ func NewCommand() *cobra.Command {
 	}
 	columns, _, _ := term.TerminalSize(command.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(command, sections, columns)
-	return command
+	return command, options
 }

@@ -29,6 +29,11 @@ The exit code is 0 if everything that was to go is gone. After an error or a SIG
 
 // NewCommand makes the command.
 func NewCommand() *cobra.Command {
+	command, _ := newCommand()
+	return command
+}
+
+func newCommand() (*cobra.Command, *Options) {
 	options := NewOptions()
 	command := &cobra.Command{
 		Use:          "prune",
@@ -58,5 +63,5 @@ func NewCommand() *cobra.Command {
 	}
 	columns, _, _ := term.TerminalSize(command.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(command, sections, columns)
-	return command
+	return command, options
 }

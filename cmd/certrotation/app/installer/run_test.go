@@ -1,0 +1,224 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/revision"
+)
+
+func TestMain(m *testing.M) {
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+	flag.Bool("update", false, "write the golden files")
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+const template = `{apiVersion: v1, kind: Pod, metadata: {name: etcd}, spec: {
+  containers: [{name: etcd, image: etcd, volumeMounts: [{name: r, mountPath: /r}]}],
+  volumes: [{name: r, hostPath: {path: %s/etcd-pod-REVISION}}]}}`
+
+// world is a node with the mounted objects of a revision.
+type world struct {
+	dir  string
+	args []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{dir: t.TempDir()}
+	for _, dir := range []string{"manifests"} {
+		if err := os.Mkdir(w.path(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(w.path("termination-log"), []byte("old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: pki.ECDSAP256, Validity: time.Hour}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := ca.Issue(pki.Profile{CommonName: "n", Usages: []pki.Usage{pki.ServerAuth}, Key: pki.ECDSAP256, Validity: time.Hour}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := leaf.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := revision.Content{
+		PodTemplate: fmt.Appendf(nil, template, w.path("resources")),
+		ConfigMaps:  map[string]map[string][]byte{"bundles": {"ca.crt": ca.Certificate.PEM()}},
+		Secrets:     map[string]map[string][]byte{"certs": {"n.crt": leaf.CertPEM(), "n.key": key}},
+		Reloaded:    sets.New("certs"),
+	}
+	project(t, w.path("source/configmaps/bundles"), content.ConfigMaps["bundles"])
+	project(t, w.path("source/configmaps/etcd-pod"), map[string][]byte{"pod.yaml": content.PodTemplate})
+	project(t, w.path("source/secrets/certs"), content.Secrets["certs"])
+	w.args = []string{
+		"--rollout=etcd", "--revision=7", "--node-name=master-0", "--node-ip=10.0.0.5", "--source-dir=" + w.path("source"),
+		"--resource-dir=" + w.path("resources"), "--manifest-dir=" + w.path("manifests"), "--reloaded-secret=certs",
+		"--content-hash=" + content.ContentHash(), "--restart-hash=" + content.RestartHash(), "--termination-log=" + w.path("termination-log"),
+	}
+	return w
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+// options are those of the arguments, without the command around them, whose logging can be set up once per process only.
+func (w *world) options(t *testing.T, more ...string) *Options {
+	t.Helper()
+	command, options := newCommand()
+	if err := command.ParseFlags(append(w.args, more...)); err != nil {
+		t.Fatal(err)
+	}
+	options.Complete()
+	if err := options.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+func (w *world) message(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(w.path("termination-log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestRun(t *testing.T) {
+	w := newWorld(t)
+	steps := []struct {
+		name string
+		more []string
+		want string
+	}{
+		{"first", nil, `{"revision":7,"changed":true,"restart":true}`},
+		{"again", nil, `{"revision":7,"changed":false,"restart":false}`},
+		{"later", []string{"--revision=8"}, `{"revision":8,"changed":true,"restart":false}`},
+		{"older", nil, `{"revision":7,"reason":"Newer","error":"a more recent revision is on this node: etcd-pod-7/current points at generation 8, asked for was 7"}`},
+		{"other hash", []string{"--restart-hash=x"}, `"reason":"Refused"`},
+		{"Secret that is not mounted", []string{"--reloaded-secret=gone"}, `"reason":"Refused","error":"the content of the revision is refused: Secret gone has no key`},
+		{"no manifest directory", []string{"--manifest-dir=/does/not/exist"}, `"reason":"Failed"`},
+		{"no template", []string{"--pod-key=x"}, `"reason":"Refused"`},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			err := w.options(t, step.more...).Run(t.Context())
+			got := w.message(t)
+			if !strings.Contains(got, step.want) || strings.Count(got, "\n") != 1 {
+				t.Errorf("message %s, want %s", got, step.want)
+			}
+			if failed := strings.Contains(got, "error"); failed != (err != nil) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestRunStops(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.options(t).Run(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(w.message(t), ReasonInterrupted) {
+		t.Errorf("SIGTERM: %v, %s", err, w.message(t))
+	}
+	if err := w.options(t, "--timeout=1ns").Run(t.Context()); !errors.Is(err, errTimeout) || !strings.Contains(w.message(t), ReasonInterrupted) {
+		t.Errorf("timeout: %v, %s", err, w.message(t))
+	}
+	if err := w.options(t, "--termination-log="+w.path("none")).Run(t.Context()); err != nil {
+		t.Errorf("without a termination log: %v", err)
+	}
+	if err := w.options(t, "--termination-log="+w.dir).Run(t.Context()); err == nil {
+		t.Error("a termination log that cannot be written: no error")
+	}
+}
+
+func TestOutcomeIsBounded(t *testing.T) {
+	line, err := outcome{Revision: 1, Error: strings.Repeat("\x00", 5000)}.line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(line) > 12<<10 {
+		t.Errorf("%d bytes", len(line))
+	}
+	if reasonOf(fmt.Errorf("x: %w", generation.ErrBusy)) != ReasonBusy {
+		t.Error("a lock that is held is not Busy")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	o := NewOptions()
+	o.SourceDirectory, o.ResourceDirectory, o.ManifestDirectory, o.PodKey, o.Timeout = "a", "b", "c", "", 0
+	err := o.Validate()
+	for _, name := range []string{
+		"--rollout", "--revision", "--node-name", "--node-ip", "--source-dir", "--resource-dir", "--manifest-dir", "--pod-key", "--content-hash",
+		"--restart-hash", "--timeout",
+	} {
+		if err == nil || !strings.Contains(err.Error(), name+" is") {
+			t.Errorf("%s is accepted: %v", name, err)
+		}
+	}
+}
+
+// TestCommand runs the whole command, once: logging can be set up only once in a process.
+func TestCommand(t *testing.T) {
+	w := newWorld(t)
+	command := NewCommand()
+	command.SetArgs(w.args)
+	if err := command.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"revision":7,"changed":true,"restart":true}`+"\n", w.message(t)); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+}
+
+// TestHelp compares --help, without the flags of the libraries, with testdata/help.txt, which `go test -update` writes.
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	command := NewCommand()
+	command.SetOut(&out)
+	command.SetArgs([]string{"--help"})
+	if err := command.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := strings.Cut(out.String(), "\nLogs flags:")
+	golden := filepath.Join("testdata", "help.txt")
+	if flag.Lookup("update").Value.String() == "true" {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("--help (-want +got):\n%s", diff)
+	}
+}
