@@ -28,8 +28,8 @@ const (
 	ReasonFailed = "Failed"
 )
 
-// maxErrorText keeps the message within the 4096 bytes that Kubernetes keeps of it, escapes included.
-const maxErrorText = 1500
+// maxLine is what Kubernetes keeps of a termination message, in bytes.
+const maxLine = 4096
 
 // outcome is the termination message. It holds no Secret data: errors name files, names and hashes.
 type outcome struct {
@@ -57,16 +57,18 @@ func reasonOf(err error) string {
 // errTimeout is the end of --timeout.
 var errTimeout = errors.New("the time is up")
 
-// line is one line of JSON.
+// line is one line of JSON, whose error is cut if it is too long.
 func (m outcome) line() ([]byte, error) {
-	if len(m.Error) > maxErrorText {
-		m.Error = fmt.Sprintf("%.*s…", maxErrorText, m.Error)
+	for {
+		text, err := json.Marshal(m)
+		if err != nil {
+			return nil, fmt.Errorf("encode the outcome: %w", err)
+		}
+		if len(text) < maxLine {
+			return append(text, '\n'), nil
+		}
+		m.Error = fmt.Sprintf("%.*s…", len(m.Error)/2, m.Error)
 	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("encode the outcome: %w", err)
-	}
-	return append(text, '\n'), nil
 }
 
 // write prints the message, and puts it into the file if there is one: outside of a pod there is none.

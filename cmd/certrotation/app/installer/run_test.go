@@ -6,6 +6,7 @@ package installer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -163,8 +164,8 @@ func TestOutcomeIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(line) > 12<<10 {
-		t.Errorf("%d bytes", len(line))
+	if len(line) > maxLine || !json.Valid(line) || !strings.Contains(string(line), "…") {
+		t.Errorf("%d bytes: %.100s", len(line), line)
 	}
 	if reasonOf(fmt.Errorf("x: %w", generation.ErrBusy)) != ReasonBusy {
 		t.Error("a lock that is held is not Busy")
