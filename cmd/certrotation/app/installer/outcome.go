@@ -67,7 +67,8 @@ func (m outcome) line() ([]byte, error) {
 		if len(text) < maxLine {
 			return append(text, '\n'), nil
 		}
-		m.Error = fmt.Sprintf("%.*s…", len(m.Error)/2, m.Error)
+		runes := []rune(m.Error)
+		m.Error = string(runes[:len(runes)/2]) + "…"
 	}
 }
 

@@ -160,12 +160,14 @@ func TestRunStops(t *testing.T) {
 }
 
 func TestOutcomeIsBounded(t *testing.T) {
-	line, err := outcome{Revision: 1, Error: strings.Repeat("\x00", 5000)}.line()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(line) > maxLine || !json.Valid(line) || !strings.Contains(string(line), "…") {
-		t.Errorf("%d bytes: %.100s", len(line), line)
+	for _, text := range []string{"x", "\x00", "…"} {
+		line, err := outcome{Revision: 1, Error: strings.Repeat(text, 5000)}.line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(line) > maxLine || !json.Valid(line) || !strings.Contains(string(line), "…") {
+			t.Errorf("%d bytes: %.100s", len(line), line)
+		}
 	}
 	if reasonOf(fmt.Errorf("x: %w", generation.ErrBusy)) != ReasonBusy {
 		t.Error("a lock that is held is not Busy")
