@@ -26,7 +26,7 @@ func ReadDisk(l Layout) (*diagnosis.Disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the directory of the static pod's resources: %w", err)
 	}
-	d.Manifest, _ = readManifest(l.manifest(), l.Name)
+	d.Manifest = readManifest(l.manifest(), l.Name)
 	for _, entry := range entries {
 		file := filepath.Join(l.ResourceDirectory, entry.Name())
 		revision, ok := revisionOf(entry.Name(), l.Name)
@@ -57,7 +57,7 @@ func readDirectory(l Layout, d *diagnosis.Disk, revision int64, dir string) diag
 	if info, err := os.Stat(dir); err == nil {
 		out.TooOpen = tooOpen(info)
 	}
-	out.Manifest, _ = readManifest(filepath.Join(dir, l.manifestName()), l.Name)
+	out.Manifest = readManifest(filepath.Join(dir, l.manifestName()), l.Name)
 	out.Pointer = readPointer(dir)
 	// What cannot be listed has no generations, which is what the findings then say.
 	entries, _ := os.ReadDir(dir)

@@ -5,7 +5,6 @@ package recovery
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func hasEtcdData(dir string) bool {
 // Close lets etcd open its data again.
 func (e *etcdData) Close() error { return e.db.Close() }
 
-// newest calls visit with the newest value of each key that begins with prefix and is not deleted, in no order.
+// newest returns the newest value of each key that begins with prefix and is not deleted.
 func (e *etcdData) newest(prefix string) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	err := e.view(func(tx *bolt.Tx) error {
@@ -139,20 +138,6 @@ func (e *etcdData) members() ([]diagnosis.Member, error) {
 	})
 	slices.SortFunc(out, func(a, b diagnosis.Member) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
-}
-
-// revision is the latest one of the key-value store, for people to compare nodes.
-func (e *etcdData) revision() int64 {
-	var latest uint64
-	_ = e.view(func(tx *bolt.Tx) error {
-		if bucket := tx.Bucket([]byte("key")); bucket != nil {
-			if key, _ := bucket.Cursor().Last(); len(key) >= 8 {
-				latest = binary.BigEndian.Uint64(key)
-			}
-		}
-		return nil
-	})
-	return int64(latest)
 }
 
 func (e *etcdData) view(look func(*bolt.Tx) error) error {

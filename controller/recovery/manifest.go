@@ -27,27 +27,27 @@ import (
 const maxManifestBytes = 4 << 20
 
 // readManifest reads the manifest of a static pod. What is wrong with the file is part of the result.
-func readManifest(file, name string) (diagnosis.Manifest, []byte) {
+func readManifest(file, name string) diagnosis.Manifest {
 	m := diagnosis.Manifest{Path: file}
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
+		return m
 	}
 	m.Present = true
 	if err != nil {
 		m.Problem = err.Error()
-		return m, nil
+		return m
 	}
 	m.TooOpen = tooOpen(info)
 	data, err := readBounded(file, maxManifestBytes)
 	if err != nil {
 		m.Problem = err.Error()
-		return m, nil
+		return m
 	}
 	if err := parseManifest(&m, data, name); err != nil {
 		m.Problem = err.Error()
 	}
-	return m, data
+	return m
 }
 
 // parseManifest takes from a manifest what Manifest holds of it.

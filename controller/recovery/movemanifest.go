@@ -21,8 +21,8 @@ func moveManifest(text []byte, name string, from, to int64, restartHash string) 
 	if err := yaml.Unmarshal(text, &pod); err != nil {
 		return nil, errors.New("the manifest is no YAML of an object")
 	}
-	directory := regexp.MustCompile(`\b` + regexp.QuoteMeta(name+"-pod-"+strconv.FormatInt(from, 10)) + `\b`)
-	moved, ok := replaced(pod, directory, fmt.Sprintf("%s-pod-%d", name, to)).(map[string]any)
+	directory := regexp.MustCompile(`(^|[^A-Za-z0-9._-])` + regexp.QuoteMeta(name+"-pod-"+strconv.FormatInt(from, 10)) + `($|[^A-Za-z0-9._-])`)
+	moved, ok := replaced(pod, directory, fmt.Sprintf("${1}%s-pod-%d${2}", name, to)).(map[string]any)
 	if !ok {
 		return nil, errors.New("the manifest is no object")
 	}
@@ -36,11 +36,12 @@ func moveManifest(text []byte, name string, from, to int64, restartHash string) 
 	return yaml.Marshal(moved)
 }
 
-// replaced returns a value of YAML with a pattern replaced in all its texts.
+// replaced returns a value of YAML with a pattern replaced in all its texts. Two matches may share the character between
+// them, so it looks twice.
 func replaced(value any, pattern *regexp.Regexp, by string) any {
 	switch value := value.(type) {
 	case string:
-		return pattern.ReplaceAllLiteralString(value, by)
+		return pattern.ReplaceAllString(pattern.ReplaceAllString(value, by), by)
 	case []any:
 		for i := range value {
 			value[i] = replaced(value[i], pattern, by)

@@ -6,7 +6,6 @@ package recovery
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -84,10 +83,10 @@ func clientConfig(s *diagnosis.Sighting, pair *tls.Certificate) *tls.Config {
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // registry/diagnosis judges what is presented, and nothing secret is sent
 		// Called before the server has proven that it holds its key: if it has not, the handshake fails later.
-		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
+		VerifyConnection: func(state tls.ConnectionState) error {
 			s.Presents = nil
-			for _, der := range raw {
-				if c, err := pki.ParseCertificate(der); err == nil {
+			for _, presented := range state.PeerCertificates {
+				if c, err := pki.ParseCertificate(presented.Raw); err == nil {
 					s.Presents = append(s.Presents, c)
 				}
 			}

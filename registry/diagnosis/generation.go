@@ -54,7 +54,7 @@ func (g *Generation) checkFiles(uses []string) []Finding {
 		out = append(out, Finding{Severity: severity, Reason: d.Reason, Object: path.Join(g.Path, d.Path), Message: d.Message, NextStep: next})
 	}
 	for _, file := range uses {
-		if g.PairOf(file) == nil && g.Bundle(file) == nil && !g.isKey(file) && !g.defective(file) {
+		if g.PairOf(file) == nil && g.Bundle(file) == nil && !g.isKey(file) && !g.Defective(file) {
 			out = append(out, Finding{
 				Severity: Error, Reason: ReasonFileMissing, Object: path.Join(g.Path, file),
 				Message:  "the manifest tells a container to use this file, which is not there",
@@ -74,7 +74,8 @@ func (g *Generation) isKey(file string) bool {
 	return false
 }
 
-func (g *Generation) defective(file string) bool {
+// Defective says whether something is wrong with a file, by its path relative to the generation.
+func (g *Generation) Defective(file string) bool {
 	for _, d := range g.Defects {
 		if d.Path == file {
 			return true

@@ -5,6 +5,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,10 +34,8 @@ func (g *Generation) PeerFiles(m *Manifest) Files {
 			continue
 		}
 		for j := range g.Bundles {
-			for _, ca := range g.Bundles[j].Anchors {
-				if p.Certificate.SignedBy(ca) {
-					return Files{Cert: p.Cert, Key: p.Key, Trust: g.Bundles[j].Path}
-				}
+			if slices.ContainsFunc(g.Bundles[j].Anchors, p.Certificate.SignedBy) {
+				return Files{Cert: p.Cert, Key: p.Key, Trust: g.Bundles[j].Path}
 			}
 		}
 	}
@@ -149,13 +148,18 @@ func explained(trials []Trial, wanted string) string {
 			continue
 		}
 		agreeing, _ := t.agreeing()
-		part := fmt.Sprintf("%s by %d of %d", t.ID(), agreeing, peersNeeded(len(t.Verdicts)))
-		for _, v := range t.Verdicts {
-			if v.Message != "" {
-				part += fmt.Sprintf(" (%s: %s)", v.Peer.Name, v.Message)
-			}
-		}
-		parts = append(parts, part)
+		parts = append(parts, fmt.Sprintf("%s by %d of %d", t.ID(), agreeing, peersNeeded(len(t.Verdicts)))+t.objections())
 	}
 	return strings.Join(parts, "; ")
+}
+
+// objections are what the peers, or this member, have against each other.
+func (t *Trial) objections() string {
+	var out strings.Builder
+	for _, v := range t.Verdicts {
+		if v.Message != "" {
+			fmt.Fprintf(&out, " (%s: %s)", v.Peer.Name, v.Message)
+		}
+	}
+	return out.String()
 }

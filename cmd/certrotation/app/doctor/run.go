@@ -44,12 +44,13 @@ func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Findi
 	if len(peers) == 0 || files.Cert == "" {
 		return findings, nil
 	}
+	if pair := current.PairOf(files.Cert); pair == nil || current.Defective(pair.Cert) || current.Defective(pair.Key) {
+		// The findings say what is wrong with the pair.
+		return findings, nil
+	}
 	verdicts, err := recovery.Verdicts(ctx, current, files, peers, o.PeerTimeout, now)
 	if err != nil {
-		// The findings say what is wrong with the pair.
-		return append(findings, diagnosis.Finding{
-			Severity: diagnosis.Info, Reason: diagnosis.ReasonPeersUnknown, Object: "peers", Message: "no peer was probed: " + err.Error(),
-		}), nil
+		return nil, err
 	}
 	return append(findings, diagnosis.DescribePeers(verdicts)...), nil
 }
