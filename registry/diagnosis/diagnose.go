@@ -23,6 +23,7 @@ func Diagnose(d *Disk, now time.Time) []Finding {
 		out = append(out, d.checkDirectory(directory)...)
 	}
 	if current != nil {
+		out = append(out, current.describe())
 		out = append(out, current.Check(d.Manifest.Uses, now)...)
 	}
 	out = append(out, d.describeOthers(directory, current, now)...)
@@ -132,6 +133,26 @@ func (d *Disk) checkDirectory(directory *Directory) []Finding {
 	return append(out, f)
 }
 
+// describe names what is in use, so that nodes can be compared.
+func (g *Generation) describe() Finding {
+	var ends time.Time
+	for i := range g.Pairs {
+		if c := g.Pairs[i].Certificate; c != nil && (ends.IsZero() || c.NotAfter.Before(ends)) {
+			ends = c.NotAfter
+		}
+	}
+	var anchors []string
+	for i := range g.Bundles {
+		for _, ca := range g.Bundles[i].Anchors {
+			anchors = append(anchors, fmt.Sprintf("%s (%.8s)", ca.Subject, ca.Fingerprint))
+		}
+	}
+	return Finding{
+		Severity: Info, Reason: ReasonGenerationInUse, Object: g.Path,
+		Message: fmt.Sprintf("generation %s is in use; its first leaf ends at %s; it trusts %s", g.ID(), stamp(ends), strings.Join(anchors, ", ")),
+	}
+}
+
 // describeOthers says of each generation that is not in use whether it would work.
 func (d *Disk) describeOthers(running *Directory, current *Generation, now time.Time) []Finding {
 	var out []Finding
@@ -141,7 +162,7 @@ func (d *Disk) describeOthers(running *Directory, current *Generation, now time.
 		}
 		directory := d.Directory(g.Revision)
 		uses, problem := d.usesOf(directory, directory == running)
-		f := Finding{Severity: Info, Reason: ReasonGenerationWorks, Object: g.Path, Message: "not in use; it would work"}
+		f := Finding{Severity: Info, Reason: ReasonGenerationWorks, Object: g.Path, Message: fmt.Sprintf("not in use; it would work (--revision=%s)", g.ID())}
 		if problem != "" || !g.Works(uses, now) {
 			f.Reason, f.Message = ReasonGenerationBroken, "not in use; it would not work: "+firstOf(problem, g, uses, now)
 		}

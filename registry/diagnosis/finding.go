@@ -43,6 +43,7 @@ const (
 	ReasonClock                Reason = "ClockSuspicious"
 	ReasonLeftover             Reason = "Leftover"
 	ReasonSetAside             Reason = "SetAside"
+	ReasonGenerationInUse      Reason = "GenerationInUse"
 	ReasonGenerationWorks      Reason = "GenerationWorks"
 	ReasonGenerationBroken     Reason = "GenerationBroken"
 	ReasonPeerUnreachable      Reason = "PeerUnreachable"

@@ -50,9 +50,9 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		"fine":                  {args: append(dirs, "--skip-peers", "--dry-run"), now: now, says: "Nothing is wrong"},
+		"fine":                  {args: append(dirs, "--skip-peers", "--dry-run"), now: now, says: "generation 7/7 is in use"},
 		"peers unknown":         {args: dirs, now: now, says: "PeersUnknown"},
-		"a single member":       {args: append(dirs, "--peers="), now: now, says: "Nothing is wrong"},
+		"a single member":       {args: append(dirs, "--peers="), now: now, says: "generation 7/7 is in use"},
 		"peers down":            {args: append(dirs, "--peers=127.0.0.1:1,127.0.0.1:2", "--peer-timeout=1s"), now: now, code: 1, says: "NoQuorum"},
 		"expired":               {args: append(dirs, "--skip-peers"), now: end.Add(time.Hour), code: 1, says: "certrotation recover"},
 		"directory missing":     {args: []string{"--manifest-dir=/nowhere"}, now: now, code: 1, says: "/nowhere"},

@@ -1,0 +1,79 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/revision"
+)
+
+// TestBesideInstaller recovers what the real installer has written, and lets the installer go on from there: it finds the
+// node whole, refuses to bring back the expired content of the same revision, and installs the next one.
+func TestBesideInstaller(t *testing.T) {
+	now := time.Now()
+	end := now.Add(-time.Hour)
+	ca := disktest.Authority(t, "signer@1", end)
+	node := disktest.NewNode(t, "node-0")
+	installer, err := generation.Open(generation.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer installer.Close()
+	expired := request(node, 7, node.Files(ca, end))
+	if _, err := installer.Install(t.Context(), expired); err != nil {
+		t.Fatal(err)
+	}
+	node.WriteData(disktest.Revision{Key: disktest.Key("etcd-signer"), Value: disktest.Encode(t, disktest.Secret(t, "etcd-signer", ca))})
+	o := optionsFor(node, now)
+	o.Peers = []diagnosis.Member{}
+	mustRecover(t, o)
+	checkInUse(t, o, "7/7")
+
+	found, err := installer.Installed()
+	if err != nil || !strings.HasPrefix(found.Manifest.RestartHash, recoveredPrefix) || !strings.HasPrefix(found.Generation.Record.ContentHash, recoveredPrefix) {
+		t.Errorf("the installer finds %+v, %v, want what was recovered", found, err)
+	}
+	if _, err := installer.Install(t.Context(), expired); !errors.Is(err, generation.ErrContent) {
+		t.Errorf("the installer with the expired content: %v, want ErrContent", err)
+	}
+	checkInUse(t, o, "7/7")
+	next := disktest.Authority(t, "signer@2", now.Add(disktest.Life/2))
+	result, err := installer.Install(t.Context(), request(node, 8, node.Files(next, now.Add(disktest.Life/2))))
+	if err != nil || !result.Restart || result.Directory != 8 {
+		t.Errorf("the installer with the next revision: %+v, %v", result, err)
+	}
+	checkInUse(t, o, "8/8")
+}
+
+// request is what the installer pod of a revision asks for.
+func request(node *disktest.Node, n int, files map[string][]byte) generation.Request {
+	template := node.ManifestText(n)
+	text := strings.ReplaceAll(string(template), path.Base(node.Directory(n)), "etcd-pod-"+revision.PlaceholderRevision)
+	content := revision.Content{
+		PodTemplate: []byte(text), ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{},
+		Reloaded: sets.New("etcd-all-certs"),
+	}
+	for name, data := range files {
+		parts := strings.Split(name, "/")
+		kind := content.Secrets
+		if parts[0] == "configmaps" {
+			kind = content.ConfigMaps
+		}
+		if kind[parts[1]] == nil {
+			kind[parts[1]] = map[string][]byte{}
+		}
+		kind[parts[1]][parts[2]] = data
+	}
+	return generation.Request{Content: content, Revision: n, ContentHash: "content", NodeName: node.Name, NodeIP: "127.0.0.1"}
+}
