@@ -33,12 +33,12 @@ func (a *assessor) assessInstallers() {
 		case !disturbs:
 			a.run(m, m.written != nil && m.written.Restarts)
 			return
-		case (restart || m.empty()) && a.mayRestart(m, restart):
+		case a.mayRestart(m, restart || !m.well()):
 			a.run(m, true)
 			return
 		}
-		// The most broken node comes first: no other one is restarted in its place, but one that lacks its leaves yet
-		// holds up nobody.
+		// The node that needs it most comes first: no other one is restarted in its place, unless that one is broken and has
+		// to be repaired before. A node whose leaves are not there yet holds up nobody.
 		restart = restart && (!disturbs || len(a.latest.Lacks[m.Name]) > 0)
 	}
 }

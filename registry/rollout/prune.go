@@ -17,7 +17,8 @@ const pruneRetry = 5 * time.Minute
 
 // assessPrune has revisions that are not protected removed from the nodes, and then from the API.
 func (a *assessor) assessPrune() {
-	if a.latest == nil {
+	// Without a node, what they need is not known.
+	if a.latest == nil || len(a.members) == 0 {
 		return
 	}
 	protected, eligible := a.protected(), 0

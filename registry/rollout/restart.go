@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// mayRestart says whether the static pod of a node may be restarted now. first says that no other node needs it more; if
+// mayRestart says whether the static pod of a node may be restarted now. first says that no other node comes before it; if
 // that is not so, it may only found a cluster with the others.
 func (a *assessor) mayRestart(m *member, first bool) bool {
 	if a.cutting {
@@ -84,7 +84,7 @@ func (a *assessor) foundedOn(node string) bool {
 func (a *assessor) othersQuiet(than *member) bool {
 	quiet := true
 	for _, m := range a.members {
-		if m == than || m.active == nil && !m.restarting() {
+		if m == than || m.active == nil && !m.restarting() || a.passed(m) {
 			continue
 		}
 		quiet = false
@@ -94,6 +94,24 @@ func (a *assessor) othersQuiet(than *member) bool {
 		}
 	}
 	return quiet
+}
+
+// passed says of a restart that was begun and not seen, because its installer has failed or was lost, that it would have
+// been seen by now: all is well on the node.
+func (a *assessor) passed(m *member) bool {
+	if m.active != nil || m.written != nil || !m.well() || m.record.TargetSince == nil {
+		return false
+	}
+	from := *m.record.TargetSince
+	if m.failed != nil && m.failed.Time.After(from) {
+		from = m.failed.Time
+	}
+	at := from.Add(a.state.Limits.Missing)
+	if a.now.Before(at) {
+		a.out.recheck(at)
+		return false
+	}
+	return true
 }
 
 // othersWell says whether every other node and static pod is well, so that the one is the only one that is not for a
