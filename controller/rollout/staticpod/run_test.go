@@ -1,0 +1,35 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestRun has the watches drive the controller: nobody calls Reconcile.
+func TestRun(t *testing.T) {
+	w := newWorld(t, testContext(t), 1)
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.controller.Run(ctx)
+	}()
+	w.controller.NamespaceChanged(testNamespace)
+	// The status is the first thing that it writes.
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for w.statusText() == "" {
+		select {
+		case <-deadline:
+			t.Fatal("nothing was written")
+		case <-tick.C:
+		}
+	}
+	cancel()
+	<-done
+}
