@@ -39,7 +39,7 @@ func (a *assessor) mayRestart(m *member, first bool) bool {
 		a.waitForQuorum(m, ReasonQuorum, time.Time{}, quorumPoll, v.Message)
 		return false
 	}
-	switch v.Reason { //nolint:exhaustive // only these two disturb nobody
+	switch v.Reason {
 	case quorum.ReasonRepair, quorum.ReasonNoVote:
 		return true
 	default:

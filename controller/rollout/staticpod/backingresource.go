@@ -34,7 +34,7 @@ func (l *look) writeServiceAccount(ctx context.Context) error {
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: l.namespace, Name: serviceAccount, Labels: map[string]string{revision.LabelRollout: l.name},
 			},
-			AutomountServiceAccountToken: ptr.To(false),
+			AutomountServiceAccountToken: new(false),
 		}, metav1.CreateOptions{FieldManager: FieldManager})
 		l.metrics.wrote("create", "serviceaccounts", err)
 	}
@@ -45,7 +45,7 @@ func (l *look) writeServiceAccount(ctx context.Context) error {
 	if live == nil || live.Labels[revision.LabelRollout] != l.name || !ptr.Deref(live.AutomountServiceAccountToken, true) {
 		return nil
 	}
-	live.AutomountServiceAccountToken = ptr.To(false)
+	live.AutomountServiceAccountToken = new(false)
 	_, err = accounts.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
 	l.metrics.wrote("update", "serviceaccounts", err)
 	if err != nil {

@@ -123,13 +123,26 @@ func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav
 var errForeign = errors.New("it exists and is not a copy of this revision: rename it or remove it")
 
 // outdated says whether a copy has to be made anew. One that is no copy is never touched.
-func outdated(live *metav1.ObjectMeta, status *corev1.ConfigMap, immutable *bool, same bool) (bool, error) {
+func (l *look) outdated(live *metav1.ObjectMeta, status *corev1.ConfigMap, immutable *bool, same bool) (bool, error) {
+	if !l.isCopy(live, status.Name) {
+		return false, errForeign
+	}
 	for _, owner := range live.OwnerReferences {
-		if owner.Kind == "ConfigMap" && owner.Name == status.Name {
-			return owner.UID != status.UID || !same || !ptr.Deref(immutable, false), nil
+		// The garbage collector is about to delete what belonged to a ConfigMap that is gone.
+		same = same && owner.UID == status.UID
+	}
+	return !same || !ptr.Deref(immutable, false), nil
+}
+
+// isCopy says whether an object belongs to a revision: by its owner, or, as certrotation render makes them without one, by
+// the label of the rollout.
+func (l *look) isCopy(live *metav1.ObjectMeta, status string) bool {
+	for _, owner := range live.OwnerReferences {
+		if owner.Kind == "ConfigMap" && owner.Name == status {
+			return true
 		}
 	}
-	return false, errForeign
+	return len(live.OwnerReferences) == 0 && live.Labels[revision.LabelRollout] == l.name
 }
 
 func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, number int) error {
@@ -148,7 +161,7 @@ func (l *look) copyConfigMap(ctx context.Context, status *corev1.ConfigMap, name
 	configMaps, wanted := l.client.CoreV1().ConfigMaps(l.namespace), configMapOf(l.copyMeta(status, name, number), data)
 	live, err := configMaps.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err == nil {
-		anew, err := outdated(&live.ObjectMeta, status, live.Immutable, sameData(dataOf(live), data))
+		anew, err := l.outdated(&live.ObjectMeta, status, live.Immutable, sameData(dataOf(live), data))
 		if err != nil || !anew {
 			return err
 		}
@@ -167,7 +180,7 @@ func (l *look) copyConfigMap(ctx context.Context, status *corev1.ConfigMap, name
 
 // configMapOf puts what is text into data, as it was written.
 func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigMap {
-	out := &corev1.ConfigMap{ObjectMeta: meta, Immutable: ptr.To(true), Data: map[string]string{}}
+	out := &corev1.ConfigMap{ObjectMeta: meta, Immutable: new(true), Data: map[string]string{}}
 	for key, value := range data {
 		if isText(value) {
 			out.Data[key] = string(value)
@@ -184,11 +197,11 @@ func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigM
 func (l *look) copySecret(ctx context.Context, status *corev1.ConfigMap, name string, number int) error {
 	secrets := l.client.CoreV1().Secrets(l.namespace)
 	wanted := &corev1.Secret{
-		ObjectMeta: l.copyMeta(status, name, number), Immutable: ptr.To(true), Type: corev1.SecretTypeOpaque, Data: l.content.Secrets[name],
+		ObjectMeta: l.copyMeta(status, name, number), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: l.content.Secrets[name],
 	}
 	live, err := secrets.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err == nil {
-		anew, err := outdated(&live.ObjectMeta, status, live.Immutable, sameData(live.Data, wanted.Data))
+		anew, err := l.outdated(&live.ObjectMeta, status, live.Immutable, sameData(live.Data, wanted.Data))
 		if err != nil || !anew {
 			return err
 		}

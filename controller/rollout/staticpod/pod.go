@@ -106,10 +106,10 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			NodeName: node,
 			// The program ends by itself before that, and says why. Kubelet ends it even while it cannot reach the API server.
-			ActiveDeadlineSeconds:        ptr.To(int64((cfg.InstallerTimeout.Duration + deadlineSlack).Seconds())),
+			ActiveDeadlineSeconds:        new(int64((cfg.InstallerTimeout.Duration + deadlineSlack).Seconds())),
 			ServiceAccountName:           serviceAccount,
-			AutomountServiceAccountToken: ptr.To(false),
-			EnableServiceLinks:           ptr.To(false),
+			AutomountServiceAccountToken: new(false),
+			EnableServiceLinks:           new(false),
 			RestartPolicy:                corev1.RestartPolicyNever,
 			HostNetwork:                  true,
 			PriorityClassName:            "system-node-critical",
@@ -127,9 +127,11 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 				},
-				// The files belong to root and are nobody else's, so it has to be root; more than that it needs not.
+				// The files belong to root and are nobody else's, so it has to be root; more than that it needs not. Where SELinux
+				// is on, a container may write to the host only with this type; elsewhere it means nothing.
 				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+					SELinuxOptions:           &corev1.SELinuxOptions{Type: "spc_t"},
+					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				},
 			}},
@@ -152,7 +154,7 @@ func (l *look) mountHost(pod *corev1.Pod) {
 		last = directory
 		name := hostVolume + strconv.Itoa(i)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: ptr.To(corev1.HostPathDirectoryOrCreate)},
+			HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: new(corev1.HostPathDirectoryOrCreate)},
 		}})
 		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory})
 	}

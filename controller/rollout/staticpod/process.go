@@ -69,7 +69,7 @@ func (c *Controller) safely(ctx context.Context, namespace string) (err error) {
 // called again although nothing has changed, zero for never.
 func (c *Controller) Reconcile(ctx context.Context, namespace string) (time.Duration, error) {
 	known := c.inventory.Namespace(namespace)
-	c.watches.keep(namespace, known != nil && len(known.Rollouts) > 0)
+	c.watches.keep(namespace, known != nil && len(known.Rollouts) > 0) //nolint:contextcheck // a watch outlives the look that begins it
 	c.memory.keep(namespace, known)
 	if known == nil {
 		return 0, nil
@@ -108,7 +108,7 @@ func benign(err error) bool {
 
 // flatten lists what errors.Join has joined.
 func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the joined errors themselves are looked at one by one
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

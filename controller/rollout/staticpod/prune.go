@@ -64,7 +64,7 @@ func (l *look) deleteRevision(ctx context.Context, number int) error {
 func (l *look) deleteConfigMapCopy(ctx context.Context, name, owner string) error {
 	configMaps := l.client.CoreV1().ConfigMaps(l.namespace)
 	live, err := configMaps.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || !ownedBy(&live.ObjectMeta, owner) {
+	if err != nil || !l.isCopy(&live.ObjectMeta, owner) {
 		return ignoreNotFound(err)
 	}
 	err = configMaps.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
@@ -75,22 +75,12 @@ func (l *look) deleteConfigMapCopy(ctx context.Context, name, owner string) erro
 func (l *look) deleteSecretCopy(ctx context.Context, name, owner string) error {
 	secrets := l.client.CoreV1().Secrets(l.namespace)
 	live, err := secrets.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || !ownedBy(&live.ObjectMeta, owner) {
+	if err != nil || !l.isCopy(&live.ObjectMeta, owner) {
 		return ignoreNotFound(err)
 	}
 	err = secrets.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
 	l.metrics.wrote("delete", "secrets", err)
 	return ignoreNotFound(err)
-}
-
-// ownedBy says whether an object is a copy that belongs to a revision.
-func ownedBy(live *metav1.ObjectMeta, status string) bool {
-	for _, owner := range live.OwnerReferences {
-		if owner.Kind == "ConfigMap" && owner.Name == status {
-			return true
-		}
-	}
-	return false
 }
 
 func ignoreNotFound(err error) error {

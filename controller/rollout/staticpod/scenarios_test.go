@@ -372,3 +372,41 @@ func TestForeignCopyIsNotTouched(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 }
+
+// TestRenderedRevision begins with what certrotation render has made: revision 1 is there, and its static pods run.
+func TestRenderedRevision(t *testing.T) {
+	w := installed(t, 3)
+	status, err := w.client.CoreV1().ConfigMaps(testNamespace).Get(w.ctx, revision.StatusName(1), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range status.Annotations {
+		if key != revision.AnnotationReady {
+			delete(status.Annotations, key)
+		}
+	}
+	w.put(status)
+	secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, "certs-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.OwnerReferences, secret.Labels = nil, map[string]string{revision.LabelRollout: "etcd"}
+	w.put(secret)
+	w.drop("configmaps", rollout.StatusName("etcd"))
+	for _, m := range w.machines {
+		w.drop("pods", "installer-1-"+m.name)
+	}
+	w.restart()
+	w.wantConverged(60)
+	for range 7 {
+		w.changeTrust()
+		w.wantConverged(200)
+	}
+	w.run(30, nil)
+	if got := w.restarts(); !slices.Equal(got, []int{7, 7, 7}) {
+		t.Errorf("restarts %v, want none for the adoption", got)
+	}
+	if _, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, "certs-1", metav1.GetOptions{}); err == nil {
+		t.Error("certs-1 was not pruned")
+	}
+}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"pgregory.net/rapid"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestSimulation lets anything happen at any time and checks that never two members restart at once, that nobody is

@@ -6,6 +6,7 @@ package staticpod
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,9 +116,7 @@ func dataOf(cm *corev1.ConfigMap) map[string][]byte {
 	for key, value := range cm.Data {
 		out[key] = []byte(value)
 	}
-	for key, value := range cm.BinaryData {
-		out[key] = value
-	}
+	maps.Copy(out, cm.BinaryData)
 	return out
 }
 
