@@ -67,6 +67,13 @@ func TestWhichNodeIsNext(t *testing.T) {
 			s.Nodes[2].Pod.Ready = false
 			s.Quorum.Observation = observed(s, "m2")
 		}, blockers: []string{"m0 QuorumNotSafe", "m2 OtherNodeNotWell"}},
+		"a node that joins waits for a restart": {restart: true, nodes: 3, change: func(s *State) {
+			s.Nodes[2].Pod = nil
+			delete(s.Revisions[0].Installed, "m2")
+			s.Quorum.Observation = observed(s, "m2")
+			s.Nodes[0].Pod = &StaticPod{Revision: 2, RestartHash: "r2", Phase: "Running"}
+			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Restarts: true, Finished: true, Succeeded: true, FinishedAt: noon}}
+		}, blockers: []string{"m0 StaticPodPending"}},
 		"leaves overtake a node that is down": {nodes: 3, change: func(s *State) {
 			s.Nodes[0].Ready = false
 			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Created: noon, Image: "x"}}
