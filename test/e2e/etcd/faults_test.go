@@ -1,0 +1,187 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/test/cluster/nodes"
+)
+
+// disturbed is the member that the tests do something to.
+const disturbed = "master-1"
+
+// TestRotationHoldsForADisturbedMember rotates the signer while one member cannot follow: the rotation names it, moves
+// nobody else to where it could not follow, and goes on once the member is back.
+func TestRotationHoldsForADisturbedMember(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		harm   func(ctx context.Context, node *nodes.Node) error
+		repair func(ctx context.Context, node *nodes.Node) error
+		want   expectation
+	}{
+		{
+			name:   "a member is down",
+			harm:   func(_ context.Context, node *nodes.Node) error { return node.PowerOff() },
+			repair: func(ctx context.Context, node *nodes.Node) error { return node.PowerOn(ctx) },
+			want:   expectation{restarts: restartsOfRotation, killed: []string{disturbed}},
+		},
+		{
+			name:   "a member is cut off from its peers",
+			harm:   func(ctx context.Context, node *nodes.Node) error { return node.Isolate(ctx) },
+			repair: func(ctx context.Context, node *nodes.Node) error { return node.Reconnect(ctx) },
+			// Writes through the member that is cut off are not acknowledged, and the writer has to try another one.
+			want: expectation{restarts: restartsOfRotation, killed: []string{disturbed}, pause: 20 * time.Second},
+		},
+		{
+			name:   "kubelet of a member is stopped",
+			harm:   func(ctx context.Context, node *nodes.Node) error { return node.StopKubelet(ctx) },
+			repair: func(ctx context.Context, node *nodes.Node) error { return node.StartKubelet(ctx) },
+			want:   expectation{restarts: restartsOfRotation},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := theSystem(t)
+			before := s.fingerprints(t)[etcdSigner]
+			c := s.begin(t)
+			node := s.Network.Node(disturbed)
+			if err := tc.harm(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+			s.rotate(t.Context(), t, etcdSigner)
+			until(t.Context(), t, "the rotation names "+disturbed, func(ctx context.Context) error {
+				return s.blockedBy(ctx, disturbed)
+			})
+			s.assertNobodySignedBy(t, before)
+			if err := tc.repair(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+			s.rotated(t, etcdSigner, before)
+			c.end(t, tc.want)
+		})
+	}
+}
+
+// blockedBy is nil when a member is named by the signer's rotation.
+func (s *system) blockedBy(ctx context.Context, member string) error {
+	row, err := s.row(ctx, etcdSigner)
+	if err != nil {
+		return err
+	}
+	if row.Status.Stage != v1alpha1.StageDistributing {
+		return fmt.Errorf("the stage is %s", row.Status.Stage)
+	}
+	if !slices.ContainsFunc(row.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Member == member }) {
+		return fmt.Errorf("it waits for %s", blockers(row))
+	}
+	return nil
+}
+
+// assertNobodySignedBy: while one member does not trust the next CA, no leaf that it verifies is signed by it.
+func (s *system) assertNobodySignedBy(t *testing.T, active string) {
+	t.Helper()
+	list, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		row := &list.Items[i]
+		if row.Name == etcdSigner && (row.Status.Certificate == nil || row.Status.Certificate.Fingerprint != active) {
+			t.Error("the next CA was promoted while a member does not trust it")
+		}
+	}
+	anchors, err := s.objects.anchors("etcd-ca-bundle")
+	if err != nil || len(anchors) != 2 {
+		t.Errorf("the bundle has %d anchors while the rotation holds, want 2: %v", len(anchors), err)
+	}
+}
+
+func TestControllerKilledInEveryStage(t *testing.T) {
+	s := theSystem(t)
+	before := s.fingerprints(t)[etcdSigner]
+	c := s.begin(t)
+	s.rotate(t.Context(), t, etcdSigner)
+	killed := map[v1alpha1.Stage]int{}
+	until(t.Context(), t, "the signer is rotated, with kills in between", func(ctx context.Context) error {
+		row, err := s.row(ctx, etcdSigner)
+		if err != nil {
+			return err
+		}
+		stage := row.Status.Stage
+		if stage == v1alpha1.StageStable && row.Status.Certificate != nil && row.Status.Certificate.Fingerprint != before {
+			return nil
+		}
+		if killed[stage] == 0 && stage != v1alpha1.StageStable {
+			killed[stage]++
+			if err := s.restartController(); err != nil {
+				return err
+			}
+		}
+		return errors.New("the stage is " + string(stage))
+	})
+	t.Logf("killed the controller in: %v", killed)
+	if killed[v1alpha1.StageDistributing] == 0 || killed[v1alpha1.StageReissuing]+killed[v1alpha1.StageDraining] == 0 {
+		t.Errorf("the controller was killed only in %v", killed)
+	}
+	c.end(t, expectation{restarts: restartsOfRotation})
+}
+
+// restartController is kill -9 and a new start.
+func (s *system) restartController() error {
+	if err := s.Controller.Kill(); err != nil {
+		return fmt.Errorf("kill the controller: %w", err)
+	}
+	return s.Controller.Start()
+}
+
+func TestAPIServerRestartedDuringARotation(t *testing.T) {
+	s := theSystem(t)
+	before := s.fingerprints(t)[etcdSigner]
+	c := s.begin(t)
+	s.rotate(t.Context(), t, etcdSigner)
+	for _, stage := range []v1alpha1.Stage{v1alpha1.StageDistributing, v1alpha1.StageReissuing} {
+		until(t.Context(), t, "the stage is "+string(stage)+" or later", func(ctx context.Context) error {
+			row, err := s.row(ctx, etcdSigner)
+			if err != nil {
+				return err
+			}
+			if row.Status.Stage == v1alpha1.StageStable || (stage == v1alpha1.StageReissuing && row.Status.Stage == v1alpha1.StageDistributing) {
+				return errors.New("the stage is " + string(row.Status.Stage))
+			}
+			return nil
+		})
+		until(t.Context(), t, "an API server is killed", func(ctx context.Context) error {
+			return s.control(ctx, "/kill?name=kube-apiserver-0")
+		})
+	}
+	s.rotated(t, etcdSigner, before)
+	// kill -9 resets the connections of that moment, whatever stands in front of it.
+	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{"API server"}})
+}
+
+// control asks the supervisor of the API servers to do something.
+func (s *system) control(ctx context.Context, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.ControlURL()+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("POST %s: %s", path, response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sys/unix"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/test/cluster/nodes"
+)
+
+const newcomer = "master-3"
+
+func TestNodeJoinsDuringARotation(t *testing.T) {
+	s := theSystem(t)
+	before := s.fingerprints(t)[etcdSigner]
+	c := s.begin(t)
+	s.rotate(t.Context(), t, etcdSigner)
+	until(t.Context(), t, "the rotation is under way", func(ctx context.Context) error {
+		row, err := s.row(ctx, etcdSigner)
+		if err == nil && row.Status.Stage != v1alpha1.StageDistributing {
+			err = errors.New("the stage is " + string(row.Status.Stage))
+		}
+		return err
+	})
+	if _, err := s.Join(t.Context(), newcomer); err != nil {
+		t.Fatal(err)
+	}
+	s.rotated(t, etcdSigner, before)
+	until(t.Context(), t, newcomer+" serves", func(ctx context.Context) error { return s.healthy(ctx, newcomer) })
+	c.end(t, expectation{restarts: restartsOfRotation})
+	if err := s.Leave(t.Context(), newcomer); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.settled(t.Context()); err != nil {
+		t.Errorf("after %s has left: %v", newcomer, err)
+	}
+}
+
+// healthy reads linearizably through one member.
+func (s *system) healthy(ctx context.Context, member string) error {
+	client, err := s.Etcd(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	client.SetEndpoints(fmt.Sprintf("https://%s:%s", s.Network.Node(member).IP(), clientPort))
+	_, err = client.Get(ctx, "health", clientv3.WithCountOnly())
+	return err
+}
+
+// TestPowerLossInTheInstaller cuts the power of a node after the installer has begun to write and before it is done.
+func TestPowerLossInTheInstaller(t *testing.T) {
+	s := theSystem(t)
+	before := s.fingerprints(t)[etcdSigner]
+	c := s.begin(t)
+	node := s.Network.Node(disturbed)
+	cut := make(chan error, 1)
+	ready := make(chan struct{})
+	go func() { cut <- powerOffAtFirstWrite(t.Context(), node, ready) }()
+	<-ready
+	s.rotate(t.Context(), t, etcdSigner)
+	select {
+	case err := <-cut:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-t.Context().Done():
+		t.Fatal("no installer wrote to the node")
+	}
+	t.Logf("at the loss of power the node had %s", disk(node))
+	if err := node.PowerOn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.rotated(t, etcdSigner, before)
+	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
+}
+
+// powerOffAtFirstWrite watches the directory of the revisions and kills the node when something appears in it.
+func powerOffAtFirstWrite(ctx context.Context, node *nodes.Node, ready chan<- struct{}) error {
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(watch), "inotify")
+	defer file.Close()
+	if _, err := unix.InotifyAddWatch(watch, node.Path("/etc/kubernetes/static-pod-resources"), unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
+		return err
+	}
+	close(ready)
+	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
+	if _, err := file.Read(make([]byte, 4096)); err != nil {
+		return err
+	}
+	return node.PowerOff()
+}
+
+// disk lists what is in the directory of the revisions, for the log.
+func disk(node *nodes.Node) []string {
+	var out []string
+	found, err := filepath.Glob(node.Path("/etc/kubernetes/static-pod-resources/*/*"))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, path := range found {
+		if rel, err := filepath.Rel(node.Path("/etc/kubernetes/static-pod-resources"), path); err == nil {
+			out = append(out, rel)
+		}
+	}
+	return out
+}

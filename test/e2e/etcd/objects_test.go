@@ -1,0 +1,165 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// objects are those of the namespace as a client knows them that watches, and every container that etcd ever had.
+type objects struct {
+	secrets    corelisters.SecretNamespaceLister
+	configMaps corelisters.ConfigMapNamespaceLister
+
+	mu sync.Mutex
+	// containers of etcd by node, in the order in which they were seen.
+	containers map[string][]string
+}
+
+func watchObjects(ctx context.Context, client kubernetes.Interface) (*objects, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	core := factory.Core().V1()
+	o := &objects{
+		secrets: core.Secrets().Lister().Secrets(namespace), configMaps: core.ConfigMaps().Lister().ConfigMaps(namespace),
+		containers: map[string][]string{},
+	}
+	_, err := core.Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: o.see, UpdateFunc: func(_, obj any) { o.see(obj) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch pods: %w", err)
+	}
+	factory.Start(ctx.Done())
+	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return nil, fmt.Errorf("watch %s: %w", kind, ctx.Err())
+		}
+	}
+	return o, nil
+}
+
+// see remembers the container of a mirror pod of etcd.
+func (o *objects) see(obj any) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Name != "etcd-"+pod.Spec.NodeName {
+		return
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name != "etcd" || status.State.Running == nil {
+			continue
+		}
+		o.mu.Lock()
+		known := o.containers[pod.Spec.NodeName]
+		if len(known) == 0 || known[len(known)-1] != status.ContainerID {
+			o.containers[pod.Spec.NodeName] = append(known, status.ContainerID)
+		}
+		o.mu.Unlock()
+	}
+}
+
+// starts is how often etcd was seen to start on each node.
+func (o *objects) starts() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := map[string]int{}
+	for node, ids := range o.containers {
+		out[node] = len(ids)
+	}
+	return out
+}
+
+// pair is the pair of a Secret.
+func (o *objects) pair(name string) (tls.Certificate, error) {
+	secret, err := o.secrets.Get(name)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+}
+
+// anchors of a bundle.
+func (o *objects) anchors(name string) ([]*x509.Certificate, error) {
+	bundle, err := o.configMaps.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return parseAnchors([]byte(bundle.Data["ca-bundle.crt"]))
+}
+
+func parseAnchors(text []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		anchor, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, anchor)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no anchor")
+	}
+	return out, nil
+}
+
+func poolOf(anchors []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, anchor := range anchors {
+		pool.AddCert(anchor)
+	}
+	return pool
+}
+
+// client is the configuration of a client with a leaf and a bundle of the namespace.
+func (o *objects) client(leaf, bundle string) func() (*tls.Config, error) {
+	return func() (*tls.Config, error) {
+		pair, err := o.pair(leaf)
+		if err != nil {
+			return nil, err
+		}
+		anchors, err := o.anchors(bundle)
+		if err != nil {
+			return nil, err
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "localhost", Certificates: []tls.Certificate{pair}, RootCAs: poolOf(anchors)}, nil
+	}
+}
+
+// liveConfig asks for what is live at each connection, for clients that are given a configuration once.
+func liveConfig(live func() (*tls.Config, error)) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does it, with the bundle of that moment
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			config, err := live()
+			if err != nil {
+				return nil, err
+			}
+			return &config.Certificates[0], nil
+		},
+		VerifyConnection: func(state tls.ConnectionState) error {
+			config, err := live()
+			if err != nil {
+				return err
+			}
+			intermediates := x509.NewCertPool()
+			for _, cert := range state.PeerCertificates[1:] {
+				intermediates.AddCert(cert)
+			}
+			_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: config.RootCAs, Intermediates: intermediates, DNSName: "localhost"})
+			return err
+		},
+	}
+}

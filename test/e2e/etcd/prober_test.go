@@ -1,0 +1,212 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// probesPerSecond are the new connections to each target.
+const probesPerSecond = 20
+
+// target is a TLS server that is connected to all the time, as one of its clients would.
+type target struct {
+	name    string
+	address string
+	// member is the node whose process this is, "" for the API server.
+	member string
+	// client makes the configuration of a client that starts now.
+	client func() (*tls.Config, error)
+}
+
+// outcome of the connections to one target.
+type outcome struct {
+	attempts int
+	// retried are handshakes that succeeded when the client tried again at once, as etcd's does: etcd reads a certificate
+	// and its key from two files, and a swap may fall between the two reads.
+	retried []string
+	// failures are handshakes that a correct client would see fail.
+	failures []string
+	// away are the times at which nothing accepted the connection, or it was cut: the process was not running.
+	away []time.Time
+}
+
+// prober connects to its targets until it is stopped.
+type prober struct {
+	mu       sync.Mutex
+	outcomes map[string]*outcome
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+}
+
+func startProber(ctx context.Context, targets []target) *prober {
+	ctx, stop := context.WithCancel(ctx)
+	p := &prober{outcomes: map[string]*outcome{}, stop: stop}
+	for _, t := range targets {
+		p.outcomes[t.name] = &outcome{}
+		p.running.Go(func() { p.probe(ctx, t) })
+	}
+	return p
+}
+
+func (p *prober) probe(ctx context.Context, t target) {
+	tick := time.NewTicker(time.Second / probesPerSecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			p.running.Go(func() { p.once(ctx, t) })
+		}
+	}
+}
+
+func (p *prober) once(ctx context.Context, t target) {
+	begun := time.Now()
+	err := connect(ctx, t)
+	if ctx.Err() != nil {
+		return
+	}
+	retried := ""
+	if err != nil && !isAway(err) {
+		retried = err.Error()
+		if err = connect(ctx, t); ctx.Err() != nil {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o := p.outcomes[t.name]
+	o.attempts++
+	switch {
+	case err == nil && retried != "":
+		o.retried = append(o.retried, begun.Format(time.TimeOnly)+" "+retried)
+	case err == nil:
+	case isAway(err):
+		o.away = append(o.away, begun)
+	default:
+		o.failures = append(o.failures, begun.Format(time.TimeOnly)+" "+err.Error())
+	}
+}
+
+// finish stops probing and returns what was seen.
+func (p *prober) finish() map[string]*outcome {
+	p.stop()
+	p.running.Wait()
+	return p.outcomes
+}
+
+// connect makes one connection and has the server answer over it: with TLS 1.3 a server refuses a client's certificate
+// only after the client's handshake is done.
+func connect(ctx context.Context, t target) error {
+	config, err := t.client()
+	if err != nil {
+		return fmt.Errorf("prepare a client of %s: %w", t.name, err)
+	}
+	config.NextProtos = []string{"h2"}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return err
+	}
+	// The preface of HTTP/2 and an empty frame of settings; the server's own settings come back.
+	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(conn, make([]byte, 9))
+	return err
+}
+
+// isAway says whether the error only means that no process answered.
+func isAway(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout())
+}
+
+// check fails the test for every handshake that a correct client would have seen fail. Members that the test itself
+// disturbed may have been away; of the others at most one at a time.
+func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed ...string) {
+	t.Helper()
+	total, retried := 0, 0
+	for _, name := range sorted(outcomes) {
+		o := outcomes[name]
+		total += o.attempts
+		retried += len(o.retried)
+		if o.attempts == 0 {
+			t.Errorf("%s was never probed", name)
+		}
+		if len(o.failures) > 0 {
+			t.Errorf("%s: %d of %d handshakes failed, first %s, last %s", name, len(o.failures), o.attempts, o.failures[0], o.failures[len(o.failures)-1])
+		}
+	}
+	t.Logf("probed: %d new connections to %d targets, %d tried a second time, failed: %d", total, len(outcomes), retried, countFailures(outcomes))
+	for _, tt := range targets {
+		if tt.member == "" && len(outcomes[tt.name].away) > 0 && !slices.Contains(disturbed, tt.name) {
+			t.Errorf("%s was away %d times", tt.name, len(outcomes[tt.name].away))
+		}
+	}
+	checkOneAway(t, outcomes, targets, disturbed)
+}
+
+// checkOneAway finds two members that were away within the same half second.
+func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
+	t.Helper()
+	bins := map[int64]map[string]bool{}
+	for _, tt := range targets {
+		if tt.member == "" || slices.Contains(disturbed, tt.member) {
+			continue
+		}
+		for _, at := range outcomes[tt.name].away {
+			bin := at.UnixMilli() / 500
+			if bins[bin] == nil {
+				bins[bin] = map[string]bool{}
+			}
+			bins[bin][tt.member] = true
+		}
+	}
+	for bin, members := range bins {
+		if len(members) > 1 {
+			t.Errorf("at %s several members were away at once: %v", time.UnixMilli(bin*500).Format(time.TimeOnly), sorted(members))
+			return
+		}
+	}
+}
+
+func countFailures(outcomes map[string]*outcome) int {
+	n := 0
+	for _, o := range outcomes {
+		n += len(o.failures)
+	}
+	return n
+}
+
+func sorted[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}

@@ -1,0 +1,137 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+// restartsOfRotation is the most that one rotation of a signer may cost a member: one to trust the new CA and one to forget
+// the old one.
+const restartsOfRotation = 2
+
+func TestSignerRotation(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		signers []string
+	}{
+		{"etcd signer", []string{etcdSigner}},
+		{"metrics signer", []string{metricSigner}},
+		{"both at once", []string{etcdSigner, metricSigner}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := theSystem(t)
+			before := s.fingerprints(t)
+			c := s.begin(t)
+			for _, signer := range tc.signers {
+				defer s.stages(t.Context(), t, signer)()
+				s.rotate(t.Context(), t, signer)
+			}
+			for _, signer := range tc.signers {
+				s.rotated(t, signer, before[signer])
+			}
+			c.end(t, expectation{restarts: restartsOfRotation * len(tc.signers)})
+		})
+	}
+}
+
+// fingerprints of what is active now, by name of the row.
+func (s *system) fingerprints(t *testing.T) map[string]string {
+	t.Helper()
+	list, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for i := range list.Items {
+		if c := list.Items[i].Status.Certificate; c != nil {
+			out[list.Items[i].Name] = c.Fingerprint
+		}
+	}
+	return out
+}
+
+// rotated waits until a signer is another one than before and Stable.
+func (s *system) rotated(t *testing.T, signer, before string) {
+	t.Helper()
+	until(t.Context(), t, signer+" is rotated", func(ctx context.Context) error {
+		row, err := s.row(ctx, signer)
+		if err != nil {
+			return err
+		}
+		if c := row.Status.Certificate; c == nil || c.Fingerprint == before || row.Status.Stage != v1alpha1.StageStable {
+			return fmt.Errorf("the stage is %s, blockers: %s", row.Status.Stage, blockers(row))
+		}
+		return nil
+	})
+}
+
+func blockers(row *v1alpha1.CertificateRotation) string {
+	var out []string
+	for _, b := range row.Status.Blockers {
+		out = append(out, fmt.Sprintf("%s/%s %s: %s", b.Party, b.Member, b.Reason, b.Message))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestLeafRotationRestartsNobody(t *testing.T) {
+	s := theSystem(t)
+	leaves := []string{"etcd-serving-master-0", "etcd-peer-master-1", "etcd-serving-metrics-master-2", "etcd-client"}
+	before := s.fingerprints(t)
+	c := s.begin(t)
+	for _, leaf := range leaves {
+		s.rotate(t.Context(), t, leaf)
+	}
+	until(t.Context(), t, "every leaf is another one", func(context.Context) error {
+		now := s.fingerprints(t)
+		for _, leaf := range leaves {
+			if now[leaf] == before[leaf] {
+				return errors.New(leaf + " is the old one")
+			}
+		}
+		return nil
+	})
+	c.end(t, expectation{restarts: 0})
+}
+
+func TestDeletedBundleIsRebuilt(t *testing.T) {
+	s := theSystem(t)
+	c := s.begin(t)
+	for _, bundle := range []string{"etcd-ca-bundle", "etcd-metrics-ca-bundle"} {
+		before, err := s.objects.anchors(bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live, err := s.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), bundle, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Client.CoreV1().ConfigMaps(namespace).Delete(t.Context(), bundle, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		until(t.Context(), t, bundle+" is there again", func(ctx context.Context) error {
+			again, err := s.Client.CoreV1().ConfigMaps(namespace).Get(ctx, bundle, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if again.UID == live.UID {
+				return errors.New("it is the deleted one")
+			}
+			anchors, err := parseAnchors([]byte(again.Data["ca-bundle.crt"]))
+			if err != nil || len(anchors) != len(before) || !anchors[0].Equal(before[0]) {
+				return fmt.Errorf("it has %d anchors, or another one than before: %w", len(anchors), err)
+			}
+			return nil
+		})
+	}
+	c.end(t, expectation{restarts: 0})
+}

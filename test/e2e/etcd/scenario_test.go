@@ -1,0 +1,152 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scenario is what goes on while something is done to the system.
+type scenario struct {
+	s       *system
+	begun   time.Time
+	targets []target
+	prober  *prober
+	writer  *writer
+	starts  map[string]int
+}
+
+// expectation is what a scenario allows.
+type expectation struct {
+	// restarts per member, at most.
+	restarts int
+	// killed are the members, or "API server", that the test itself disturbs.
+	killed []string
+	// pause is the longest time without an acknowledged write. Defaults to 10 s: a leader that restarts is followed by an
+	// election.
+	pause time.Duration
+}
+
+// begin starts the prober and the writer.
+func (s *system) begin(t *testing.T) *scenario {
+	t.Helper()
+	targets, err := s.targets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var urls []string
+	for _, endpoint := range s.Endpoints() {
+		urls = append(urls, "https://"+endpoint)
+	}
+	writer, err := startWriter(t.Context(), urls, liveConfig(s.objects.client("etcd-client", "etcd-ca-bundle")), "/certrotation-e2e/"+strings.ReplaceAll(t.Name(), "/", "-")+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &scenario{s: s, begun: time.Now(), targets: targets, prober: startProber(t.Context(), targets), writer: writer, starts: s.objects.starts()}
+}
+
+// end waits until the system is settled, stops everything and checks what was seen.
+func (c *scenario) end(t *testing.T, want expectation) {
+	t.Helper()
+	if err := c.s.settled(t.Context()); err != nil {
+		t.Errorf("the system does not settle: %v", err)
+	}
+	outcomes := c.prober.finish()
+	if want.pause == 0 {
+		want.pause = 10 * time.Second
+	}
+	c.writer.check(t.Context(), t, want.pause)
+	c.prober.check(t, outcomes, c.targets, want.killed...)
+	restarts := map[string]int{}
+	for node, starts := range c.s.objects.starts() {
+		if before, known := c.starts[node]; known {
+			restarts[node] = starts - before
+		}
+	}
+	for node, n := range restarts {
+		if n > want.restarts && !contains(want.killed, node) {
+			t.Errorf("%s restarted %d times, want at most %d", node, n, want.restarts)
+		}
+	}
+	t.Logf("restarts: %v; took %s", maps.Collect(maps.All(restarts)), time.Since(c.begun).Round(time.Second))
+	c.checkLogs(t)
+}
+
+func contains(list []string, name string) bool {
+	for _, s := range list {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedCertificate is what etcd logs when one of its own handshakes fails because of a certificate.
+var refusedCertificate = regexp.MustCompile(`bad certificate|unknown certificate|certificate required|unknown authority|expired certificate|has expired or is not yet valid|failed to verify certificate`)
+
+// checkLogs reads what the members have logged since the scenario began.
+func (c *scenario) checkLogs(t *testing.T) {
+	t.Helper()
+	refused := 0
+	for _, node := range c.s.Nodes() {
+		files, err := filepath.Glob(node.Path("/var/log/pods/*_etcd-" + node.Name() + "_*/etcd/*.log"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("find the logs of etcd on %s: %v, %v", node.Name(), files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // kubelet removes those of pods that are gone.
+			}
+			for line := range strings.Lines(string(text)) {
+				stamp, message, _ := strings.Cut(line, " ")
+				at, err := time.Parse(time.RFC3339Nano, stamp)
+				if err == nil && at.After(c.begun) && refusedCertificate.MatchString(message) {
+					if refused++; refused <= 3 {
+						t.Errorf("%s logged: %s", node.Name(), strings.TrimSpace(line))
+					}
+				}
+			}
+		}
+	}
+	t.Logf("certificates that etcd refused or was refused: %d", refused)
+}
+
+// stages follows the stage of a signer until ctx ends, and prints how long each lasted.
+func (s *system) stages(ctx context.Context, t *testing.T, signer string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		last, since := "", time.Now()
+		var report []string
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				t.Logf("stages of %s: %s", signer, strings.Join(report, ", "))
+				return
+			case <-tick.C:
+			}
+			row, err := s.row(ctx, signer)
+			if err != nil || string(row.Status.Stage) == last {
+				continue
+			}
+			if last != "" {
+				report = append(report, fmt.Sprintf("%s %.1f s", last, time.Since(since).Seconds()))
+			}
+			last, since = string(row.Status.Stage), time.Now()
+		}
+	}()
+	return func() { cancel(); <-done }
+}

@@ -1,0 +1,197 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/nodes"
+	"certrotation.dev/test/cluster/stacked"
+)
+
+const (
+	namespace = stacked.Namespace
+	// patience bounds a rotation. It takes a minute or two on a small machine.
+	patience = 6 * time.Minute
+	// signers of the preset.
+	etcdSigner, metricSigner = "etcd-signer", "etcd-metric-signer"
+)
+
+// system is what the tests share.
+type system struct {
+	*stacked.Cluster
+	rot     versioned.Interface
+	objects *objects
+	dir     string
+}
+
+var shared struct {
+	once sync.Once
+	s    *system
+	err  error
+	stop func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
+// theSystem starts the system once for all tests of the package.
+func theSystem(t *testing.T) *system {
+	t.Helper()
+	if err := nodes.Supported(); err != nil {
+		t.Skipf("SKIPPED %s: %v", t.Name(), err)
+	}
+	shared.once.Do(func() { shared.s, shared.stop, shared.err = startSystem() })
+	if shared.err != nil {
+		t.Fatalf("start the system: %v", shared.err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shared.s.keepLogs(t)
+		}
+	})
+	return shared.s
+}
+
+func startSystem() (*system, func(), error) {
+	dir, err := os.MkdirTemp("", "certrotation-etcd-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a directory: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	// A short lease: tests kill the leader again and again.
+	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Progress: os.Stderr, ControllerFlags: []string{
+		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s",
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	watching, end := context.WithCancel(context.Background())
+	s := &system{Cluster: c, dir: dir}
+	stop := func() {
+		end()
+		if err := c.Stop(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the system:", err)
+		}
+		_ = os.RemoveAll(dir)
+	}
+	if s.rot, err = versioned.NewForConfig(c.Installation.Cluster.AdminConfig()); err != nil {
+		return nil, stop, fmt.Errorf("make client: %w", err)
+	}
+	if s.objects, err = watchObjects(watching, c.Client); err != nil {
+		return nil, stop, err
+	}
+	return s, stop, s.settled(ctx)
+}
+
+func (s *system) keepLogs(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Logf("the logs are lost: %v", err)
+		return
+	}
+	kept := filepath.Join(root, ".local", "test-logs", strings.ReplaceAll(t.Name(), "/", "_"))
+	if err := os.RemoveAll(kept); err != nil {
+		t.Logf("remove old logs: %v", err)
+		return
+	}
+	from := map[string]string{s.Installation.Cluster.LogDir(): "", filepath.Join(s.dir, "supervisor", "logs"): "supervisor"}
+	for _, node := range s.Network.Nodes() {
+		from[filepath.Dir(node.LogFile("kubelet"))] = node.Name()
+		from[node.Path("/var/log/pods")] = node.Name() + "-pods"
+	}
+	for dir, to := range from {
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if err := os.CopyFS(filepath.Join(kept, to), os.DirFS(dir)); err != nil {
+			t.Logf("keep the logs in %s: %v", dir, err)
+		}
+	}
+	for name, args := range map[string][]string{
+		"events.txt": {"get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp", "-o", "wide"},
+		"pods.txt":   {"get", "pods", "-n", namespace, "-o", "yaml"},
+		"rows.txt":   {"get", "certificaterotations,bundlestatuses", "-n", namespace, "-o", "wide"},
+		"maps.txt":   {"get", "configmaps", "-n", namespace, "-o", "yaml"},
+	} {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+		out, err := s.Kubectl(ctx, args...)
+		cancel()
+		if err != nil {
+			out += err.Error()
+		}
+		_ = os.WriteFile(filepath.Join(kept, name), []byte(out), 0o600)
+	}
+	t.Logf("the logs are in %s", kept)
+}
+
+// rotation runs `kubectl certrotation rotate --wait` as a person would.
+func (s *system) rotation(ctx context.Context, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.Binary("kubectl-certrotation"), "rotate", "-n", namespace, name, "--wait", "--timeout="+patience.String())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Installation.Cluster.Kubeconfig())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("rotate %s: %w: %s", name, err, out)
+	}
+	return string(out), nil
+}
+
+// rotate asks for a rotation and returns at once.
+func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	_, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, name,
+		&v1alpha1.RotationRequest{Reason: t.Name()}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("rotate %s: %v", name, err)
+	}
+}
+
+// row is a CertificateRotation as it is served now.
+func (s *system) row(ctx context.Context, name string) (*v1alpha1.CertificateRotation, error) {
+	return s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// until waits for a condition, and fails the test with the last answer.
+func until(ctx context.Context, t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	if err := eventually(ctx, check); err != nil {
+		t.Fatalf("wait until %s: %v", what, err)
+	}
+}
+
+func eventually(ctx context.Context, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		last = check(attempt)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return nil
+}
