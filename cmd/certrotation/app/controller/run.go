@@ -14,25 +14,11 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/controller/evidence"
-	"certrotation.dev/controller/rotation"
-	"certrotation.dev/controller/selfcert"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // leaseGrace is how long a leader that could not renew its lease, and has not noticed, may go on before /livez fails.
 const leaseGrace = 20 * time.Second
-
-// worker is one part of the controller.
-type worker interface {
-	NamespaceChanged(namespace string)
-	Run(ctx context.Context)
-}
-
-var (
-	_ worker = (*rotation.Controller)(nil)
-	_ worker = (*evidence.Collector)(nil)
-)
 
 // Run works until ctx ends; then it returns nil. Any other end is an error.
 func (c *Config) Run(ctx context.Context) error {
@@ -59,36 +45,6 @@ func (c *Config) Run(ctx context.Context) error {
 	}
 	inv.Start(serving)
 	return c.lead(ctx, watchdog, func(ctx context.Context) { runAll(ctx, inv, workers) })
-}
-
-// workers makes the parts of the controller and has them told of changes.
-func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
-	collector, err := evidence.New(evidence.Config{Client: c.Client, Inventory: inv, Concurrency: c.Probes})
-	if err != nil {
-		return nil, err
-	}
-	config := rotation.Config{
-		Client: c.Client, Inventory: inv, Evidence: collector, Recorder: recorder, Metrics: c.Metrics, Workers: c.Workers,
-	}
-	if c.Clock != nil {
-		config.Assess = c.Clock.Assess
-	}
-	rotations, err := rotation.New(config)
-	if err != nil {
-		return nil, err
-	}
-	workers := []worker{rotations, collector}
-	if c.Aggregator != nil {
-		injector, err := selfcert.NewInjector(c.Client, c.Aggregator, inv)
-		if err != nil {
-			return nil, err
-		}
-		workers = append(workers, injector)
-	}
-	for _, w := range workers {
-		inv.OnChange(w.NamespaceChanged)
-	}
-	return workers, nil
 }
 
 // runAll runs the workers until ctx ends, once everything is known: a decision on half of the facts could be wrong.
