@@ -33,9 +33,10 @@ type Action struct {
 	Node, NodeUID string
 	// Revision that it is about; of PruneNode the highest that may be deleted.
 	Revision int
-	// Attempt of RunInstaller, and whether it is going to restart the static pod.
-	Attempt  int
-	Restarts bool
+	// Attempt of RunInstaller. Restarts says that the node is done only when its static pod is seen to be back, Disturbs
+	// that this installer is what restarts it: one for new leaves, on a node that restarts already, does not.
+	Attempt            int
+	Restarts, Disturbs bool
 	// Pod to delete.
 	Pod string
 	// Protected are the revisions that PruneNode keeps, ordered.

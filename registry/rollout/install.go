@@ -31,10 +31,10 @@ func (a *assessor) assessInstallers() {
 		switch {
 		case !a.startable(m, disturbs, busy):
 		case !disturbs:
-			a.run(m, m.written != nil && m.written.Restarts)
+			a.run(m, m.written != nil && m.written.Restarts, false)
 			return
 		case a.mayRestart(m, restart || !m.well()):
-			a.run(m, true)
+			a.run(m, true, true)
 			return
 		}
 		// The node that needs it most comes first: no other one is restarted in its place, unless that one is broken and has
@@ -129,14 +129,14 @@ func (a *assessor) retryAt(m *member) time.Time {
 	return m.failed.Time.Add(wait)
 }
 
-func (a *assessor) run(m *member, restarts bool) {
+func (a *assessor) run(m *member, restarts, disturbs bool) {
 	reason := fmt.Sprintf("it runs revision %d", a.current(m))
 	if a.current(m) == 0 {
 		reason = "it runs no revision"
 	}
 	a.do(Action{
-		Kind: RunInstaller, Node: m.Name, NodeUID: m.UID, Revision: a.latest.Number, Attempt: m.attempt, Restarts: restarts,
-		Reason: reason,
+		Kind: RunInstaller, Node: m.Name, NodeUID: m.UID, Revision: a.latest.Number, Attempt: m.attempt,
+		Restarts: restarts, Disturbs: disturbs, Reason: reason,
 	})
 }
 

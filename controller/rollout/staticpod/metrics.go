@@ -53,7 +53,7 @@ func (m *meters) register(r Registry) {
 
 func (m *meters) started(of id, action *rollout.Action) {
 	m.attempts.WithLabelValues(of.namespace, of.name, action.Node).Inc()
-	if action.Restarts {
+	if action.Disturbs {
 		m.restarts.WithLabelValues(of.namespace, of.name, action.Node).Inc()
 	}
 }

@@ -5,6 +5,7 @@ package staticpod
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -135,7 +136,9 @@ func (w *world) checkInstall(pod *corev1.Pod) {
 			up++
 		}
 	}
-	if needed := len(w.machines)/2 + 1; len(w.machines) >= 3 && it.up() && it.quorate() && up < needed {
+	// New leaves for a node that restarts already restart nobody.
+	restarts := !slices.Contains(pod.Spec.Containers[0].Args, "--restart-hash="+it.disk.hash)
+	if needed := len(w.machines)/2 + 1; restarts && len(w.machines) >= 3 && it.up() && it.quorate() && up < needed {
 		w.t.Fatalf("%s is to restart %s although only %d others are up, of %d that are needed", pod.Name, it.name, up, needed)
 	}
 }
