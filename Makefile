@@ -50,8 +50,8 @@ lint-tools: ## Build golangci-lint into bin/tools (once; minutes).
 ##@ Run
 
 .PHONY: up
-up: tools build ## Start a control plane, certrotation and the samples under .local (no root needed).
-	@go run ./test/cluster/localup up
+up: tools $(if $(SAMPLE),node-tools) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd: one with etcd on three nodes (root).
+	@go run ./test/cluster/localup up $(SAMPLE)
 
 .PHONY: down
 down: ## Stop what `make up` started and remove its data.
@@ -59,8 +59,13 @@ down: ## Stop what `make up` started and remove its data.
 
 ##@ Test
 
+# Real nodes need Linux and root; without them the tests that use nodes say so, and are counted as skipped.
+.PHONY: test-node-tools
+test-node-tools:
+	@if [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; then $(MAKE) node-tools; else echo 'no real nodes: they need Linux and root'; fi
+
 .PHONY: test
-test: tools build ## Run the unit, property and integration tests; ends with a summary.
+test: tools test-node-tools build ## Run the unit, property and integration tests; ends with a summary.
 	@hack/test.sh ./...
 
 .PHONY: test-unit
@@ -68,11 +73,11 @@ test-unit: ## Run the tests that need no control plane.
 	@hack/test.sh $$(go list ./... | grep -v '^certrotation.dev/test/')
 
 .PHONY: test-integration
-test-integration: tools build ## Run the tests on a real control plane.
+test-integration: tools test-node-tools build ## Run the tests on a real control plane.
 	@hack/test.sh ./test/...
 
 .PHONY: test-race
-test-race: tools build ## Run all tests under the race detector.
+test-race: tools test-node-tools build ## Run all tests under the race detector.
 	@hack/test.sh -race ./...
 
 .PHONY: simulate

@@ -13,7 +13,7 @@ mkdir -p bin
 go build -o bin/testsummary ./hack/testsummary
 
 # Packages that start control planes run one at a time: two kube-apiservers on a small machine only wait for each other.
-planes='^certrotation.dev/(test/(cluster|e2e|integration)|cmd/certrotation/app/controller)$'
+planes='^certrotation.dev/(test/(cluster|e2e|integration|recovery)(/.*)?|cmd/certrotation/app/controller|controller/quorum)$'
 flags=() alone=() together=()
 for argument in "$@"; do
   case "$argument" in

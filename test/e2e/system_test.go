@@ -116,7 +116,7 @@ func install(ctx context.Context, c *cluster.Cluster) (*system, error) {
 	if s.sample, err = in.InstallMTLSService(ctx); err != nil {
 		return nil, fmt.Errorf("install the sample mtls-service: %w", err)
 	}
-	if err := in.WaitReady(ctx); err != nil {
+	if err := in.WaitReady(ctx, installation.BothSamples()); err != nil {
 		return nil, fmt.Errorf("wait: %w", err)
 	}
 	return s, nil

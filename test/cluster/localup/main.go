@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command localup is `make up` and `make down`: a control plane with certrotation and its samples on this machine, in
-// the directory .local of the repository.
+// the directory .local of the repository. `make up SAMPLE=etcd` is one whose etcd runs on real nodes, in .local/etcd-nodes.
 package main
 
 import (
@@ -13,11 +13,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
+	"certrotation.dev/test/cluster/stacked"
 )
 
 // patience bounds `make up` once everything is built.
@@ -39,15 +41,15 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return fmt.Errorf("find the repository: %w", err)
 	}
 	dir := filepath.Join(root, ".local")
-	if len(args) == 1 {
-		switch args[0] {
-		case "up":
-			return up(ctx, out, dir)
-		case "down":
-			return down(ctx, out, dir)
-		}
+	switch strings.Join(args, " ") {
+	case "up":
+		return up(ctx, out, dir)
+	case "up etcd":
+		return upEtcd(ctx, out, filepath.Join(dir, etcdNodes))
+	case "down":
+		return down(ctx, out, dir)
 	}
-	return errors.New("usage: localup up|down")
+	return fmt.Errorf("usage: localup up [etcd] | down; the only SAMPLE of `make up` is etcd, got %q", args)
 }
 
 func up(ctx context.Context, out io.Writer, dir string) error {
@@ -71,7 +73,7 @@ func up(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return failed("start the sample mtls-service", err)
 	}
-	if err := in.WaitReady(ctx); err != nil {
+	if err := in.WaitReady(ctx, installation.BothSamples()); err != nil {
 		return failed("wait for every certificate to be Ready", err)
 	}
 	env, err := writeEnv(in, sample)
@@ -87,6 +89,9 @@ func failed(step string, err error) error {
 }
 
 func down(ctx context.Context, out io.Writer, dir string) error {
+	if err := stacked.StopDir(ctx, filepath.Join(dir, etcdNodes), out); err != nil {
+		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, etcdNodes), err)
+	}
 	if err := cluster.StopDir(ctx, dir, out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", dir, err)
 	}
