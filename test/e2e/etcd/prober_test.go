@@ -41,7 +41,13 @@ type outcome struct {
 	// failures are handshakes that a correct client would see fail.
 	failures []string
 	// away are the times at which nothing accepted the connection, or it was cut: the process was not running.
-	away []time.Time
+	away []absence
+}
+
+// absence is one attempt that reached no process.
+type absence struct {
+	at  time.Time
+	err error
 }
 
 // prober connects to its targets until it is stopped.
@@ -97,7 +103,7 @@ func (p *prober) once(ctx context.Context, t target) {
 		o.retried = append(o.retried, begun.Format(time.TimeOnly)+" "+retried)
 	case err == nil:
 	case isAway(err):
-		o.away = append(o.away, begun)
+		o.away = append(o.away, absence{begun, err})
 	default:
 		o.failures = append(o.failures, begun.Format(time.TimeOnly)+" "+err.Error())
 	}
@@ -164,7 +170,7 @@ func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []tar
 	t.Logf("probed: %d new connections to %d targets, %d tried a second time, failed: %d", total, len(outcomes), retried, countFailures(outcomes))
 	for _, tt := range targets {
 		if tt.member == "" && len(outcomes[tt.name].away) > 0 && !slices.Contains(disturbed, tt.name) {
-			t.Errorf("%s was away %d times", tt.name, len(outcomes[tt.name].away))
+			t.Errorf("%s was away %d times, first %v", tt.name, len(outcomes[tt.name].away), outcomes[tt.name].away[0])
 		}
 	}
 	checkOneAway(t, outcomes, targets, disturbed)
@@ -173,22 +179,22 @@ func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []tar
 // checkOneAway finds two members that were away within the same half second.
 func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
 	t.Helper()
-	bins := map[int64]map[string]bool{}
+	bins := map[int64]map[string]error{}
 	for _, tt := range targets {
 		if tt.member == "" || slices.Contains(disturbed, tt.member) {
 			continue
 		}
-		for _, at := range outcomes[tt.name].away {
-			bin := at.UnixMilli() / 500
+		for _, absent := range outcomes[tt.name].away {
+			bin := absent.at.UnixMilli() / 500
 			if bins[bin] == nil {
-				bins[bin] = map[string]bool{}
+				bins[bin] = map[string]error{}
 			}
-			bins[bin][tt.member] = true
+			bins[bin][tt.member] = fmt.Errorf("%s: %w", tt.name, absent.err)
 		}
 	}
 	for bin, members := range bins {
 		if len(members) > 1 {
-			t.Errorf("at %s several members were away at once: %v", time.UnixMilli(bin*500).Format(time.TimeOnly), sorted(members))
+			t.Errorf("at %s several members were away at once: %v", time.UnixMilli(bin*500).Format(time.TimeOnly), members)
 			return
 		}
 	}
