@@ -19,8 +19,9 @@ import (
 	"time"
 )
 
-// probesPerSecond are the new connections to each target.
-const probesPerSecond = 20
+// perSecond are the new connections to a client port, to a peer port and to the API server; those to a metrics port are
+// fewer, since there are few who read metrics.
+const perSecond, metricsPerSecond = 20, 5
 
 // target is a TLS server that is connected to all the time, as one of its clients would.
 type target struct {
@@ -28,6 +29,7 @@ type target struct {
 	address string
 	// member is the node whose process this is, "" for the API server.
 	member string
+	rate   int
 	// client makes the configuration of a client that starts now.
 	client func() (*tls.Config, error)
 }
@@ -69,7 +71,7 @@ func startProber(ctx context.Context, targets []target) *prober {
 }
 
 func (p *prober) probe(ctx context.Context, t target) {
-	tick := time.NewTicker(time.Second / probesPerSecond)
+	tick := time.NewTicker(time.Second / time.Duration(t.rate))
 	defer tick.Stop()
 	for {
 		select {

@@ -80,9 +80,9 @@ func startSystem() (*system, func(), error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	// A short lease: tests kill the leader again and again.
+	// A shorter lease: tests kill the leader again and again.
 	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Progress: os.Stderr, ControllerFlags: []string{
-		"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s",
+		"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 	}})
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +102,27 @@ func startSystem() (*system, func(), error) {
 	if s.objects, err = watchObjects(watching, c.Client); err != nil {
 		return nil, stop, err
 	}
+	go s.keepController(watching)
 	return s, stop, s.settled(ctx)
+}
+
+// keepController starts the controller again when it has ended, as kubelet does: it ends by itself when it loses its lease.
+func (s *system) keepController(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if s.Controller.Running() {
+			continue
+		}
+		if err := s.Controller.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, "start the controller again:", err)
+		}
+	}
 }
 
 func (s *system) keepLogs(t *testing.T) {

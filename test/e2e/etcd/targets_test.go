@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 
@@ -29,22 +31,20 @@ func (s *system) targets() ([]target, error) {
 	members := s.Nodes()
 	var out []target
 	for _, member := range members {
+		address := func(port string) string { return net.JoinHostPort(member.IP().String(), port) }
+		peers := slices.DeleteFunc(slices.Clone(members), func(n *nodes.Node) bool { return n == member })
 		out = append(out,
-			target{member.Name() + " client", net.JoinHostPort(member.IP().String(), clientPort), member.Name(), s.objects.client("etcd-client", "etcd-ca-bundle")},
-			target{member.Name() + " metrics", net.JoinHostPort(member.IP().String(), metricsPort), member.Name(), s.objects.client("etcd-metric-client", "etcd-metrics-ca-bundle")},
+			target{member.Name() + " client", address(clientPort), member.Name(), perSecond, s.objects.client("etcd-client", "etcd-ca-bundle")},
+			target{member.Name() + " peer", address(peerPort), member.Name(), perSecond, inTurn(peers, member)},
+			target{member.Name() + " metrics", address(metricsPort), member.Name(), metricsPerSecond, s.objects.client("etcd-metric-client", "etcd-metrics-ca-bundle")},
 		)
-		for _, peer := range members {
-			if peer != member {
-				out = append(out, target{peer.Name() + " to peer " + member.Name(), net.JoinHostPort(member.IP().String(), peerPort), member.Name(), asPeer(peer, member)})
-			}
-		}
 	}
 	config, err := rest.TLSConfigFor(s.Installation.Cluster.AdminConfig())
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	url := s.Installation.Cluster.URL()
-	return append(out, target{"API server", url[len("https://"):], "", func() (*tls.Config, error) { return config.Clone(), nil }}), nil
+	return append(out, target{"API server", url[len("https://"):], "", perSecond, func() (*tls.Config, error) { return config.Clone(), nil }}), nil
 }
 
 var runningDirectory = regexp.MustCompile(`/etc/kubernetes/static-pod-resources/(etcd-pod-[0-9]+)\b`)
@@ -60,6 +60,14 @@ func material(node *nodes.Node) (string, error) {
 		return "", errors.New("the manifest mounts no revision")
 	}
 	return node.Path("/etc/kubernetes/static-pod-resources/" + string(found[1]) + "/current"), nil
+}
+
+// inTurn has each of the peers connect in its turn.
+func inTurn(peers []*nodes.Node, to *nodes.Node) func() (*tls.Config, error) {
+	var turn atomic.Uint64
+	return func() (*tls.Config, error) {
+		return asPeer(peers[turn.Add(1)%uint64(len(peers))], to)()
+	}
 }
 
 // asPeer is the configuration of one member that connects to another: with what is on its own disk.
