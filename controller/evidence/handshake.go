@@ -25,6 +25,8 @@ type sighting struct {
 	// subjects are the hashes of the subjects that it accepts client certificates from.
 	subjects []string
 	presents []pki.Fingerprint
+	// until is when what is presented ends, if it was recovered; see trust.Observation.
+	until time.Time
 	// failure says what is wrong, "" if nothing is.
 	failure string
 }
@@ -59,7 +61,7 @@ func (c *Collector) handshake(ctx context.Context, probe *trust.Probe, pair *tls
 	}
 	// A server that refuses the client has shown all the same what it accepts and presents.
 	chain := client.ConnectionState().PeerCertificates
-	found.presents = fingerprints(chain)
+	found.presents, found.until = c.presented(chain, anchors)
 	found.failure = c.verify(chain, anchors, serverName(probe))
 	return found
 }
@@ -90,16 +92,34 @@ func subjectHashes(raw [][]byte) []string {
 	return hashes
 }
 
-// fingerprints of what is presented: the leaf alone, what follows it is no leaf.
-func fingerprints(chain []*x509.Certificate) []pki.Fingerprint {
+// presented are the leaf alone, as what follows it is no leaf, and when it ends if it was recovered.
+func (c *Collector) presented(chain []*x509.Certificate, anchors []*pki.Certificate) ([]pki.Fingerprint, time.Time) {
 	if len(chain) == 0 {
-		return nil
+		return nil, time.Time{}
 	}
 	leaf, err := pki.ParseCertificate(chain[0].Raw)
 	if err != nil {
-		return nil
+		return nil, time.Time{}
 	}
-	return []pki.Fingerprint{leaf.Fingerprint}
+	return []pki.Fingerprint{leaf.Fingerprint}, recoveredUntil(leaf, anchors, c.clock.Now())
+}
+
+// recoveredUntil is when a leaf ends that is valid though every anchor whose key has signed it has expired, zero for others.
+func recoveredUntil(leaf *pki.Certificate, anchors []*pki.Certificate, now time.Time) time.Time {
+	signed := false
+	for _, anchor := range anchors {
+		if !leaf.SignedBy(anchor) {
+			continue
+		}
+		if !anchor.Expired(now) {
+			return time.Time{}
+		}
+		signed = true
+	}
+	if !signed || !leaf.ValidAt(now) {
+		return time.Time{}
+	}
+	return leaf.NotAfter
 }
 
 // verify says why a client with these anchors would refuse the chain, "" if it would not.

@@ -73,10 +73,11 @@ func (c *Collector) look(ctx context.Context, s *subject) (*sighting, error) {
 // observation is what was found, completed by what was seen before where the probe has failed.
 func (c *Collector) observation(s *subject, found *sighting) *trust.Observation {
 	o := &trust.Observation{
-		TrustedSubjects: found.subjects, Presents: found.presents, ObservedAt: c.clock.Now(), Failure: found.failure,
+		TrustedSubjects: found.subjects, Presents: found.presents, RecoveredUntil: found.until,
+		ObservedAt: c.clock.Now(), Failure: found.failure,
 	}
 	if before := s.member.Observation; !found.met && before != nil {
-		o.Trusts, o.TrustedSubjects, o.Presents = before.Trusts, before.TrustedSubjects, before.Presents
+		o.Trusts, o.TrustedSubjects, o.Presents, o.RecoveredUntil = before.Trusts, before.TrustedSubjects, before.Presents, before.RecoveredUntil
 	}
 	return o
 }

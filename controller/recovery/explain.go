@@ -17,8 +17,8 @@ func (r *recovery) explainReissue(p *Plan) {
 	p.next("Give the kube-apiserver of this node %s (--etcd-cafile) and the pair %s, .key (--etcd-certfile, --etcd-keyfile), and restart it.",
 		filepath.Join(out, "etcd-ca-bundle.crt"), filepath.Join(out, "etcd-client.crt"))
 	p.next("As soon as the API serves, before the certrotation controller runs: `kubectl apply --server-side --force-conflicts -f %s`, so that "+
-		"API and disk agree. Do this with the output of every node; the signers are the same in all of them. Without it the API knows the expired "+
-		"signer only, and the controller would begin with a new one that no member trusts.", filepath.Join(out, "manifests"))
+		"API and disk agree. Do this with the output of every node; the signers are the same in all of them. Until then the API knows the "+
+		"expired signer only. A controller that runs leaves it alone while it sees, by a tlsProbe, members that were recovered, and says so.", filepath.Join(out, "manifests"))
 	p.next("Then the controller reissues what else has expired and brings a revision of its own to the nodes, one at a time.")
 	p.next("%s and %s hold private keys: remove them when the cluster is healthy.", out, r.asideDirectory())
 }

@@ -47,6 +47,9 @@ func decodeObservation(data map[string]string) (*trust.Observation, error) {
 	if o.Presents, err = decodeList[pki.Fingerprint](data, keyPresents); err != nil {
 		return nil, err
 	}
+	if o.RecoveredUntil, err = decodeTime(data, keyRecoveredUntil); err != nil {
+		return nil, err
+	}
 	if o.ObservedAt, err = decodeTime(data, keyObservedAt); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,8 @@ func decodeTime(data map[string]string, key string) (time.Time, error) {
 
 func known(key string) bool {
 	switch key {
-	case keyDomain, keyParty, keyMember, keyTrusts, keyTrustedSubjects, keyPresents, keyObservedAt, keyStartedAt, keyFailure:
+	case keyDomain, keyParty, keyMember, keyTrusts, keyTrustedSubjects, keyPresents, keyRecoveredUntil, keyObservedAt,
+		keyStartedAt, keyFailure:
 		return true
 	default:
 		return false

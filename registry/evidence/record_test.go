@@ -29,6 +29,7 @@ func sample() *trust.Observation {
 		Trusts:          []pki.Fingerprint{sum(1), sum(2)},
 		TrustedSubjects: []string{string(sum(3))},
 		Presents:        []pki.Fingerprint{sum(4)},
+		RecoveredUntil:  time.Date(2027, 5, 1, 12, 0, 0, 0, time.UTC),
 		ObservedAt:      time.Date(2026, 5, 1, 12, 0, 0, 5, time.UTC),
 		StartedAt:       time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC),
 		Failure:         "dial tcp 10.0.0.1:2379: connection refused",
@@ -148,6 +149,7 @@ func TestSame(t *testing.T) {
 		{name: "a restart", edit: func(o *trust.Observation) { o.StartedAt = o.StartedAt.Add(time.Hour) }},
 		{name: "an anchor more", edit: func(o *trust.Observation) { o.Trusts = append(o.Trusts, sum(9)) }},
 		{name: "a subject less", edit: func(o *trust.Observation) { o.TrustedSubjects = nil }},
+		{name: "it was recovered", edit: func(o *trust.Observation) { o.RecoveredUntil = o.RecoveredUntil.Add(time.Hour) }},
 		{name: "another leaf", edit: func(o *trust.Observation) { o.Presents = []pki.Fingerprint{sum(5)} }},
 		{name: "no failure", edit: func(o *trust.Observation) { o.Failure = "" }},
 	}
@@ -168,12 +170,12 @@ func TestSame(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	good, _ := evidence.Encode("etcd", "servers", "node-1", sample())
-	f.Add(good["trusts"], good["trustedSubjects"], good["presents"], good["observedAt"], good["startedAt"], good["failure"], "node-1")
-	f.Add("", "", "", "9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00", "\xff", "")
-	f.Fuzz(func(t *testing.T, trusts, subjects, presents, observedAt, startedAt, failure, member string) {
+	f.Add(good["trusts"], good["trustedSubjects"], good["presents"], good["recoveredUntil"], good["observedAt"], good["startedAt"], good["failure"], "node-1")
+	f.Add("", "", "", "", "9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00+14:00", "\xff", "")
+	f.Fuzz(func(t *testing.T, trusts, subjects, presents, recoveredUntil, observedAt, startedAt, failure, member string) {
 		domain, party, gotMember, o, err := evidence.Decode(map[string]string{
 			"trustDomain": "d", "party": "p", "member": member, "trusts": trusts, "trustedSubjects": subjects,
-			"presents": presents, "observedAt": observedAt, "startedAt": startedAt, "failure": failure,
+			"presents": presents, "recoveredUntil": recoveredUntil, "observedAt": observedAt, "startedAt": startedAt, "failure": failure,
 		})
 		if err != nil {
 			if !errors.Is(err, evidence.ErrMalformed) || !utf8.ValidString(err.Error()) {

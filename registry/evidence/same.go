@@ -18,6 +18,7 @@ func Same(a, b *trust.Observation) bool {
 	return sameSet(a.Trusts, b.Trusts) &&
 		sameSet(a.TrustedSubjects, b.TrustedSubjects) &&
 		sameSet(a.Presents, b.Presents) &&
+		a.RecoveredUntil.Equal(b.RecoveredUntil) &&
 		a.StartedAt.Equal(b.StartedAt) &&
 		failureText(a.Failure) == failureText(b.Failure)
 }

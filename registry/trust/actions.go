@@ -14,7 +14,7 @@ import (
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
 // decided on its result; leaves are independent of each other.
 func (a *assessor) actions(out *Assessment) []Action {
-	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil {
+	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil || a.outlivedProblem() != nil {
 		return nil
 	}
 	for _, step := range []func(*Assessment) *Action{
@@ -69,6 +69,8 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 			reason = a.wanted() + " and no leaf is live"
 		}
 		first := a.signerAction(GenerateActive, reason)
+		// A key is lost with it: whether anybody still needs that one is asked again.
+		first.Irreversible = s.Active != nil
 		first.RemoveAnnotations = []string{AnnotationRotateRequested, AnnotationAbortRequested}
 		return first
 	case s.Active == nil:

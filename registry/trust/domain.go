@@ -171,10 +171,13 @@ type Observation struct {
 	TrustedSubjects []string
 	// Presents are fingerprints of leaves that the member presents.
 	Presents []pki.Fingerprint
+	// RecoveredUntil is when the presented leaf ends, if it is valid though the anchors whose key has signed it have expired
+	// (tlsProbe): a recovery has made it. Zero otherwise.
+	RecoveredUntil time.Time
 	// ObservedAt is when the observation last changed; Assess compares it only with RestartedAt.
 	ObservedAt time.Time
 	// StartedAt is when the reporting process started, zero if unknown.
 	StartedAt time.Time
-	// Failure says why the last attempt to observe failed, "" if it did not. Trusts and Presents then are from before.
+	// Failure says why the last attempt to observe failed, "" if it did not. Everything else then is from before.
 	Failure string
 }

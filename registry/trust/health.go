@@ -23,7 +23,11 @@ func (a *assessor) problems() []Problem {
 	add(a.clockProblem())
 	add(d.Signer.Problem)
 	if d.Signer.Problem == nil {
-		add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
+		if outlived := a.outlivedProblem(); outlived != nil {
+			add(outlived)
+		} else {
+			add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
+		}
 	}
 	add(d.Bundle.Problem)
 	for i := range d.Leaves {

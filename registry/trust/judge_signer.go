@@ -68,7 +68,8 @@ func (j *judge) judgeActive(old, s *Signer) {
 		j.refuse(TrustBeforeUse, object, j.allUsers(), "the active CA would be gone", rotate)
 		return
 	}
-	if !j.before.anyLive() && !j.before.restorable() {
+	outlived, _ := j.before.outlived()
+	if !j.before.anyLive() && !j.before.restorable() && len(outlived) == 0 {
 		return
 	}
 	if interchangeable(old.Active, s.Active) && s.Active.ValidAt(j.now) {

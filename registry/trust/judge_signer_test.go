@@ -54,6 +54,11 @@ func TestJudgeSigner(t *testing.T) {
 			}
 		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[0] }},
 		{name: "active replaced when everything has expired", before: func(w *world) { w.now = w.now.Add(6 * 365 * 24 * time.Hour) }, edit: replace},
+		{name: "active replaced when everything has expired but what was recovered", before: expiredButRecovered, edit: replace,
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: members, says: "before everybody", way: "rotate signer"},
+		{name: "active re-signed when everything has expired but what was recovered", before: expiredButRecovered,
+			edit: func(w *world, d *Domain) { d.Signer.Active = w.resigned(d.Signer.Active, w.now) }},
+		{name: "deleted when everything has expired but what was recovered", before: expiredButRecovered, edit: remove},
 		{name: "active re-signed with the same key and subject", edit: func(w *world, d *Domain) { d.Signer.Active = w.resigned(d.Signer.Active, w.now) }},
 		{name: "active re-signed with the same key, but expired",
 			edit: func(w *world, d *Domain) {
@@ -99,6 +104,11 @@ func TestJudgeSigner(t *testing.T) {
 func promoteByHand(_ *world, d *Domain) {
 	d.Signer.Previous = []*pki.Certificate{d.Signer.Active}
 	d.Signer.Active, d.Signer.Next = d.Signer.Next, nil
+}
+
+func expiredButRecovered(w *world) {
+	w.now = w.now.Add(6 * 365 * 24 * time.Hour)
+	w.member("server").Observation.RecoveredUntil = w.now.Add(time.Hour)
 }
 
 func dropPrevious(_ *world, d *Domain) { d.Signer.Previous = nil }

@@ -19,6 +19,8 @@ const (
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
 	ReasonClockSkewed        Reason = "ClockSkewed"
+	// ReasonOutlived is an expired CA whose key members that were recovered still need.
+	ReasonOutlived Reason = "Outlived"
 )
 
 // Reasons of blockers.

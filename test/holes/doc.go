@@ -14,32 +14,33 @@
 // ours, and must then fail for the reason that the hole is about. A story without such broken rules is no test.
 //
 // The table has every hole of the registers H (OpenShift's etcd), G (Gardener) and K (Kyma), and the scenarios T. Behind an
-// identifier are the tests that show it, of this package or, with its directory, of another; or the later issue that closes
-// it and why it cannot be shown before; or, where no part of the plan does, what is open. TestTable holds it to that.
+// identifier are the tests that show it, of this package or, with its directory, of another; or, where none does, what is
+// open. What happens on nodes is shown by the tests of the rollout, and by test/e2e/etcd on real ones, which needs root.
+// TestTable holds it to that.
 //
 //	H1   TestH1_EmptyTrustWrittenOnConflict
 //	H2   TestH2_NilDereferenceOnConflict
-//	H3   TestH3_NodeJoinsDuringPhase1
+//	H3   TestH3_NodeJoinsDuringPhase1, controller/rollout/staticpod TestNodeJoins, test/e2e/etcd TestNodeJoinsDuringARotation
 //	H4   TestH4_LossOfTheGateObject
-//	H5   TestH5_BundleDeletedBetweenPhases
-//	H6   TestH6_GateWaitsForEveryClient
-//	H7   TestH7_GateByNumber
-//	H8   issue 4: what an installer copies is decided by the installer, which does not exist yet
-//	H9   issue 4: the generation directory and its one pointer are the installer's
-//	H10  TestH10_NothingWaitsSilently
+//	H5   TestH5_BundleDeletedBetweenPhases, test/e2e/etcd TestDeletedBundleIsRebuilt
+//	H6   TestH6_GateWaitsForEveryClient, test/cluster/supervisor TestRotation, controller/copies TestCopiesFollowARotation
+//	H7   TestH7_GateByNumber, controller/evidence TestPlaced, controller/rollout/staticpod TestRevisionWaitsForTheAggregate
+//	H8   controller/rollout/generation TestRollback, controller/rollout/staticpod TestRolledBackManifest, controller/rollout/generation TestInstallRefuses
+//	H9   controller/rollout/generation TestPowerLoss, test/e2e/etcd TestPowerLossInTheInstaller
+//	H10  TestH10_NothingWaitsSilently, controller/rollout/staticpod TestRevisionThatDoesNotWork, controller/rollout/staticpod TestInstallerFails
 //	H11  TestH11_AnnotationsDecideNothing
 //	H12  TestH12_AllLeavesAtOnce
 //	H13  TestH13_ClocksThatAreWrong
 //	H14  TestH14_SignerLostAgainDuringPhase1
-//	H15  TestH15_NamesThatCollide, registry/cleaner TestNoLivingNodeLosesAnything
+//	H15  TestH15_NamesThatCollide, registry/cleaner TestNoLivingNodeLosesAnything, registry/cleaner TestNodeOf
 //	H16  TestH16_NodeWithoutAddress
-//	H17  issue 4: a member is restarted by the rollout, which does not exist yet
-//	H18  TestH18_OldCALeaves
+//	H17  test/e2e/etcd TestLeafRotationRestartsNobody, controller/rollout/generation TestInstallDecides
+//	H18  TestH18_OldCALeaves, test/e2e/etcd TestSignerRotation
 //	H19  TestH19_LeafIsNoMoreThanALeaf
-//	H20  TestH20_SignerComesBackFromABackup
-//	H21  issue 4: readiness is asked of real members, between the nodes of a rollout
-//	H22  issue 4: quorum is asked of real members, between the nodes of a rollout
-//	H23  TestH23_PartialProgress
+//	H20  TestH20_SignerComesBackFromABackup, TestKeyOfRecoveredMembersStays
+//	H21  controller/quorum TestMemberIsAlone, controller/quorum TestMembersThatHaveLostEachOther, registry/quorum TestRejoined, test/e2e/etcd TestRotationHoldsForADisturbedMember
+//	H22  registry/quorum TestNeverWithoutAQuorumOfTheOthers, controller/quorum TestNoAnswerIsOlderThanItsQuestion, registry/rollout TestQuorumIsAskedOnlyIfItMatters, controller/rollout/staticpod TestHoldsOnADegradedCluster
+//	H23  TestH23_PartialProgress, controller/rollout/staticpod TestCrashAfterEachWrite
 //	H24  TestH24_RestCostsNothing
 //
 //	G1   TestG1_ReissueAndDropInOnePass
@@ -73,10 +74,10 @@
 //	K15  test/e2e TestAlertsUseMetricsThatExist, test/e2e TestDeploymentUsesFlagsThatExist
 //
 //	T1   TestT1_EveryLeafUnderEveryBundle
-//	T2   test/e2e TestRotationUnderTraffic
-//	T3   TestK5_SwitchAlthoughClientsAreOverdue, test/e2e TestRotationHoldsForAClientThatDoesNotReload
+//	T2   test/e2e TestRotationUnderTraffic, test/e2e/etcd TestSignerRotation
+//	T3   TestK5_SwitchAlthoughClientsAreOverdue, test/e2e TestRotationHoldsForAClientThatDoesNotReload, test/e2e/etcd TestRotationHoldsForADisturbedMember
 //	T4   TestT4_MemberLeavesMidRotation
-//	T5   TestH3_NodeJoinsDuringPhase1
+//	T5   TestH3_NodeJoinsDuringPhase1, test/e2e/etcd TestNodeJoinsDuringARotation
 //	T6   TestT6_SecondStartInFlight
 //	T7   TestG12_AbortGivesBackWhatWas, TestK13_NoWayBack
 //	T8   TestT8_ControllerDownForAMonth
@@ -95,8 +96,8 @@
 //	T21  controller/selfcert TestRunFollowsTheSigner, test/e2e TestRotationOfItsOwnCA
 //	T22  TestT22_TimeIsALowerBound
 //	T23  TestT23_LeavesThatNoSecretHolds
-//	T24  issue 4: the refusals are those of sign-csr, which does not exist yet
-//	T25  issue 4: the client of sign-csr does not exist yet
+//	T24  cmd/certrotation/app/signcsr TestRefusals, registry/csr TestOnlyListedNames, registry/csr FuzzDecide
+//	T25  cmd/certrotation/app/signcsr TestClientGo, cmd/certrotation/app/signcsr TestRefusals
 //	T26  TestH6_GateWaitsForEveryClient, TestK12_EachDirectionByItself
 //	T27  TestT27_TwoDomainsAtOnce
 //	T28  TestT28_BundleMissingAtStart

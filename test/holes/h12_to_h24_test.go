@@ -234,6 +234,62 @@ func TestH20_SignerComesBackFromABackup(t *testing.T) {
 	}, noWebhook("let through"), byAssess("the active CA signs", "refuses the leaf", noGate))
 }
 
+// TestKeyOfRecoveredMembersStays: everything has expired while the machines were off. The member was recovered with the key of
+// its CA, and the controller runs before the Secrets of the recovery are applied.
+func TestKeyOfRecoveredMembersStays(t *testing.T) {
+	hole(t, probed, func(w *world) {
+		w.expires, w.damaged = true, true
+		ca := w.pair("signer")
+		w.pass(6 * 365 * 24 * time.Hour)
+		again, err := ca.Resign(w.at)
+		w.expect(err == nil, "re-sign the CA: %v", err)
+		profile := w.leaf("server").Policy.Profile
+		leaf, err := again.Issue(profile, w.at)
+		w.expect(err == nil, "reissue the leaf: %v", err)
+		server := w.named("server")[0]
+		server.presents["server"] = leaf.Certificate
+		for _, r := range w.processes {
+			// Its bundle is in the output of the recovery.
+			r.trust = []*pki.Certificate{again.Certificate}
+		}
+		w.record(server, &trust.Observation{
+			TrustedSubjects: []string{again.Certificate.SubjectHash}, Presents: []pki.Fingerprint{leaf.Certificate.Fingerprint},
+			RecoveredUntil: leaf.Certificate.NotAfter, ObservedAt: w.at,
+		})
+		w.follow()
+		w.expect(w.pair("signer").Certificate.Equal(ca.Certificate), "the key that the member needs was destroyed")
+		problem := w.assess().ProblemOf("Secret/signer")
+		w.expect(problem != nil && strings.Contains(problem.Message, "server/server"), "nobody is told why nothing happens: %+v", problem)
+
+		w.apply("signer", again)
+		w.apply("server", leaf)
+		w.damaged = false
+		w.follow()
+		w.expect(w.stage() == trust.Stable && len(w.domain().Bundle.Anchors) == 1, "the stage is %s with %d anchors", w.stage(), len(w.domain().Bundle.Anchors))
+		w.expect(w.signedBy("client-a", again.Certificate), "the client is not of the key that the server trusts")
+	}, byAssess("what has expired is replaced", "was destroyed", func(d *trust.Domain, now time.Time) *trust.Assessment {
+		unseen := *d
+		unseen.Parties = slices.Clone(d.Parties)
+		for i := range unseen.Parties {
+			p := &unseen.Parties[i]
+			p.Members = slices.Clone(p.Members)
+			for k := range p.Members {
+				p.Members[k].Observation = nil
+			}
+		}
+		return trust.Assess(&unseen, now)
+	}))
+}
+
+// apply puts a pair into a Secret, past the webhook.
+func (w *world) apply(name string, pair *pki.Pair) {
+	key, err := pair.KeyPEM()
+	w.expect(err == nil, "encode the key of %s: %v", name, err)
+	s := w.api.secret(name)
+	s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey] = pair.CertPEM(), key
+	w.api.put(s)
+}
+
 // TestH23_PartialProgress: clients were re-signed before any server, and a step that failed later left them refused.
 func TestH23_PartialProgress(t *testing.T) {
 	hole(t, mesh, func(w *world) {

@@ -3,6 +3,8 @@
 
 package holes
 
+import "strings"
+
 // namespace of every story.
 const namespace = "demo"
 
@@ -61,6 +63,10 @@ trustDomains:
   - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [client-a], evidence: {kind: acknowledgement}}
   - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [client-b], evidence: {kind: acknowledgement}}
 `
+
+// probed is the same, with a server that is looked at.
+var probed = setting{config: strings.Replace(webConfig,
+	"presents: [server], evidence: {kind: acknowledgement}", "presents: [server], evidence: {kind: tlsProbe, tlsProbe: {addresses: ['web.demo.svc:443']}}", 1)}
 
 // grace is a server whose clients nobody can observe: they load within a day.
 var grace = setting{config: graceConfig}

@@ -1,0 +1,70 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"crypto/tls"
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// TestRecoveredUntil: a leaf that works though the anchor of its key has expired is one that a recovery has made, and is
+// recorded as such, also when the server cannot be reached later.
+func TestRecoveredUntil(t *testing.T) {
+	expired, err := pki.NewAuthority(pki.Profile{CommonName: "ca@1", Key: pki.ECDSAP256, Validity: time.Hour}, time.Now().Add(-2*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := expired.Resign(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := newLeaf(t, again, serverDNS, pki.ServerAuth)
+	foreign := newLeaf(t, newAuthority(t, "foreign"), serverDNS, pki.ServerAuth)
+	tests := []struct {
+		name    string
+		leaf    *pki.Pair
+		anchors []*pki.Pair
+		now     time.Time
+		want    time.Time
+	}{
+		{name: "recovered", leaf: leaf, anchors: []*pki.Pair{expired}, now: time.Now(), want: leaf.Certificate.NotAfter},
+		{name: "the re-signed CA is known", leaf: leaf, anchors: []*pki.Pair{expired, again}, now: time.Now()},
+		{name: "of another key", leaf: foreign, anchors: []*pki.Pair{expired}, now: time.Now()},
+		{name: "expired itself", leaf: leaf, anchors: []*pki.Pair{expired}, now: time.Now().Add(48 * time.Hour)},
+		{name: "no anchor", leaf: leaf, now: time.Now()},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var anchors []*pki.Certificate
+			for _, ca := range tt.anchors {
+				anchors = append(anchors, ca.Certificate)
+			}
+			if got := recoveredUntil(tt.leaf.Certificate, anchors, tt.now); !got.Equal(tt.want) {
+				t.Errorf("until %s, want %s", got, tt.want)
+			}
+		})
+	}
+
+	s := serveTLS(t, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}})
+	d := domain(s.Addr().String(), leaf.Certificate, expired)
+	c, kube := newCollector(t, &fixed{})
+	seen := func() *trust.Observation {
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		return observed(t, kube)
+	}
+	if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) || o.Failure == "" {
+		t.Errorf("observation %+v, want it recovered, and that the bundle does not verify it", o)
+	}
+	d.Parties[0].Members[0].Observation = observed(t, kube)
+	_ = s.Close()
+	if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) {
+		t.Errorf("observation %+v of a server that is down, want what was seen before", o)
+	}
+}
