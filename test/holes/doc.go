@@ -37,7 +37,7 @@
 //	H17  test/e2e/etcd TestLeafRotationRestartsNobody, controller/rollout/generation TestInstallDecides
 //	H18  TestH18_OldCALeaves, test/e2e/etcd TestSignerRotation
 //	H19  TestH19_LeafIsNoMoreThanALeaf
-//	H20  TestH20_SignerComesBackFromABackup, TestKeyOfRecoveredMembersStays
+//	H20  TestH20_SignerComesBackFromABackup
 //	H21  controller/quorum TestMemberIsAlone, controller/quorum TestMembersThatHaveLostEachOther, registry/quorum TestRejoined, test/e2e/etcd TestRotationHoldsForADisturbedMember
 //	H22  registry/quorum TestNeverWithoutAQuorumOfTheOthers, controller/quorum TestNoAnswerIsOlderThanItsQuestion, registry/rollout TestQuorumIsAskedOnlyIfItMatters, controller/rollout/staticpod TestHoldsOnADegradedCluster
 //	H23  TestH23_PartialProgress, controller/rollout/staticpod TestCrashAfterEachWrite
@@ -96,7 +96,7 @@
 //	T21  controller/selfcert TestRunFollowsTheSigner, test/e2e TestRotationOfItsOwnCA
 //	T22  TestT22_TimeIsALowerBound
 //	T23  TestT23_LeavesThatNoSecretHolds
-//	T24  cmd/certrotation/app/signcsr TestRefusals, registry/csr TestOnlyListedNames, registry/csr FuzzDecide
+//	T24  cmd/certrotation/app/signcsr TestRefusals, registry/csr TestOnlyListedNames
 //	T25  cmd/certrotation/app/signcsr TestClientGo, cmd/certrotation/app/signcsr TestRefusals
 //	T26  TestH6_GateWaitsForEveryClient, TestK12_EachDirectionByItself
 //	T27  TestT27_TwoDomainsAtOnce

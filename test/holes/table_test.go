@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	named := map[string]bool{}
 	known := map[string][]string{}
 	for _, r := range rows {
-		if strings.HasPrefix(r.text, "issue 4: ") || strings.HasPrefix(r.text, "open: ") {
+		if strings.HasPrefix(r.text, "open: ") {
 			continue
 		}
 		for reference := range strings.SplitSeq(r.text, ", ") {
