@@ -26,7 +26,7 @@ const (
 	keyTrusts          = "trusts"
 	keyTrustedSubjects = "trustedSubjects"
 	keyPresents        = "presents"
-	keyRecoveredUntil   = "recoveredUntil"
+	keyRecoveredUntil  = "recoveredUntil"
 	keyObservedAt      = "observedAt"
 	keyStartedAt       = "startedAt"
 	keyFailure         = "failure"
@@ -43,7 +43,7 @@ func Encode(domain, party, member string, o *trust.Observation) (data, labels ma
 		keyTrusts:          lines(o.Trusts),
 		keyTrustedSubjects: lines(o.TrustedSubjects),
 		keyPresents:        lines(o.Presents),
-		keyRecoveredUntil:   timeText(o.RecoveredUntil),
+		keyRecoveredUntil:  timeText(o.RecoveredUntil),
 		keyObservedAt:      timeText(o.ObservedAt),
 		keyStartedAt:       timeText(o.StartedAt),
 		keyFailure:         failureText(o.Failure),
