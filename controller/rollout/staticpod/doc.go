@@ -16,8 +16,9 @@
 //     the ServiceAccount installer-sa has no rights at all, and no Role is made for it.
 //   - When nothing is to be done nothing is written.
 //
-// The controllers of library-go's static pod operator, as cluster-etcd-operator runs them, and where each is here. All of
-// them are one loop: observe in the order below, registry/rollout.Assess, report, act.
+// The seeds are cluster-etcd-operator and the static pod operator of library-go that it runs. Where each of their parts is
+// here: the controllers of the static pod are one loop in this package (observe in the order below,
+// registry/rollout.Assess, report, act); those of the certificates and of the copies are other packages.
 //
 //	seed                          here
 //	NodeController                node.go; order and conditions in registry/rollout
@@ -28,12 +29,36 @@
 //	MissingStaticPodController    missingstaticpod.go; decisions in registry/rollout/outcome.go
 //	PruneController               prune.go; decisions in registry/rollout/prune.go
 //	BackingResourceController     backingresource.go; without the ClusterRoleBinding to cluster-admin
+//	installer, prune              cmd/certrotation/app/installer, cmd/certrotation/app/prune, controller/rollout/generation: one directory
+//	                              and one pointer for trust and leaves, from the revision and never from the live objects
+//	quorum                        registry/quorum, controller/quorum: the check that holds back revisions there also holds back each
+//	                              restart here, is never cached, and is made while a rollout is under way
+//	EtcdCertSignerController      controller/rotation, controller/evidence; decisions in registry/trust. Its gate is a revision number in
+//	                              an annotation; here a leaf moves when everybody who verifies it has been seen to trust its CA
+//	CertRotationController        none: cluster-etcd-operator does not use it there either; its three steps are in controller/rotation
+//	EtcdCertCleanerController     controller/cleaner; decisions in registry/cleaner, by exact names instead of prefixes and suffixes
+//	ResourceSyncController        controller/copies; decisions in registry/trust, so that a copy does not outrun the protocol
+//	TargetConfigController        none: the pod template is a ConfigMap that belongs to whoever runs etcd, and is revisioned as it is; to
+//	                              force a revision (forceRedeploymentReason there) change an annotation of the pod in it
+//	EtcdEndpointsController       none: no list of endpoints is revisioned, so a change of the membership restarts nobody; the members
+//	                              are asked for their list (controller/quorum)
+//	EtcdMembersController         none: the health of the members is what controller/quorum says, as metrics and as a blocker
+//	ClusterMemberController, ClusterMemberRemovalController, BootstrapTeardownController  none: who adds a node adds its member; one that
+//	                              joins gets its leaves at once, and its revision in its turn
+//	EnvVarController, ScriptController  none: they write scripts and settings of etcd's pod, which the template has
+//	DefragController, FSyncController, MachineDeletionHooksController  none: they look after etcd's data and machines, not after certificates
+//	PeriodicBackupController, BackupController, BackupRemovalController  none: a backup of etcd is no part of a rotation; what one brings
+//	                              back is judged by its content, and certrotation recover reads the signers of one
 //	GuardController               none: its pods and its PodDisruptionBudget hold back a drain of nodes, which rotates nothing;
 //	                              a restart here is held back by the quorum itself
 //	StartupMonitor                none: etcd does not use it there either. It puts an older manifest back by itself, and that
 //	                              undoes trust; here a timeout is shown, and people or a newer revision decide
 //	CertSyncController            none: there are no unrevisioned certificates; leaves are swapped by the installer
 //	LoggingController, UnsupportedConfigOverridesController  none: there is no operator resource whose fields they serve
+//	StaticResourcesController, ClusterOperatorStatusController  none: the manifests are applied by people; there is no ClusterOperator
+//	render                        cmd/certrotation/app/render, controller/bootstrap
+//	readyz                        none: etcd's own /readyz reads linearizably (manifests/samples/etcd-nodes)
+//	cluster-restore.sh            cmd/certrotation/app/doctor, cmd/certrotation/app/recover, for certificates only; a lost quorum is etcd's own matter
 //
 //	condition                                  here
 //	StaticPodsAvailable                        same
@@ -49,12 +74,25 @@
 //	MissingStaticPodControllerDegraded         same
 //	PruneControllerDegraded                    same
 //	BackingResourceControllerDegraded          same
+//	EtcdCertSignerControllerDegraded           none: the conditions Degraded (an object is broken) and Blocked (a rotation waits, and for whom)
+//	                                           of every CertificateRotation and BundleStatus
+//	ResourceSyncControllerDegraded             none: the event CopyHeld and the metric certrotation_copies_held, in controller/copies
+//	EtcdMembersAvailable, EtcdMembersDegraded, EtcdMembersProgressing  none, as EtcdMembersController
+//	EtcdEndpointsDegraded, TargetConfigControllerDegraded  none, as the controllers
+//	EtcdRunningInCluster, EtcdBootstrapMemberRemoved  none, as BootstrapTeardownController
 //	GuardControllerDegraded                    none, as the controller
 //	StartupMonitorPodDegraded                  none, as the controller
 //	StartupMonitorPodContainerExcessiveRestartsDegraded  none, as the controller
 //	StaticPodFallbackRevisionDegraded          none: nothing falls back
 //
 //	event                         here
+//	SignerUpdateRequired          same, in controller/rotation
+//	TargetUpdateRequired          same, in controller/rotation
+//	CABundleUpdateRequired        same, in controller/rotation
+//	RotationError                 none: ObjectProblem and RotationBlocked, in controller/rotation, say what is wrong and for whom it waits
+//	EtcdCertSignerControllerUpdatingStatus  none: conditions of certificates are computed and not written
+//	SecretCreated, SecretUpdated, SecretCreateFailed, SecretUpdateFailed  none: each write is announced by what it is for, and a
+//	                              failed one is in the log and in the metric certrotation_actions_total
 //	MasterNodeObserved            same
 //	MasterNodeRemoved             same
 //	MasterNodesReadyChanged       same
@@ -75,9 +113,16 @@
 //	CertificateUpdateFailed       none, as CertSyncController
 //	CertificateRemoved            none, as CertSyncController
 //
-//	metric                        here
-//	openshift_etcd_operator_signer_expiration_days  controller/rotation
+//	metric or alert               here
+//	openshift_etcd_operator_signer_expiration_days  same, in controller/rotation
+//	etcdSignerCAExpirationWarning, etcdSignerCAExpirationCritical  none: both are about healthy signers too. The alerts
+//	                              CertRotationRenewalOverdue and CertRotationCertificateExpiresSoon are not (manifests/alerts)
 //	etcd's own metrics            none: they are read from etcd
+//
+//	annotation                    here
+//	operator.openshift.io/revision-ready  same, in registry/revision
+//	openshift.io/ceo-bundle-rollout-revision  none: nothing decides by it; registry/trust refuses that it is lowered while a rotation is in flight
+//	openshift.io/ceo-delete-grace-start  same, in registry/trust
 //
 // Of our own there are the event RolloutBlocked and the metrics certrotation_rollout_latest_revision, current_revision,
 // pending_seconds, blockers, blocked_seconds, condition, installer_attempts_total, installer_failures_total,

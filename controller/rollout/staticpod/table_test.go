@@ -22,6 +22,15 @@ var seeds = []string{
 	"StartingNewRevision", "RequiredInstallerResourcesMissing", "MasterNodeObserved", "MasterNodeRemoved", "MasterNodesReadyChanged",
 	"MissingStaticPod", "MissingVersion", "MultipleVersions", "StaticPodInstallerCompleted", "StaticPodInstallerFailed",
 	"CertificateUpdated", "CertificateUpdateFailed", "CertificateRemoved", "openshift_etcd_operator_signer_expiration_days",
+	"EtcdCertSignerController", "CertRotationController", "EtcdCertCleanerController", "ResourceSyncController", "TargetConfigController",
+	"EtcdEndpointsController", "EtcdMembersController", "ClusterMemberController", "ClusterMemberRemovalController",
+	"BootstrapTeardownController", "EnvVarController", "ScriptController", "quorum", "installer", "prune", "render", "readyz",
+	"EtcdCertSignerControllerDegraded", "ResourceSyncControllerDegraded", "EtcdMembersDegraded", "EtcdEndpointsDegraded",
+	"TargetConfigControllerDegraded", "EtcdRunningInCluster", "EtcdBootstrapMemberRemoved", "StartupMonitorPodDegraded",
+	"StartupMonitorPodContainerExcessiveRestartsDegraded", "StaticPodFallbackRevisionDegraded", "PruneControllerDegraded",
+	"SignerUpdateRequired", "TargetUpdateRequired", "CABundleUpdateRequired", "RotationError", "EtcdCertSignerControllerUpdatingStatus",
+	"SecretCreated", "SecretUpdated", "SecretCreateFailed", "SecretUpdateFailed", "etcdSignerCAExpirationWarning", "etcdSignerCAExpirationCritical",
+	"openshift.io/ceo-bundle-rollout-revision", "openshift.io/ceo-delete-grace-start", "operator.openshift.io/revision-ready",
 }
 
 // TestTableOfTheSeeds holds the table in doc.go to the tree: what it says is the same here is in the code, the files that
@@ -30,7 +39,7 @@ func TestTableOfTheSeeds(t *testing.T) {
 	doc := read(t, "doc.go")
 	code := sources(t, ".", "../../../registry/rollout")
 	rows := map[string]string{}
-	for _, match := range regexp.MustCompile(`(?m)^//\t(\S+(?:, \S+)*?)  ?\s*(\S.*)$`).FindAllStringSubmatch(doc, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^//\t([^\s,]+(?:, [^\s,]+)*) +(\S.*)$`).FindAllStringSubmatch(doc, -1) {
 		for name := range strings.SplitSeq(match[1], ", ") {
 			rows[name] = match[2]
 		}
@@ -41,8 +50,17 @@ func TestTableOfTheSeeds(t *testing.T) {
 		}
 	}
 	for name, where := range rows {
-		if strings.HasPrefix(where, "same") && !strings.Contains(code, `"`+name+`"`) {
+		in := code
+		if directory, elsewhere := strings.CutPrefix(where, "same, in "); elsewhere {
+			in = sources(t, filepath.Join("../../..", directory))
+		}
+		if strings.HasPrefix(where, "same") && !strings.Contains(in, `"`+name+`"`) {
 			t.Errorf("doc.go says that %s is the same here, but no code has it", name)
+		}
+		for _, directory := range regexp.MustCompile(`\b(?:cmd|controller|registry|manifests)(?:/[\w-]+)+\b`).FindAllString(where, -1) {
+			if at := filepath.Join("../../..", directory); !exists(at) && !exists(at+".go") {
+				t.Errorf("doc.go names %s for %s, which does not exist", directory, name)
+			}
 		}
 		for _, file := range regexp.MustCompile(`[\w/]+\.go`).FindAllString(where, -1) {
 			if !exists(file) && !exists(filepath.Join("../../..", file)) && !exists(filepath.Join("../../../registry/rollout", file)) {
