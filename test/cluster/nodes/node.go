@@ -75,6 +75,14 @@ func (n *Node) Err() error {
 	return errors.Join(errs...)
 }
 
+// Dial connects to an address as the node does: from its network, with its address.
+func (n *Node) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if !n.Running() {
+		return nil, fmt.Errorf("dial %s from node %s: the node is off", address, n.name)
+	}
+	return dialFrom(ctx, fmt.Sprintf("/proc/%d/ns/net", n.init.Pid()), network, address)
+}
+
 // Command is a command that runs inside the node: in its namespaces and on its file system. Where it is a test that waits
 // for the command, the context kills it.
 func (n *Node) Command(ctx context.Context, argv ...string) *exec.Cmd {

@@ -53,6 +53,11 @@ func TestRotationHoldsForADisturbedMember(t *testing.T) {
 			before := s.fingerprints(t)
 			c := s.begin(t)
 			node := s.Network.Node(disturbed)
+			t.Cleanup(func() {
+				if err := tc.repair(context.WithoutCancel(t.Context()), node); err != nil {
+					t.Error(err)
+				}
+			})
 			if err := tc.harm(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}

@@ -51,6 +51,7 @@ func (s *system) begin(t *testing.T) *scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(writer.stop)
 	return &scenario{s: s, begun: time.Now(), targets: targets, prober: startProber(t.Context(), targets), writer: writer, starts: s.objects.starts()}
 }
 

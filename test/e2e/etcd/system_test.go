@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -179,14 +180,17 @@ func (s *system) rotation(ctx context.Context, name string) (string, error) {
 	return string(out), nil
 }
 
-// rotate asks for a rotation and returns at once.
+// rotate asks for a rotation and returns at once. The API may be without a leader of etcd for a moment.
 func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
-	_, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, name,
-		&v1alpha1.RotationRequest{Reason: t.Name()}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("rotate %s: %v", name, err)
-	}
+	until(ctx, t, "a rotation of "+name+" is asked for", func(ctx context.Context) error {
+		_, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, name,
+			&v1alpha1.RotationRequest{Reason: t.Name()}, metav1.CreateOptions{})
+		if apierrors.IsConflict(err) {
+			return nil // The request before this one was heard, and its answer was lost.
+		}
+		return err
+	})
 }
 
 // row is a CertificateRotation as it is served now.

@@ -4,6 +4,7 @@
 package etcd
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sync/atomic"
+	"strings"
 
 	"k8s.io/client-go/rest"
 
@@ -34,17 +35,39 @@ func (s *system) targets() ([]target, error) {
 		address := func(port string) string { return net.JoinHostPort(member.IP().String(), port) }
 		peers := slices.DeleteFunc(slices.Clone(members), func(n *nodes.Node) bool { return n == member })
 		out = append(out,
-			target{member.Name() + " client", address(clientPort), member.Name(), perSecond, s.objects.client("etcd-client", "etcd-ca-bundle")},
-			target{member.Name() + " peer", address(peerPort), member.Name(), perSecond, inTurn(peers, member)},
-			target{member.Name() + " metrics", address(metricsPort), member.Name(), metricsPerSecond, s.objects.client("etcd-metric-client", "etcd-metrics-ca-bundle")},
+			target{member.Name() + " client", "", member.Name(), perSecond, fromHere(address(clientPort), s.objects.client("etcd-client", "etcd-ca-bundle"))},
+			target{member.Name() + " metrics", "", member.Name(), metricsPerSecond, fromHere(address(metricsPort), s.objects.client("etcd-metric-client", "etcd-metrics-ca-bundle"))},
 		)
+		for _, peer := range peers {
+			out = append(out, target{peer.Name() + " to peer " + member.Name(), peer.Name(), member.Name(), perSecond / len(peers), fromPeer(peer, member)})
+		}
 	}
 	config, err := rest.TLSConfigFor(s.Installation.Cluster.AdminConfig())
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	url := s.Installation.Cluster.URL()
-	return append(out, target{"API server", url[len("https://"):], "", perSecond, func() (*tls.Config, error) { return config.Clone(), nil }}), nil
+	url := strings.TrimPrefix(s.Installation.Cluster.URL(), "https://")
+	host, _, err := net.SplitHostPort(url)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, target{"API server", "", "", perSecond, fromHere(url, func() (*tls.Config, error) {
+		config := config.Clone()
+		config.ServerName = host
+		return config, nil
+	})}), nil
+}
+
+// fromHere connects from this machine, with what a client has that starts now.
+func fromHere(address string, client func() (*tls.Config, error)) func(context.Context) (net.Conn, *tls.Config, error) {
+	return func(ctx context.Context) (net.Conn, *tls.Config, error) {
+		config, err := client()
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		return conn, config, err
+	}
 }
 
 var runningDirectory = regexp.MustCompile(`/etc/kubernetes/static-pod-resources/(etcd-pod-[0-9]+)\b`)
@@ -62,11 +85,18 @@ func material(node *nodes.Node) (string, error) {
 	return node.Path("/etc/kubernetes/static-pod-resources/" + string(found[1]) + "/current"), nil
 }
 
-// inTurn has each of the peers connect in its turn.
-func inTurn(peers []*nodes.Node, to *nodes.Node) func() (*tls.Config, error) {
-	var turn atomic.Uint64
-	return func() (*tls.Config, error) {
-		return asPeer(peers[turn.Add(1)%uint64(len(peers))], to)()
+// fromPeer connects as another member does, from its own node: etcd compares the address of a peer with its certificate.
+func fromPeer(peer, to *nodes.Node) func(context.Context) (net.Conn, *tls.Config, error) {
+	return func(ctx context.Context) (net.Conn, *tls.Config, error) {
+		config, err := asPeer(peer, to)()
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, err := peer.Dial(ctx, "tcp", net.JoinHostPort(to.IP().String(), peerPort))
+		if err != nil && !peer.Running() {
+			err = errNoClient
+		}
+		return conn, config, err
 	}
 }
 
