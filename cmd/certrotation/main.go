@@ -1,7 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command certrotation is the one binary of the system: the aggregated API server with the guard, and the controller.
+// Command certrotation is the one binary of the system: the aggregated API server with the guard, the controller, what runs
+// on nodes for it (installer, prune), and what works before or without an API server (render, sign-csr, doctor, recover).
 package main
 
 import (
