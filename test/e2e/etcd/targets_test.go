@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -93,8 +94,8 @@ func fromPeer(peer, to *nodes.Node) func(context.Context) (net.Conn, *tls.Config
 			return nil, nil, err
 		}
 		conn, err := peer.Dial(ctx, "tcp", net.JoinHostPort(to.IP().String(), peerPort))
-		if err != nil && !peer.Running() {
-			err = errNoClient
+		if err != nil && (!peer.Running() || errors.Is(err, fs.ErrNotExist)) {
+			err = errNoClient // Its power was cut in between.
 		}
 		return conn, config, err
 	}
