@@ -37,7 +37,7 @@
 //	H17  test/e2e/etcd TestLeafRotationRestartsNobody, controller/rollout/generation TestInstallDecides
 //	H18  TestH18_OldCALeaves, test/e2e/etcd TestSignerRotation
 //	H19  TestH19_LeafIsNoMoreThanALeaf
-//	H20  TestH20_SignerComesBackFromABackup
+//	H20  TestH20_SignerComesBackFromABackup, TestKeyOfRecoveredMembersStays
 //	H21  controller/quorum TestMemberIsAlone, controller/quorum TestMembersThatHaveLostEachOther, registry/quorum TestRejoined, test/e2e/etcd TestRotationHoldsForADisturbedMember
 //	H22  registry/quorum TestNeverWithoutAQuorumOfTheOthers, controller/quorum TestNoAnswerIsOlderThanItsQuestion, registry/rollout TestQuorumIsAskedOnlyIfItMatters, controller/rollout/staticpod TestHoldsOnADegradedCluster
 //	H23  TestH23_PartialProgress, controller/rollout/staticpod TestCrashAfterEachWrite
