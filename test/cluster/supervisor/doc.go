@@ -22,7 +22,8 @@
 //   - Nothing restarts unless the set of anchors changed; the order or the text of the bundle does not count.
 //   - New trust is loaded before a new leaf is presented, but a leaf is not held back by servers that do not get ready: it
 //     may be what they need.
-//   - A bundle without anchors, a pair that does not match, a deleted object: what is loaded stays.
+//   - A bundle without anchors, a pair that does not match, what has expired altogether, a deleted object: what is loaded
+//     stays.
 //   - A server that dies comes back with the trust that it had. So does everything when the supervisor starts again, unless
 //     the seed directory was written anew (a recovery): then the seed counts.
 //   - Only what a running, once ready process has loaded is acknowledged, and again after each restart and each change.

@@ -15,7 +15,18 @@ import (
 // newSigner makes a CA.
 func newSigner(t *testing.T, name string) *pki.Pair {
 	t.Helper()
-	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: 24 * time.Hour, Backdate: time.Minute}, time.Now())
+	return newSignerAt(t, name, time.Now())
+}
+
+// expiredSigner is a CA that has expired a day ago.
+func expiredSigner(t *testing.T) *pki.Pair {
+	t.Helper()
+	return newSignerAt(t, "expired", time.Now().Add(-48*time.Hour))
+}
+
+func newSignerAt(t *testing.T, name string, at time.Time) *pki.Pair {
+	t.Helper()
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: 24 * time.Hour, Backdate: time.Minute}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,10 +36,15 @@ func newSigner(t *testing.T, name string) *pki.Pair {
 // issue makes a pair for etcd's server and its clients alike.
 func issue(t *testing.T, ca *pki.Pair, name string) (certPEM, keyPEM []byte) {
 	t.Helper()
+	return issueAt(t, ca, name, time.Now())
+}
+
+func issueAt(t *testing.T, ca *pki.Pair, name string, at time.Time) (certPEM, keyPEM []byte) {
+	t.Helper()
 	pair, err := ca.Issue(pki.Profile{
 		CommonName: name, IPAddresses: []string{"127.0.0.1"}, DNSNames: []string{"localhost"},
 		Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: 12 * time.Hour, Backdate: 30 * time.Second,
-	}, time.Now())
+	}, at)
 	if err != nil {
 		t.Fatal(err)
 	}

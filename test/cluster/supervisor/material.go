@@ -29,6 +29,7 @@ type trust struct {
 type leaf struct {
 	id          string
 	fingerprint string
+	until       time.Time
 }
 
 // parseTrust reads a bundle. The id depends on the set of anchors alone.
@@ -44,13 +45,20 @@ func parseTrust(bundle []byte) (id string, anchors []string, err error) {
 	return shortHash([]byte(strings.Join(anchors, "\n"))), anchors, nil
 }
 
+// allExpired says whether no anchor of a bundle works, as after a recovery of etcd of which the API does not know yet: what
+// is loaded is better.
+func allExpired(bundle []byte, now time.Time) bool {
+	certs, err := pki.ParseBundle(bundle)
+	return err == nil && !slices.ContainsFunc(certs, func(c *pki.Certificate) bool { return !c.Expired(now) })
+}
+
 // parseLeaf reads a pair. The id depends on the certificates alone: they determine the key.
 func parseLeaf(certPEM, keyPEM []byte) (leaf, error) {
 	chain, err := pki.CheckPair(certPEM, keyPEM)
 	if err != nil {
 		return leaf{}, fmt.Errorf("parse the client pair: %w", err)
 	}
-	return leaf{id: shortHash(pki.EncodeCertificates(chain...)), fingerprint: string(chain[0].Fingerprint)}, nil
+	return leaf{id: shortHash(pki.EncodeCertificates(chain...)), fingerprint: string(chain[0].Fingerprint), until: chain[0].NotAfter}, nil
 }
 
 func shortHash(content []byte) string {

@@ -224,6 +224,11 @@ func TestWhatCannotBeUsedChangesNothing(t *testing.T) {
 			_, key := issue(w.t, w.a, "client")
 			w.rollout.live.set(func() { w.rollout.live.certPEM, w.rollout.live.keyPEM = cert, key })
 		}, want: "Secret ns/leaf"},
+		"anchors that have expired": {spoil: func(w *smallWorld) { w.setBundle(bundle(expiredSigner(w.t))) }, want: "every anchor of it has expired"},
+		"a leaf that has expired": {spoil: func(w *smallWorld) {
+			cert, key := issueAt(w.t, expiredSigner(w.t), "client", time.Now().Add(-36*time.Hour))
+			w.rollout.live.set(func() { w.rollout.live.certPEM, w.rollout.live.keyPEM = cert, key })
+		}, want: "its certificate has expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSmallWorld(t)

@@ -22,6 +22,9 @@ func (r *rollout) want(bundle []byte) error {
 	if r.trust != nil && r.trust.id == id {
 		return nil
 	}
+	if allExpired(bundle, time.Now()) {
+		return fmt.Errorf("use ConfigMap %s, key %s: every anchor of it has expired", r.cfg.Bundle, r.cfg.BundleKey)
+	}
 	t, err := r.store.putTrust(bundle)
 	if err != nil {
 		return fmt.Errorf("write new trust: %w", err)
@@ -43,6 +46,9 @@ func (r *rollout) pendingLeaf(certPEM, keyPEM []byte) (*leaf, error) {
 	}
 	if l.id == r.leaf.id {
 		return nil, nil
+	}
+	if !time.Now().Before(l.until) {
+		return nil, fmt.Errorf("use Secret %s: its certificate has expired", r.cfg.Leaf)
 	}
 	written, err := r.store.putLeaf(certPEM, keyPEM)
 	if err != nil {
