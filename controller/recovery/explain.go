@@ -8,7 +8,7 @@ import "path/filepath"
 // explainReissue says what is left for a person after a reissue.
 func (r *recovery) explainReissue(p *Plan) {
 	p.next("Run the same command on every other member. Each works alone: re-signed authorities keep key and subject, so all of them accept each other.")
-	p.next("kubelet starts etcd from the new manifest. It serves when a majority of the members is back: `certrotation doctor` probes the peers.")
+	p.next("Start kubelet (systemctl start kubelet): it starts etcd from the new manifest. It serves when a majority of the members is back: `certrotation doctor` probes the peers.")
 	if r.OutputDirectory == "" {
 		p.next("Nothing was written for the API server (--output-dir was empty).")
 		return

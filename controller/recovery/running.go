@@ -16,7 +16,8 @@ const dialTimeout = 2 * time.Second
 
 // refuseRunning fails with ErrRunning while etcd listens where the manifest says, or has its data open.
 func refuseRunning(ctx context.Context, m *diagnosis.Manifest, dataDirectory string) error {
-	const next = "stop it first: move the manifest out of the directory of the manifests (this command finds its copy) and wait until the container is gone"
+	// A kubelet that has not reached an API server since it started does not end a pod whose manifest is moved away.
+	const next = "stop it first: stop kubelet (systemctl stop kubelet) and then the pod (crictl stopp $(crictl pods --quiet --name NAME)); start kubelet again afterwards"
 	for _, address := range m.Listens {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

@@ -38,7 +38,7 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 	if running != directory {
 		p.step(func() error { return r.installManifest(directory) },
 			"put %s in the place of %s", filepath.Join(directory.Path, r.manifestName()), r.manifest())
-		p.next("kubelet starts the static pod with revision %d.", directory.Revision)
+		p.next("Start kubelet (systemctl start kubelet): it starts the static pod with revision %d.", directory.Revision)
 	}
 	p.next("Run `certrotation doctor` when etcd is up: it probes the peers.")
 	return p, nil

@@ -1,0 +1,175 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/nodes"
+	"certrotation.dev/test/cluster/stacked"
+)
+
+const (
+	namespace = stacked.Namespace
+	// validity of every CA and every leaf of etcd. A signer is due at 80 % of it, counted from 5 minutes before it was
+	// made: that leaves the cluster about a minute and a half to start and to lose its power.
+	validity = 180 * time.Second
+	// patience bounds each wait.
+	patience = 4 * time.Minute
+	// signers of the preset.
+	etcdSigner, metricSigner = "etcd-signer", "etcd-metric-signer"
+)
+
+// system is a cluster of three nodes.
+type system struct {
+	*stacked.Cluster
+	rot versioned.Interface
+	dir string
+}
+
+func startSystem(t *testing.T) *system {
+	t.Helper()
+	if err := nodes.Supported(); err != nil {
+		t.Skipf("SKIPPED %s: %v", t.Name(), err)
+	}
+	// Not t.TempDir(): its path has the name of the test, and those of sockets below it may be no longer than 108 bytes.
+	dir, err := os.MkdirTemp("", "certrotation-recovery-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), validity)
+	defer cancel()
+	c, err := stacked.Start(ctx, stacked.Config{
+		Dir: dir, Progress: t.Output(),
+		Preset: []string{"signerValidity: " + validity.String(), "leafValidity: " + validity.String()},
+		ControllerFlags: []string{
+			"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s",
+		},
+	})
+	if err != nil {
+		t.Fatalf("start the system: %v", err)
+	}
+	s := &system{Cluster: c, dir: dir}
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.keepLogs(t)
+		}
+		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("stop the system: %v", err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	if s.rot, err = versioned.NewForConfig(c.Installation.Cluster.AdminConfig()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// powerOff is what happens to machines: everything ends at once, in the middle of what it does.
+func (s *system) powerOff() error {
+	var errs []error
+	for _, process := range []*cluster.Process{s.Controller, s.Serve, s.Scraper, s.Supervisor, s.controllers()} {
+		errs = append(errs, process.Kill())
+	}
+	for _, node := range s.Nodes() {
+		errs = append(errs, node.PowerOff())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *system) controllers() *cluster.Process {
+	return s.Installation.Cluster.Process(cluster.ControllerManager)
+}
+
+func (s *system) powerOn(ctx context.Context) error {
+	for _, node := range s.Nodes() {
+		if err := node.PowerOn(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row is a CertificateRotation as it is served now.
+func (s *system) row(ctx context.Context, name string) (*v1alpha1.CertificateRotation, error) {
+	return s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// settled is nil when no rotation of etcd is in flight, everybody trusts the signers, and nothing is wanting.
+func (s *system) settled(ctx context.Context) error {
+	for _, name := range []string{etcdSigner, metricSigner} {
+		row, err := s.row(ctx, name)
+		if err != nil {
+			return err
+		}
+		if row.Status.Stage != v1alpha1.StageStable || len(row.Status.Blockers) > 0 {
+			return fmt.Errorf("%s is in the stage %s with the blockers %+v", name, row.Status.Stage, row.Status.Blockers)
+		}
+		if trust := row.Status.Trust; trust.Trusted < trust.Total {
+			return fmt.Errorf("%d of %d members trust %s", trust.Trusted, trust.Total, name)
+		}
+		for _, member := range row.Status.Members {
+			if !member.Delivered {
+				return fmt.Errorf("%s/%s does not present the leaves of its Secrets", member.Party, member.Member)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *system) keepLogs(t *testing.T) {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Logf("the logs are lost: %v", err)
+		return
+	}
+	kept := filepath.Join(root, ".local", "test-logs", t.Name())
+	if err := os.RemoveAll(kept); err != nil {
+		t.Logf("remove old logs: %v", err)
+		return
+	}
+	from := map[string]string{s.Installation.Cluster.LogDir(): "", filepath.Join(s.dir, "supervisor", "logs"): "supervisor"}
+	for _, node := range s.Network.Nodes() {
+		from[filepath.Dir(node.LogFile("kubelet"))] = node.Name()
+		from[node.Path("/var/log/pods")] = node.Name() + "-pods"
+	}
+	for dir, to := range from {
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if err := os.CopyFS(filepath.Join(kept, to), os.DirFS(dir)); err != nil {
+			t.Logf("keep the logs in %s: %v", dir, err)
+		}
+	}
+	t.Logf("the logs are in %s", kept)
+}
+
+// until waits for a condition, and fails the test with the last answer.
+func until(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	begun := time.Now()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		last = check(attempt)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("wait until %s: %v: %v", what, err, last)
+	}
+	t.Logf("%5.1f s until %s", time.Since(begun).Seconds(), what)
+}
