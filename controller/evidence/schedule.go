@@ -23,8 +23,8 @@ type attempts struct {
 	// content names what the member is expected to have loaded.
 	content string
 	count   int
-	// waiting says that the member is in the queue.
-	waiting bool
+	// waiting says that the member is in the queue, and patient that it may stay there for minutes.
+	waiting, patient bool
 }
 
 // watched remembers which members are in the queue, so that a change of the namespace does not probe them again and
@@ -39,17 +39,22 @@ func (w *watched) begin(t target, inFlight bool, content string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.targets[t]
-	if a.content != content {
+	changed := a.content != content
+	if changed {
 		a.content, a.count = content, 0
 	}
-	start := !a.waiting && (inFlight || a.count < stableAttempts)
-	a.waiting = a.waiting || start
+	// One that waits patiently is called at once when there is something new to see.
+	called := a.waiting && a.patient && (changed || inFlight)
+	start := (!a.waiting || called) && (inFlight || a.count < stableAttempts)
+	if start {
+		a.waiting, a.patient = true, false
+	}
 	w.targets[t] = a
 	return start
 }
 
 // next counts an attempt and returns how many there were before, for the same content.
-func (w *watched) next(t target, content string) int {
+func (w *watched) next(t target, inFlight bool, content string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.targets[t]
@@ -58,6 +63,7 @@ func (w *watched) next(t target, content string) int {
 	}
 	before := a.count
 	a.count++
+	a.patient = !inFlight
 	w.targets[t] = a
 	return before
 }
@@ -136,7 +142,7 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 		return c.visitPlaced(ctx, s)
 	}
 	a := trust.Assess(d, c.clock.Now())
-	before := c.watched.next(t, s.content(a))
+	before := c.watched.next(t, a.InFlight(), s.content(a))
 	if !s.worth(a) || (!a.InFlight() && before >= stableAttempts) {
 		c.watched.rest(t)
 		return 0, nil

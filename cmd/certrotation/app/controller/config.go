@@ -6,6 +6,7 @@ package controller
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +55,7 @@ func (o *Options) Config() (*Config, error) {
 	restclient.AddUserAgent(rest, component)
 	meter := clockskew.NewMeter(clock.RealClock{})
 	rest.Wrap(meter.Wrap)
+	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	// One limit for all clients.
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	config := &Config{
