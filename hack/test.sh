@@ -26,7 +26,7 @@ done
 run() { # run PARALLEL PACKAGE...: nothing if there is no package
   local parallel="$1"
   shift
-  [ $# -eq 0 ] || go test -json -p "$parallel" -timeout "${TEST_TIMEOUT:-30m}" "${flags[@]}" "$@"
+  [ $# -eq 0 ] || go test -json -p "$parallel" -timeout "${TEST_TIMEOUT:-50m}" "${flags[@]}" "$@"
 }
 status=0
 { run 2 "${together[@]}" || true; run 1 "${alone[@]}" || true; } | bin/testsummary || status=$?
