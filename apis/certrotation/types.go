@@ -130,6 +130,8 @@ type Blocker struct {
 	Reason string
 	// Message is for people and names the next step.
 	Message string
+	// Since is when it began, if that is known.
+	Since *metav1.Time
 }
 
 // CertificateRotationStatus is the state of the certificate and, for a signer, of its rotation.
@@ -155,7 +157,8 @@ type CertificateRotationStatus struct {
 	Members []MemberStatus
 	// Blockers are what the rotation waits for.
 	Blockers []Blocker
-	// Conditions are Ready, Progressing, Blocked and Degraded.
+	// Conditions are Ready, Progressing, Blocked and Degraded. Behind them a signer has those of the rollout of its
+	// configuration, if there is one.
 	Conditions []metav1.Condition
 }
 

@@ -374,10 +374,18 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 							Format:      "",
 						},
 					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when it began, if that is known.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"reason", "message"},
 			},
 		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -937,7 +945,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, Progressing, Blocked and Degraded.",
+							Description: "conditions are Ready, Progressing, Blocked and Degraded. Behind them a signer has those of the rollout of its configuration, if there is one.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

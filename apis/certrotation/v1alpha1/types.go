@@ -145,6 +145,9 @@ type Blocker struct {
 	Reason string `json:"reason"`
 	// message is for people and names the next step.
 	Message string `json:"message"`
+	// since is when it began, if that is known.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // CertificateRotationStatus is the state of the certificate and, for a signer, of its rotation.
@@ -181,7 +184,8 @@ type CertificateRotationStatus struct {
 	// +optional
 	// +listType=atomic
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// conditions are Ready, Progressing, Blocked and Degraded.
+	// conditions are Ready, Progressing, Blocked and Degraded. Behind them a signer has those of the rollout of its
+	// configuration, if there is one.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

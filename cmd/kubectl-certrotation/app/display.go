@@ -93,7 +93,7 @@ func block(p *progress, now time.Time) []cell {
 	}
 	list := p.blockers()
 	for i := range list[:min(len(list), maxBlockers)] {
-		lines = append(lines, cell{"  waits for " + blockerText(&list[i]), warn})
+		lines = append(lines, cell{"  waits for " + blockerText(&list[i]) + age(&list[i], now), warn})
 	}
 	if more := len(list) - maxBlockers; more > 0 {
 		lines = append(lines, cell{"  and for " + plural(more, "other"), warn})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,7 @@ func (p *plugin) plan(ctx context.Context, o *planOptions, name string) error {
 		plan.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("RotationPlan"))
 		return o.output.print(p.Streams.Out, plan)
 	}
-	if err := writePlan(p.Streams.Out, p.screen(false), plan); err != nil || !o.compromised {
+	if err := writePlan(p.Streams.Out, p.screen(false), plan, p.Clock.Now()); err != nil || !o.compromised {
 		return err
 	}
 	return writeBreaks(p.Streams.Out, plan)
@@ -83,7 +84,7 @@ func writeBreaks(w io.Writer, plan *v1alpha1.RotationPlan) error {
 }
 
 // writePlan prints the steps as a table, then the blockers, then the hash.
-func writePlan(w io.Writer, s screen, plan *v1alpha1.RotationPlan) error {
+func writePlan(w io.Writer, s screen, plan *v1alpha1.RotationPlan, now time.Time) error {
 	table := []row{header("STAGE", "ACTION", "OBJECT", "WAITS FOR", "WHAT")}
 	for i := range plan.Steps {
 		step := &plan.Steps[i]
@@ -104,7 +105,7 @@ func writePlan(w io.Writer, s screen, plan *v1alpha1.RotationPlan) error {
 	if len(plan.Blockers) == 0 {
 		out.WriteString("Nothing is known that would block it now.\n")
 	} else {
-		s.draw(&out, blockers(plan.Blockers))
+		s.draw(&out, blockers(plan.Blockers, now))
 	}
 	fmt.Fprintf(&out, "plan %s\n", oneLine(plan.Hash))
 	_, err := io.WriteString(w, out.String())

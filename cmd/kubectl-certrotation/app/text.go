@@ -105,6 +105,14 @@ func blockerText(b *v1alpha1.Blocker) string {
 	return blockerName(b) + ": " + oneLine(b.Message)
 }
 
+// age says for how long a blocker has been one, "" if that is not known.
+func age(b *v1alpha1.Blocker, now time.Time) string {
+	if b.Since == nil {
+		return ""
+	}
+	return " (for " + duration.HumanDuration(now.Sub(b.Since.Time)) + ")"
+}
+
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -36,6 +36,22 @@ func stableDomain(namespace string) []runtime.Object {
 	return []runtime.Object{s, l}
 }
 
+// stuckRollout is the edit of a signer that does not rotate while its rollout is stuck.
+func stuckRollout(o *v1alpha1.CertificateRotation) {
+	since := func(c metav1.Condition, ago time.Duration) metav1.Condition {
+		c.LastTransitionTime = *at(-ago)
+		return c
+	}
+	o.Status.Conditions = append(o.Status.Conditions,
+		condition(v1alpha1.ConditionDegraded, true, "rollout etcd: Node/n2: its pod is not Ready"),
+		since(condition("NodeControllerDegraded", false, "All selected nodes are ready"), time.Hour),
+		since(condition("NodeInstallerProgressing", true, "3 nodes are selected; 2 of them do not have revision 7 yet: n2, n3"), 26*time.Minute),
+		since(condition("StaticPodsAvailable", true, "2 nodes are active\x1b[2J"), 3*time.Hour),
+		since(condition("StaticPodsDegraded", true, "n2: etcd is in CrashLoopBackOff"), 20*time.Minute),
+	)
+	o.Status.Blockers = []v1alpha1.Blocker{{Member: "n2", Object: "Node/n2", Reason: "StaticPodPending", Message: "its pod is not Ready", Since: at(-25 * time.Minute)}}
+}
+
 func TestTree(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -57,6 +73,8 @@ func TestTree(t *testing.T) {
 		{name: "overdue", objects: []runtime.Object{signer(distributing, func(o *v1alpha1.CertificateRotation) {
 			o.Status.StageDeadline = at(-5 * time.Minute)
 		})}, args: []string{"tree"}, golden: "tree-overdue.txt"},
+		{name: "of what a rollout brings to nodes", objects: []runtime.Object{signer(stuckRollout)}, args: []string{"tree"}, golden: "tree-rollout.txt"},
+		{name: "of a rollout, as YAML", objects: []runtime.Object{signer(stuckRollout)}, args: []string{"tree", "-o", "yaml"}, golden: "tree-rollout.yaml"},
 		{name: "YAML", objects: domain(), args: []string{"tree", "-o", "yaml"}, golden: "tree.yaml"},
 		{name: "JSON of nothing", args: []string{"tree", "-o", "json"}, golden: "tree-empty.json"},
 	}

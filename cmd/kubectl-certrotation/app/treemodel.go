@@ -21,16 +21,18 @@ type Tree struct {
 
 // Domain is one trust domain.
 type Domain struct {
-	Namespace     string             `json:"namespace"`
-	Name          string             `json:"name"`
-	Stage         v1alpha1.Stage     `json:"stage"`
-	StageSince    *metav1.Time       `json:"stageSince,omitempty"`
-	StageDeadline *metav1.Time       `json:"stageDeadline,omitempty"`
-	Signer        Signer             `json:"signer"`
-	Bundle        *Bundle            `json:"bundle,omitempty"`
-	Leaves        []Leaf             `json:"leaves,omitempty"`
-	Parties       []Party            `json:"relyingParties,omitempty"`
-	Blockers      []v1alpha1.Blocker `json:"blockers,omitempty"`
+	Namespace     string         `json:"namespace"`
+	Name          string         `json:"name"`
+	Stage         v1alpha1.Stage `json:"stage"`
+	StageSince    *metav1.Time   `json:"stageSince,omitempty"`
+	StageDeadline *metav1.Time   `json:"stageDeadline,omitempty"`
+	Signer        Signer         `json:"signer"`
+	Bundle        *Bundle        `json:"bundle,omitempty"`
+	Leaves        []Leaf         `json:"leaves,omitempty"`
+	Parties       []Party        `json:"relyingParties,omitempty"`
+	// Rollout are the conditions of the rollout that brings the leaves and the bundle to nodes, if there is one.
+	Rollout  []metav1.Condition `json:"rollout,omitempty"`
+	Blockers []v1alpha1.Blocker `json:"blockers,omitempty"`
 }
 
 // Health is what the condition Ready says, with the problem that the condition Degraded names.
@@ -120,6 +122,7 @@ func newTree(rotations []v1alpha1.CertificateRotation, bundles []v1alpha1.Bundle
 func (d *Domain) addSigner(r *v1alpha1.CertificateRotation) {
 	s := &r.Status
 	d.Stage, d.StageSince, d.StageDeadline, d.Blockers = s.Stage, s.StageSince, s.StageDeadline, s.Blockers
+	d.Rollout = rolloutConditions(s.Conditions)
 	d.Signer.Health = health(s.Conditions)
 	d.Signer.RotatesAt = s.RotatesAt
 	if s.Certificate != nil {
@@ -184,6 +187,18 @@ func (d *Domain) resolve() {
 			d.Leaves[i].SignedBy = slots[c.SignedBy]
 		}
 	}
+}
+
+// rolloutConditions are those that are not the signer's own.
+func rolloutConditions(conditions []metav1.Condition) []metav1.Condition {
+	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionBlocked, v1alpha1.ConditionDegraded}
+	var out []metav1.Condition
+	for _, c := range conditions {
+		if !slices.Contains(own, c.Type) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // health takes the message of the first condition that is not as it should be.

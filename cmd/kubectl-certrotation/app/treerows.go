@@ -4,9 +4,13 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
@@ -48,8 +52,34 @@ func (v *treeView) domain(d *Domain) row {
 	if len(d.Parties) > 0 {
 		r.children = append(r.children, v.parties(d))
 	}
+	if rollout := v.rollout(d.Rollout); len(rollout.children) > 0 {
+		r.children = append(r.children, rollout)
+	}
 	if len(d.Blockers) > 0 {
-		r.children = append(r.children, blockers(d.Blockers))
+		r.children = append(r.children, blockers(d.Blockers, v.now))
+	}
+	return r
+}
+
+// rollout shows how far it is, and what is wrong with it; what is as it should be is left out.
+func (v *treeView) rollout(conditions []metav1.Condition) row {
+	r := text("rollout")
+	for i := range conditions {
+		c := &conditions[i]
+		is, look := c.Status == metav1.ConditionTrue, good
+		switch {
+		case strings.HasSuffix(c.Type, v1alpha1.ConditionDegraded) && !is:
+			continue
+		case strings.HasSuffix(c.Type, v1alpha1.ConditionDegraded), strings.HasSuffix(c.Type, "Available") && !is:
+			look = bad
+		case strings.HasSuffix(c.Type, v1alpha1.ConditionProgressing) && is:
+			look = warn
+		}
+		r.children = append(r.children, row{cells: []cell{
+			{oneLine(c.Type) + "=" + oneLine(string(c.Status)), look},
+			{text: "for " + duration.HumanDuration(v.now.Sub(c.LastTransitionTime.Time))},
+			{text: oneLine(cmp.Or(c.Message, c.Reason))},
+		}})
 	}
 	return r
 }
@@ -181,10 +211,10 @@ func (v *treeView) yes(what string, is bool) cell {
 	return cell{what + " " + v.glyphs.no, bad}
 }
 
-func blockers(list []v1alpha1.Blocker) row {
+func blockers(list []v1alpha1.Blocker, now time.Time) row {
 	r := row{cells: []cell{{"blocked by", bad}}}
 	for i := range list {
-		r.children = append(r.children, row{cells: []cell{{blockerName(&list[i]), bad}, {text: oneLine(list[i].Message)}}})
+		r.children = append(r.children, row{cells: []cell{{blockerName(&list[i]), bad}, {text: oneLine(list[i].Message) + age(&list[i], now)}}})
 	}
 	return r
 }

@@ -86,6 +86,8 @@ const (
 	ReasonConflictingClaim trust.Reason = "ConflictingClaim"
 	// ReasonInvalidEvidence is on an evidence record that cannot be read; it proves nothing.
 	ReasonInvalidEvidence trust.Reason = "InvalidEvidence"
+	// ReasonInvalidStatus is on the status of a rollout that cannot be read.
+	ReasonInvalidStatus trust.Reason = "InvalidRolloutStatus"
 )
 
 // Sources are the parsed facts of one namespace from which a Namespace is built. They hold no private key.

@@ -36,6 +36,9 @@ func Build(s *Sources) *Namespace {
 			}
 			if p.rollout != nil {
 				p.rollout.Configuration = cm.Name
+				for _, d := range p.domains {
+					p.rollout.Domains = append(p.rollout.Domains, d.Name)
+				}
 				out.Rollouts = append(out.Rollouts, p.rollout)
 			}
 			out.Copies = append(out.Copies, p.copies...)

@@ -21,6 +21,9 @@ type builder struct {
 	owners   map[objectKey]string
 	domains  map[string]string
 	problems []trust.Problem
+	// rolledOut is the rollout of the namespace, nil if there is none, and rolloutOwner the name of its configuration.
+	rolledOut    *Rollout
+	rolloutOwner string
 }
 
 type memberKey struct{ domain, party, member string }
@@ -73,6 +76,9 @@ func (b *builder) add(cm *ConfigMap) *part {
 	for _, d := range p.domains {
 		b.domains[d.Name] = cm.Name
 	}
+	if p.rollout != nil {
+		b.rolledOut, b.rolloutOwner = p.rollout, cm.Name
+	}
 	return p
 }
 
@@ -95,7 +101,29 @@ func (b *builder) conflicts(p *part) []string {
 		}
 	}
 	slices.Sort(objects)
-	return append(domains, objects...)
+	return slices.Concat(domains, b.rolloutConflicts(p), objects)
+}
+
+// rolloutConflicts are about what a rollout has without a claim: its status, and the numbers of the revisions, which are
+// counted once in a namespace (ConfigMap/revision-status-N).
+func (b *builder) rolloutConflicts(p *part) []string {
+	var out []string
+	if p.rollout != nil {
+		status := statusKey(p.rollout)
+		if b.rolledOut != nil {
+			out = append(out, fmt.Sprintf("the rollout of the namespace, %s of ConfigMap/%s, which numbers ConfigMap/revision-status-N (another rollout needs another namespace)", b.rolledOut.Config.Name, b.rolloutOwner))
+		}
+		if owner, ok := b.owners[status]; ok {
+			out = append(out, fmt.Sprintf("%s/%s of ConfigMap/%s", status.kind, status.name, owner))
+		}
+	}
+	if b.rolledOut != nil {
+		status := statusKey(b.rolledOut)
+		if _, taken := p.claims[status]; taken {
+			out = append(out, fmt.Sprintf("%s/%s, the status of the rollout of ConfigMap/%s", status.kind, status.name, b.rolloutOwner))
+		}
+	}
+	return out
 }
 
 func (b *builder) refuse(configuration string, reason trust.Reason, message string) {

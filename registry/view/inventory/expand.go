@@ -59,7 +59,13 @@ func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, erro
 	if err := b.rollout(p, cfg); err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	return p, b.copies(p, cfg)
+	if err := b.copies(p, cfg); err != nil {
+		return nil, err
+	}
+	if err := p.checkStatus(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // claimDomain claims the objects that exist once in a domain, and the leaves that exist once.

@@ -78,6 +78,8 @@ type ConfigMap struct {
 	Aggregate map[string][]pki.Fingerprint
 	// Evidence of a ConfigMap with the label trust.LabelEvidence.
 	Evidence *Evidence
+	// Rollout of a ConfigMap with the label rollout.LabelStatus.
+	Rollout *RolloutStatus
 }
 
 // Configuration is a loaded configuration or the reason why it was refused.

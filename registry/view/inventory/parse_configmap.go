@@ -11,6 +11,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
@@ -30,6 +31,9 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	}
 	if _, ok := cm.Labels[trust.LabelEvidence]; ok {
 		out.Evidence = parseEvidence(cm)
+	}
+	if _, ok := cm.Labels[rollout.LabelStatus]; ok {
+		out.Rollout = parseRolloutStatus(cm)
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
@@ -24,6 +25,12 @@ type Rollout struct {
 	Nodes []*Node
 	// Leaves are the names of the leaves of each node that are in the aggregate, ordered, by the name of the node.
 	Leaves map[string][]string
+	// Domains are the names of the trust domains of the configuration, in its order.
+	Domains []string
+	// Status is what was last written of it, nil if nothing was or if that cannot be read.
+	Status *rollout.Status
+	// Problem says why the status cannot be read, nil if it can. It stops nothing: the controller writes a new one.
+	Problem *trust.Problem
 }
 
 func (p *part) addNodeLeaf(node, template, name string) {
@@ -43,6 +50,7 @@ func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfiguration) er
 		return err
 	}
 	p.rollout = &Rollout{Config: cfg.Rollout.StaticPod, Aggregate: p.aggregate, Nodes: nodes, Leaves: map[string][]string{}}
+	b.readStatus(p.rollout)
 	if cfg.Aggregate == nil {
 		return nil
 	}
@@ -55,6 +63,35 @@ func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfiguration) er
 		slices.Sort(p.rollout.Leaves[node.Name])
 	}
 	return nil
+}
+
+// statusKey is the object in which the controller keeps the status of a rollout.
+func statusKey(r *Rollout) objectKey {
+	return objectKey{kind: trust.ConfigMapKind, name: rollout.StatusName(r.Config.Name)}
+}
+
+// checkStatus expects that everything else has been claimed.
+func (p *part) checkStatus() error {
+	if p.rollout == nil {
+		return nil
+	}
+	status := statusKey(p.rollout)
+	if _, taken := p.claims[status]; taken {
+		return fmt.Errorf("%s is claimed, but the rollout keeps its status there; use another name", objectName(status.kind, status.name))
+	}
+	return nil
+}
+
+func (b *builder) readStatus(r *Rollout) {
+	name := statusKey(r).name
+	cm := b.sources.ConfigMaps[name]
+	if cm == nil || cm.Rollout == nil {
+		return
+	}
+	if r.Status = cm.Rollout.Status; r.Status == nil {
+		r.Problem = problemOf(trust.ConfigMapKind, name, ReasonInvalidStatus, fmt.Sprintf(
+			"where the rollout stands is not known: %s; the controller writes it anew, so see whether it runs", cm.Rollout.Error))
+	}
 }
 
 // copies claims those that are in this namespace.

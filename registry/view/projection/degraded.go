@@ -18,7 +18,7 @@ func (r *renderer) objectDegraded(ref string) verdict {
 }
 
 // signerDegraded is true when anything of the domain has a problem: the signer first, then an overdue stage, then
-// leaves, bundle and nodes.
+// leaves, bundle and nodes, and then the rollout.
 func (r *renderer) signerDegraded() verdict {
 	own := secretRef(r.domain.Signer.Name)
 	var first, overdue *trust.Problem
@@ -40,7 +40,7 @@ func (r *renderer) signerDegraded() verdict {
 	case len(r.assessment.Problems) > 0:
 		return verdict{status: true, reason: reasonDomainProblems, message: problemsText(r.assessment.Problems)}
 	}
-	return healthy()
+	return r.rolloutDegraded()
 }
 
 // overdueSince is the deadline for the problem that a stage is overdue.

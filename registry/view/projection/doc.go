@@ -12,6 +12,9 @@
 // that of Run, assesses, renders and applies, so it is the only writer of both stores. Objects that were applied
 // belong to the store and are only read from then on.
 //
+// The signers of a configuration with a rollout show where that stands: its conditions behind their own four, and what
+// it waits for, with the time since which it does. Their stage, and Ready, do not depend on it.
+//
 // A configuration that cannot be loaded has no domain and hence no object to show its problem on: the controller
 // reports it in events, the guard refuses it, and the metric certrotation_configuration_problems counts it here.
 package projection

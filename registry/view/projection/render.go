@@ -44,7 +44,7 @@ func newObjects() *Objects {
 func Render(in Input) *Objects {
 	out := newObjects()
 	for i, domain := range in.Namespace.Domains {
-		r := &renderer{Input: in, domain: domain, assessment: in.Assessments[i]}
+		r := &renderer{Input: in, domain: domain, assessment: in.Assessments[i], rollout: rolloutOf(in.Namespace, domain.Name)}
 		signer := r.signer()
 		out.Certificates[signer.Name] = signer
 		for j := range domain.Leaves {
@@ -63,6 +63,8 @@ type renderer struct {
 
 	domain     *trust.Domain
 	assessment *trust.Assessment
+	// rollout of the configuration of the domain, nil if there is none.
+	rollout *inventory.Rollout
 }
 
 // leafAssessment of the leaf at an index of the domain. A leaf that was not assessed is shown as unusable.

@@ -27,7 +27,7 @@ func (r *renderer) signer() *certrotation.CertificateRotation {
 			RotatesAt:     toTimePointer(a.SignerDue),
 			Trust:         r.trusted(),
 			Members:       r.members(nil),
-			Blockers:      Blockers(a.Blockers),
+			Blockers:      append(Blockers(a.Blockers), r.rolloutBlockers()...),
 		},
 	}
 	for _, previous := range s.Previous {
@@ -38,6 +38,6 @@ func (r *renderer) signer() *certrotation.CertificateRotation {
 	c.set(certrotation.ConditionProgressing, r.progressing(secretRef(s.Name)))
 	c.set(certrotation.ConditionBlocked, blockedBy(a.Blocked(), a.Blockers))
 	c.set(certrotation.ConditionDegraded, r.signerDegraded())
-	out.Status.Conditions = c.list
+	out.Status.Conditions = append(c.list, r.rolloutConditions(out.CreationTimestamp)...)
 	return out
 }

@@ -23,6 +23,7 @@ type world struct {
 	domain *trust.Domain
 	// assessment as the model would make it.
 	assessment *trust.Assessment
+	rollout    *inventory.Rollout
 	now        time.Time
 }
 
@@ -80,8 +81,12 @@ func object(name string) trust.Object {
 
 // render renders the world after what is already served.
 func (w *world) render(previous *Objects) *Objects {
+	known := &inventory.Namespace{Name: "ns", Domains: []*trust.Domain{w.domain}}
+	if w.rollout != nil {
+		known.Rollouts = append(known.Rollouts, w.rollout)
+	}
 	return Render(Input{
-		Namespace:   &inventory.Namespace{Name: "ns", Domains: []*trust.Domain{w.domain}},
+		Namespace:   known,
 		Assessments: []*trust.Assessment{w.assessment},
 		Configured:  start().Add(-time.Hour),
 		Previous:    previous,

@@ -1,0 +1,159 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package projection
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// Bounds of what is shown of a rollout on each signer. A status may hold more: whoever may write ConfigMaps may write it.
+const (
+	maxRolloutConditions = 32
+	maxRolloutBlockers   = 16
+)
+
+// reasonMoreBlockers is on the entry that stands for the blockers which are not shown.
+const reasonMoreBlockers = "MoreBlockers"
+
+const nodePrefix = "Node/"
+
+// degradedSuffix ends the types of conditions that are bad when they are true.
+const degradedSuffix = "Degraded"
+
+// rolloutOf is the rollout of the configuration that a trust domain is of, nil if it has none.
+func rolloutOf(n *inventory.Namespace, domain string) *inventory.Rollout {
+	for _, r := range n.Rollouts {
+		if slices.Contains(r.Domains, domain) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *renderer) rolloutStatus() *rollout.Status {
+	if r.rollout == nil || r.rollout.Status == nil {
+		return &rollout.Status{}
+	}
+	return r.rollout.Status
+}
+
+func (r *renderer) rolloutRef() string {
+	return configMapRef(rollout.StatusName(r.rollout.Config.Name))
+}
+
+// rolloutConditions are those of the rollout, by their own names and with their own times. What has the name of a
+// condition of the signer itself is left out.
+func (r *renderer) rolloutConditions(created metav1.Time) []metav1.Condition {
+	seen := map[string]bool{
+		certrotation.ConditionReady: true, certrotation.ConditionProgressing: true,
+		certrotation.ConditionBlocked: true, certrotation.ConditionDegraded: true,
+	}
+	var out []metav1.Condition
+	status := r.rolloutStatus()
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if seen[c.Type] || len(out) == maxRolloutConditions {
+			continue
+		}
+		seen[c.Type] = true
+		next := metav1.Condition{
+			Type: c.Type, Status: metav1.ConditionFalse, Reason: cmp.Or(c.Reason, c.Type),
+			Message: bounded(c.Message), LastTransitionTime: toTime(c.LastTransitionTime),
+		}
+		if c.Status {
+			next.Status = metav1.ConditionTrue
+		}
+		if next.LastTransitionTime.IsZero() {
+			next.LastTransitionTime = created
+		}
+		out = append(out, next)
+	}
+	return out
+}
+
+// rolloutBlockers are what the rollout waits for, those that wait for too long first.
+func (r *renderer) rolloutBlockers() []certrotation.Blocker {
+	blockers := r.blockersByAge()
+	shown := blockers[:min(len(blockers), maxRolloutBlockers)]
+	var out []certrotation.Blocker
+	for i := range shown {
+		b := &shown[i]
+		out = append(out, certrotation.Blocker{
+			Member: b.Node, Object: r.rolloutSubject(b), Reason: string(b.Reason), Message: bounded(b.Message), Since: toTimePointer(b.Since),
+		})
+	}
+	if more := len(blockers) - len(shown); more > 0 {
+		out = append(out, certrotation.Blocker{
+			Object: r.rolloutRef(), Reason: reasonMoreBlockers, Message: fmt.Sprintf("the rollout waits for %d more; all of them are in this ConfigMap", more),
+		})
+	}
+	return out
+}
+
+func (r *renderer) blockersByAge() []rollout.Blocker {
+	blockers := slices.Clone(r.rolloutStatus().Blockers)
+	slices.SortStableFunc(blockers, func(x, y rollout.Blocker) int {
+		switch {
+		case x.Overdue == y.Overdue:
+			return 0
+		case x.Overdue:
+			return -1
+		}
+		return 1
+	})
+	return blockers
+}
+
+// rolloutSubject is the node that a blocker is about, or the status of the rollout if it is about none.
+func (r *renderer) rolloutSubject(b *rollout.Blocker) string {
+	if b.Node == "" {
+		return r.rolloutRef()
+	}
+	return nodePrefix + b.Node
+}
+
+// rolloutDegraded is true when the rollout says of itself that it is degraded, when it waits for too long, or when its
+// status cannot be read. The first of it is the reason, with its time.
+func (r *renderer) rolloutDegraded() verdict {
+	if r.rollout == nil {
+		return healthy()
+	}
+	if problem := r.rollout.Problem; problem != nil {
+		return verdict{status: true, reason: string(problem.Reason), message: about(problem.Object, problem.Message)}
+	}
+	var texts []string
+	var reason string
+	var since time.Time
+	add := func(why, text string, from time.Time) {
+		if len(texts) == 0 {
+			reason, since = why, from
+		}
+		texts = append(texts, text)
+	}
+	status := r.rolloutStatus()
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; c.Status && strings.HasSuffix(c.Type, degradedSuffix) {
+			add(c.Type, c.Type+": "+cmp.Or(c.Message, c.Reason), c.LastTransitionTime)
+		}
+	}
+	for i := range status.Blockers {
+		if b := &status.Blockers[i]; b.Overdue {
+			add(string(b.Reason), about(r.rolloutSubject(b), b.Message), b.Since)
+		}
+	}
+	if len(texts) == 0 {
+		return healthy()
+	}
+	return verdict{status: true, reason: reason, message: "rollout " + r.rollout.Config.Name + ": " + joined(texts), since: since}
+}
