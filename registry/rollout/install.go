@@ -39,7 +39,7 @@ func (a *assessor) assessInstallers() {
 		}
 		// The node that needs it most comes first: no other one is restarted in its place, unless that one is broken and has
 		// to be repaired before. A node whose leaves are not there yet holds up nobody.
-		restart = restart && (!disturbs || len(a.latest.Lacks[m.Name]) > 0)
+		restart = restart && (!disturbs || m.Unfit != "" || len(a.latest.Lacks[m.Name]) > 0)
 	}
 }
 
@@ -84,6 +84,10 @@ func (a *assessor) startable(m *member, disturbs, busy bool) bool {
 	limit := a.state.Limits.InstallerTimeout
 	if len(a.latest.Missing) > 0 {
 		a.wait("", ReasonResourcesMissing, time.Time{}, limit, "missing required resources: "+strings.Join(a.latest.Missing, ", "))
+		return false
+	}
+	if m.Unfit != "" {
+		a.wait(m.Name, ReasonResourcesMissing, time.Time{}, limit, m.Unfit)
 		return false
 	}
 	if lacks := a.latest.Lacks[m.Name]; len(lacks) > 0 {

@@ -102,6 +102,9 @@ func TestWhichNodeIsNext(t *testing.T) {
 		"a node whose leaves are not in the revision holds up nobody": {restart: true, nodes: 3, change: func(s *State) {
 			s.Revisions[1].Lacks = map[string][]string{"m0": {"secret x key y"}}
 		}, started: []string{"m1 2 restarts=true attempt=0"}, blockers: []string{"m0 RequiredInstallerResourcesMissing"}},
+		"a node that may have none of the leaves holds up nobody": {restart: true, nodes: 3, change: func(s *State) {
+			s.Nodes[0].Unfit = "no leaf is for it"
+		}, started: []string{"m1 2 restarts=true attempt=0"}, blockers: []string{"m0 RequiredInstallerResourcesMissing"}},
 		"nobody restarts for what is about to be replaced": {restart: true, nodes: 3, change: func(s *State) {
 			s.Source = Source{ContentHash: "c3", RestartHash: "r3", Since: noon, Differs: noon}
 		}, blockers: []string{" SourceChanging"}},

@@ -83,6 +83,8 @@ type Node struct {
 	NotReady string
 	// Deleted nodes are on their way out: nothing is started on them.
 	Deleted bool
+	// Unfit says why no revision may be brought to the node, "" if nothing stands against that.
+	Unfit string
 	// Pod is the mirror pod, nil if there is none.
 	Pod *StaticPod
 }

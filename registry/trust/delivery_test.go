@@ -72,6 +72,27 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
+// TestNextDeliveryStep names who can do something about an older leaf: nobody reloads what a rollout brings.
+func TestNextDeliveryStep(t *testing.T) {
+	for kind, want := range map[EvidenceKind]string{
+		StaticPodRevision: "its rollout has not brought the leaf there yet",
+		WorkloadRollout:   "its rollout has not brought the leaf there yet",
+		TLSProbe:          "make it reload its leaf",
+		Acknowledgement:   "make it reload its leaf and acknowledge",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := bootstrapped(t)
+			p := &Party{Name: "p", Kind: kind, Members: []Member{
+				{Name: "m", Holds: []string{"server"}, Observation: &Observation{ObservedAt: w.now, Presents: []pki.Fingerprint{"older"}}},
+			}}
+			v := newAssessor(&w.d, w.now).deliversAll(p, &p.Members[0])
+			if want := "does not present the current Secret/server yet: " + want; v.message != want {
+				t.Errorf("message %q, want %q", v.message, want)
+			}
+		})
+	}
+}
+
 // TestRecheckIsTheNextChange moves from recheck to recheck and expects the stage to need nothing else.
 func TestRecheckIsTheNextChange(t *testing.T) {
 	w := newWorld(t)

@@ -101,6 +101,18 @@ func nextStep(p *Party) string {
 	return "make it reload its trust bundle, or restart it"
 }
 
+// nextDeliveryStep is what a person can do about a member that presents an older leaf.
+func nextDeliveryStep(p *Party) string {
+	switch p.Kind {
+	case StaticPodRevision, WorkloadRollout:
+		return "its rollout has not brought the leaf there yet"
+	case Acknowledgement:
+		return "make it reload its leaf and acknowledge"
+	case TLSProbe, GracePeriod, Renewed:
+	}
+	return "make it reload its leaf"
+}
+
 // ambiguous returns another CA with the subject of ca and a different key, if one is known.
 func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 	for _, other := range a.authorities {
@@ -153,7 +165,7 @@ func (a *assessor) delivers(p *Party, m *Member, l *Leaf, older bool) verdict {
 	if !slices.Contains(o.Presents, l.Certificate.Fingerprint) || older {
 		return verdict{
 			reason:  ReasonLeafNotPresented,
-			message: fmt.Sprintf("does not present the current Secret/%s yet: make it reload its leaf", l.Name),
+			message: fmt.Sprintf("does not present the current Secret/%s yet: %s", l.Name, nextDeliveryStep(p)),
 		}
 	}
 	return proven

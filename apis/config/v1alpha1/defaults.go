@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,9 +66,9 @@ func setRolloutDefaults(rollout *StaticPodRollout, aggregate *Aggregate) {
 		}
 		if len(rollout.SecretNames) == 0 {
 			rollout.SecretNames = []string{aggregate.SecretName}
-			if len(rollout.ReloadedSecretNames) == 0 {
-				rollout.ReloadedSecretNames = []string{aggregate.SecretName}
-			}
+		}
+		if len(rollout.ReloadedSecretNames) == 0 && slices.Contains(rollout.SecretNames, aggregate.SecretName) {
+			rollout.ReloadedSecretNames = []string{aggregate.SecretName}
 		}
 	}
 	rollout.PodConfigMapName = cmp.Or(rollout.PodConfigMapName, rollout.Name+"-pod")

@@ -38,6 +38,11 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 	}
 	v.add(validateSet(r.SecretNames, at.Child("secretNames"), validateName)...)
 	v.add(validateSet(r.ReloadedSecretNames, at.Child("reloadedSecretNames"), knownIn(sets.New(r.SecretNames...)))...)
+	if aggregate != nil && slices.Contains(r.SecretNames, aggregate.SecretName) && !slices.Contains(r.ReloadedSecretNames, aggregate.SecretName) {
+		v.add(field.Invalid(at.Child("reloadedSecretNames"), r.ReloadedSecretNames, fmt.Sprintf(
+			"must have %s, the Secret of the aggregate: a node sees only its own leaves of it, so it cannot be part of what all nodes restart for",
+			aggregate.SecretName)))
+	}
 	if r.Image == "" {
 		v.add(field.Required(at.Child("image"), "the installer pods run certrotation"))
 	}

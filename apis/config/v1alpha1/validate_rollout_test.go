@@ -70,7 +70,20 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 			mutate: func(c *RotationConfiguration) {
 				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"all-certs"}, []string{"other"}
 			},
-			want: []string{"FieldValueNotFound " + rollout + ".reloadedSecretNames[0]"},
+			want: []string{"FieldValueNotFound " + rollout + ".reloadedSecretNames[0]", "FieldValueInvalid " + rollout + ".reloadedSecretNames"},
+		},
+		{
+			name: "aggregate Secret that would restart",
+			mutate: func(c *RotationConfiguration) {
+				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"all-certs", "other"}, []string{"other"}
+			},
+			want: []string{"FieldValueInvalid " + rollout + ".reloadedSecretNames"},
+		},
+		{
+			name: "aggregate Secret that is not rolled out, beside one that restarts",
+			mutate: func(c *RotationConfiguration) {
+				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"other"}, []string{"other"}
+			},
 		},
 		{
 			name:   "the manifest twice",

@@ -196,3 +196,25 @@ func TestNodeWhoseLeavesAreNotInTheRevision(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 }
+
+// TestNodeThatNoLeafIsFor adds a node that no leaf of the aggregate is for: nothing is mounted on it, least of all the keys
+// of the others.
+func TestNodeThatNoLeafIsFor(t *testing.T) {
+	w := newAggregated(t, 3)
+	w.run(30, nil)
+	w.addMachine("m3")
+	w.run(200, nil)
+	b := w.blocker("m3", rollout.ReasonResourcesMissing)
+	if b == nil || !b.Overdue || !strings.Contains(b.Message, "no leaf in secret certs is for this node") || !w.events.has(rollout.EventResourcesMissing) {
+		t.Errorf("nothing says why the node has nothing:\n%s", w.statusText())
+	}
+	pods, err := w.client.CoreV1().Pods(testNamespace).List(w.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.Spec.NodeName == "m3" && pod.Labels[labelApp] == appInstaller {
+			t.Errorf("%s runs on the node", pod.Name)
+		}
+	}
+}

@@ -29,10 +29,23 @@ func (l *look) observeNodes(ctx context.Context) error {
 		return fmt.Errorf("list nodes: %w", err)
 	}
 	for i := range list.Items {
-		l.state.Nodes = append(l.state.Nodes, nodeOf(&list.Items[i]))
+		node := nodeOf(&list.Items[i])
+		node.Unfit = l.unfit(node.Name)
+		l.state.Nodes = append(l.state.Nodes, node)
 	}
 	slices.SortFunc(l.state.Nodes, func(x, y rollout.Node) int { return strings.Compare(x.Name, y.Name) })
 	return nil
+}
+
+// unfit says that none of the leaves in the aggregate is for the node: there is nothing of that Secret that it may see. A
+// node that has just joined is so for a moment.
+func (l *look) unfit(node string) string {
+	secret := l.aggregateSecret()
+	if secret == "" || len(l.rollout.Leaves[node]) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("no leaf in secret %s is for this node, and it must not see those of others: have the forEachNode of one of aggregate.leaves "+
+		"select it, or rollout.staticPod.nodeSelector leave it out", secret)
 }
 
 func nodeOf(node *corev1.Node) rollout.Node {

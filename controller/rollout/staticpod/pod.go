@@ -178,7 +178,10 @@ func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
 	for _, name := range l.rollout.Config.SecretNames {
 		source := &corev1.SecretVolumeSource{SecretName: revision.CopyName(name, number), DefaultMode: mode}
 		if name == l.aggregateSecret() {
-			source.Items = pairsOf(l.rollout.Leaves[node])
+			if source.Items = pairsOf(l.rollout.Leaves[node]); len(source.Items) == 0 {
+				// Without items, all of it would be mounted.
+				continue
+			}
 		}
 		mount(corev1.VolumeSource{Secret: source}, path.Join("secrets", name))
 	}
