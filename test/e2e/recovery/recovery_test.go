@@ -269,9 +269,7 @@ func (s *system) startAPIServers(t *testing.T, recovered *material) {
 // its key. The controller has to leave it alone, and say why.
 func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
 	t.Helper()
-	if err := s.Controller.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.keepController(t)
 	until(t, "the controller says that the signers wait for a person", func(ctx context.Context) error {
 		for _, name := range []string{etcdSigner, metricSigner} {
 			row, err := s.row(ctx, name)

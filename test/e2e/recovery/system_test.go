@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func startSystem(t *testing.T) *system {
 		Dir: dir, Progress: t.Output(),
 		Preset: []string{"signerValidity: " + validity.String(), "leafValidity: " + validity.String()},
 		ControllerFlags: []string{
-			"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s",
+			"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 		},
 	})
 	if err != nil {
@@ -101,6 +102,30 @@ func (s *system) powerOn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// keepController starts the controller, and again when it has ended, as kubelet does: it ends when it loses its lease.
+func (s *system) keepController(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			if !s.Controller.Running() {
+				if err := s.Controller.Start(); err != nil {
+					t.Errorf("start the controller: %v", err)
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	t.Cleanup(func() { stop(); running.Wait() })
 }
 
 // row is a CertificateRotation as it is served now.
