@@ -22,7 +22,8 @@
 //   - A generation never changes under its name. A damaged one is exchanged as a whole.
 //   - Whatever has a final name is complete; what is being written or removed has a name that begins with a dot, which
 //     kubelet and the readers pass over, and the next run removes it.
-//   - Nothing is installed whose pairs do not match, or whose leaves none of its own anchors has signed.
+//   - Nothing is installed whose pairs do not match, or whose leaves none of its own anchors has signed. No valid leaf is
+//     replaced by an expired one.
 //   - Files have mode 0600 and directories 0700, whatever the umask. No symbolic link is followed, but the pointer.
 //   - Prune never removes what a manifest or a pointer names, and nothing at all while there is no manifest.
 //

@@ -30,6 +30,8 @@ const (
 	KeyMismatch Reason = "KeyMismatch"
 	// UnknownAuthority is a leaf that no anchor of the same generation has signed.
 	UnknownAuthority Reason = "UnknownAuthority"
+	// Expired is a leaf that must not replace a valid one.
+	Expired Reason = "Expired"
 
 	// NoPointer is a directory without a pointer.
 	NoPointer Reason = "NoPointer"

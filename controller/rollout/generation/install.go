@@ -52,6 +52,9 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
+	if err := n.checkExpiry(installed, o); err != nil {
+		return Result{}, err
+	}
 	if err := n.clean(); err != nil {
 		return Result{}, err
 	}

@@ -4,12 +4,14 @@
 package generation
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
@@ -48,7 +50,7 @@ func TestInstallDecides(t *testing.T) {
 			m := newMachine()
 			m.mustInstall(t, first)
 			got := m.mustInstall(t, test.request())
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := gocmp.Diff(test.want, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if r, g := m.numbers(t); r != test.want.Directory || g != test.want.Generation {
@@ -112,6 +114,69 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
+// TestInstallOfExpiredLeaves installs leaves that are valid for an hour over others that were made ten hours later, or
+// earlier, or over nothing.
+func TestInstallOfExpiredLeaves(t *testing.T) {
+	a := authorities[0]()
+	made := func(at time.Time) revision.Content {
+		leaf := must(a.Issue(pki.Profile{
+			CommonName: "system:etcd-server:master-0", DNSNames: []string{"master-0"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth},
+			Key: pki.ECDSAP256, Validity: time.Hour,
+		}, at))
+		c := content(a, a)
+		c.Secrets["etcd-all-certs"] = map[string][]byte{"etcd-serving-master-0.crt": leaf.CertPEM(), "etcd-serving-master-0.key": must(leaf.KeyPEM())}
+		return c
+	}
+	older, newer := made(now), made(now.Add(10*time.Hour))
+	two := made(now)
+	two.Secrets["etcd-all-certs"]["etcd-peer-master-0.crt"] = newer.Secrets["etcd-all-certs"]["etcd-serving-master-0.crt"]
+	two.Secrets["etcd-all-certs"]["etcd-peer-master-0.key"] = newer.Secrets["etcd-all-certs"]["etcd-serving-master-0.key"]
+	late := now.Add(10*time.Hour + time.Minute)
+	tests := []struct {
+		name      string
+		installed *revision.Content
+		ordered   revision.Content
+		revision  int
+		now       time.Time
+		want      string
+	}{
+		{name: "valid over valid", installed: &older, ordered: older, now: now},
+		{name: "valid over expired", installed: &older, ordered: newer, now: late},
+		{name: "expired over valid", installed: &newer, ordered: older, now: late,
+			want: "it would replace valid leaves by expired ones: secrets/etcd-all-certs/etcd-serving-master-0.crt: it expired at 2026-03-01T13:00:00Z, and the installed one is valid until 2026-03-01T23:00:00Z"},
+		{name: "one of two expired over valid", installed: &newer, ordered: two, now: late, want: "etcd-serving-master-0.crt: it expired"},
+		{name: "expired over expired", installed: &older, ordered: made(now), now: late},
+		{name: "the same again, expired meanwhile", installed: &older, ordered: older, revision: 2, now: late},
+		{name: "expired over nothing", ordered: older, now: late, want: "all of its leaves have expired; a later revision has to bring new ones, unless the clock of the node is wrong, which says 2026-03-01T22:01:00Z"},
+		{name: "one of two expired, over nothing", ordered: two, now: late},
+		{name: "dates do not matter", installed: &newer, ordered: older},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine()
+			if test.installed != nil {
+				m.mustInstall(t, request(2, *test.installed))
+			}
+			m.power.operations = 0
+			r := request(cmp.Or(test.revision, 5), test.ordered)
+			r.Now = test.now
+			_, err := m.Install(t.Context(), r)
+			if test.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, ErrContent) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want %q", err, test.want)
+			}
+			if m.power.operations != 0 {
+				t.Errorf("%d writes", m.power.operations)
+			}
+		})
+	}
+}
+
 func TestInstallAcceptsOtherFiles(t *testing.T) {
 	a, b := authorities[0](), authorities[1]()
 	intermediate := newIntermediate(a)
@@ -156,7 +221,7 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(sums(must(files(old.Content))), installed.Generation.Record.Files); diff != "" {
+	if diff := gocmp.Diff(sums(must(files(old.Content))), installed.Generation.Record.Files); diff != "" {
 		t.Errorf("files after going back (-want +got):\n%s", diff)
 	}
 	if got, want := m.mustInstall(t, request(3, content(a, a))), (Result{Changed: true, Directory: 1, Generation: 3}); got != want {
@@ -215,7 +280,7 @@ func TestRepair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]Finding(nil), state.faults()); diff != "" {
+			if diff := gocmp.Diff([]Finding(nil), state.faults()); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})

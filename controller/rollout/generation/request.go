@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -24,6 +25,8 @@ type Request struct {
 	RestartHash string
 	NodeName    string
 	NodeIP      string
+	// Now is what the leaves are not to have expired at; zero if their dates do not matter.
+	Now time.Time
 }
 
 // Errors of Install that a caller tells apart with errors.Is.

@@ -13,6 +13,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/revision"
@@ -37,6 +38,8 @@ type Options struct {
 	Timeout                  time.Duration
 	// TerminationLog gets the outcome if it exists.
 	TerminationLog string
+	// Clock says what has expired.
+	Clock clock.PassiveClock
 
 	Logs *logsapi.LoggingConfiguration
 }
@@ -49,6 +52,7 @@ func NewOptions() *Options {
 		PodKey:          revision.DefaultPodKey,
 		Timeout:         DefaultTimeout,
 		TerminationLog:  "/dev/termination-log",
+		Clock:           clock.RealClock{},
 		Logs:            logs.NewOptions(),
 	}
 }

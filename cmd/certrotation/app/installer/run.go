@@ -49,6 +49,6 @@ func (o *Options) install(ctx context.Context) (result generation.Result, err er
 	defer func() { err = errors.Join(err, node.Close()) }()
 	return node.Install(ctx, generation.Request{
 		Content: content, Revision: o.Revision, ContentHash: o.ContentHash, RestartHash: o.RestartHash,
-		NodeName: o.NodeName, NodeIP: o.NodeIP,
+		NodeName: o.NodeName, NodeIP: o.NodeIP, Now: o.Clock.Now(),
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/pki"
@@ -45,6 +46,9 @@ type world struct {
 	args []string
 }
 
+// start is when the certificates are made. They are valid for an hour.
+func start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir()}
@@ -56,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	if err := os.WriteFile(w.path("termination-log"), []byte("old\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	now := start()
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: "ca", Key: pki.ECDSAP256, Validity: time.Hour}, now)
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +96,7 @@ func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 func (w *world) options(t *testing.T, more ...string) *Options {
 	t.Helper()
 	command, options := newCommand()
+	options.Clock = clocktesting.NewFakePassiveClock(start())
 	if err := command.ParseFlags(append(w.args, more...)); err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +179,21 @@ func TestOutcomeIsBounded(t *testing.T) {
 	}
 }
 
+func TestExpiredLeavesAreRefused(t *testing.T) {
+	w := newWorld(t)
+	o := w.options(t)
+	o.Clock = clocktesting.NewFakePassiveClock(start().Add(2 * time.Hour))
+	if err := o.Run(t.Context()); !errors.Is(err, generation.ErrContent) {
+		t.Errorf("got error %v, want that the content is refused", err)
+	}
+	if message := w.message(t); !strings.Contains(message, `"reason":"`+ReasonRefused+`"`) || !strings.Contains(message, "all of its leaves have expired") {
+		t.Errorf("message %s", message)
+	}
+	if _, err := os.Stat(w.path("manifests/etcd-pod.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a manifest: %v", err)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	o := NewOptions()
 	o.SourceDirectory, o.ResourceDirectory, o.ManifestDirectory, o.PodKey, o.Timeout = "a", "b", "c", "", 0
@@ -191,7 +211,8 @@ func TestValidate(t *testing.T) {
 // TestCommand runs the whole command, once: logging can be set up only once in a process.
 func TestCommand(t *testing.T) {
 	w := newWorld(t)
-	command := NewCommand()
+	command, options := newCommand()
+	options.Clock = clocktesting.NewFakePassiveClock(start())
 	command.SetArgs(w.args)
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
