@@ -65,16 +65,16 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 	if !strings.Contains(sample, preset) {
 		return "", fmt.Errorf("the sample etcd-nodes has no line %q", preset)
 	}
-	var more strings.Builder
+	var more, out strings.Builder
 	more.WriteString(preset)
 	for _, line := range c.cfg.Preset {
 		more.WriteString("        " + line + "\n")
 	}
-	out := strings.Replace(sample, preset, more.String(), 1)
+	out.WriteString(strings.Replace(sample, preset, more.String(), 1))
 	for _, node := range c.Network.Nodes() {
-		out += fmt.Sprintf(nodeManifest, node.Name(), controlPlaneLabel, node.IP())
+		fmt.Fprintf(&out, nodeManifest, node.Name(), controlPlaneLabel, node.IP())
 	}
-	return out, nil
+	return out.String(), nil
 }
 
 // place copies what was rendered for a node. The manifest comes last: kubelet starts the pod when it sees it.

@@ -6,10 +6,10 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,21 +74,12 @@ func (c *scenario) end(t *testing.T, want expectation) {
 		}
 	}
 	for node, n := range restarts {
-		if n > want.restarts && !contains(want.killed, node) {
+		if n > want.restarts && !slices.Contains(want.killed, node) {
 			t.Errorf("%s restarted %d times, want at most %d", node, n, want.restarts)
 		}
 	}
-	t.Logf("restarts: %v; took %s", maps.Collect(maps.All(restarts)), time.Since(c.begun).Round(time.Second))
+	t.Logf("restarts: %v; took %s", restarts, time.Since(c.begun).Round(time.Second))
 	c.checkLogs(t)
-}
-
-func contains(list []string, name string) bool {
-	for _, s := range list {
-		if s == name {
-			return true
-		}
-	}
-	return false
 }
 
 // refusedCertificate is what etcd logs when one of its own handshakes fails because of a certificate.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -165,19 +164,6 @@ func (s *system) keepLogs(t *testing.T) {
 		_ = os.WriteFile(filepath.Join(kept, name), []byte(out), 0o600)
 	}
 	t.Logf("the logs are in %s", kept)
-}
-
-// rotation runs `kubectl certrotation rotate --wait` as a person would.
-func (s *system) rotation(ctx context.Context, name string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.Binary("kubectl-certrotation"), "rotate", "-n", namespace, name, "--wait", "--timeout="+patience.String())
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Installation.Cluster.Kubeconfig())
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return string(out), fmt.Errorf("rotate %s: %w: %s", name, err, out)
-	}
-	return string(out), nil
 }
 
 // rotate asks for a rotation and returns at once. The API may be without a leader of etcd for a moment.

@@ -72,7 +72,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("serve %s: %w", o.listen, err)
 	case <-ctx.Done():
 	}
-	draining, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(draining); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("drain %s: %w", o.listen, err)
