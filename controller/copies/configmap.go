@@ -30,6 +30,9 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 	live, err := configMaps.Get(ctx, t.key.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		a := t.assess(state{})
+		if err := c.consented(ctx, t, nil); err != nil {
+			return a, false, err
+		}
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.key.namespace, Name: t.key.name}}
 		fillConfigMap(made, nil, t, source, a)
 		written, err := configMaps.Create(ctx, made, metav1.CreateOptions{FieldManager: FieldManager})
@@ -47,6 +50,9 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 	a := t.assess(state{anchors: held})
 	if o := c.foreign(t, live); o != nil {
 		return a, false, o
+	}
+	if err := c.consented(ctx, t, live); err != nil {
+		return a, false, err
 	}
 	changed := live.DeepCopy()
 	fillConfigMap(changed, held, t, source, a)

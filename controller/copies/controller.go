@@ -46,8 +46,6 @@ type Config struct {
 	Metrics rotation.Registry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Allow says whether configurations of a namespace may have copies in another one. Nil allows all.
-	Allow func(from, to string) bool
 }
 
 // Controller keeps copies. Make one with New.
@@ -56,7 +54,6 @@ type Controller struct {
 	inventory Inventory
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
-	allow     func(from, to string) bool
 	queue     workqueue.TypedRateLimitingInterface[key]
 	memory    *memory
 	metrics   *meters
@@ -71,11 +68,8 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	if cfg.Allow == nil {
-		cfg.Allow = func(string, string) bool { return true }
-	}
 	c := &Controller{
-		client: cfg.Client, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, allow: cfg.Allow,
+		client: cfg.Client, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: "copies", Clock: cfg.Clock}),

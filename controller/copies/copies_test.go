@@ -338,19 +338,6 @@ func otherConfig(text string) *corev1.ConfigMap {
 	}
 }
 
-func TestNotAllowed(t *testing.T) {
-	w := newWorld(t, webConfig)
-	w.rotate()
-	w.wrote = nil
-	c := w.copies(func(cfg *Config) { cfg.Allow = func(from, to string) bool { return from == to } })
-	if err := c.Reconcile(w.ctx(), home); err == nil || !strings.Contains(err.Error(), "may not have copies in namespace elsewhere") {
-		t.Errorf("got %v", err)
-	}
-	if diff := cmp.Diff([]string{"create configmaps demo/bundle-here"}, w.wrote); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
-}
-
 // TestEveryWriteFails makes each write of the first copies fail once in each way.
 func TestEveryWriteFails(t *testing.T) {
 	for name, failure := range map[string]error{

@@ -15,6 +15,8 @@
 //     labels of the copy belong to others and stay.
 //   - A copy is one write, on live reads of the source and of the copy: of that source which the decision was about, with
 //     the resource version of the copy. When nothing has changed nothing is written, and nothing is read.
+//   - Nothing is written into another namespace that has not agreed to that by the annotation certrotation.dev/copies-from,
+//     unless it is marked as this very copy already: whoever may write a configuration gets no power over other namespaces.
 //   - An object that is there already is taken over, unless it is of another type, a configuration claims it as something
 //     else, or it is a copy that another configuration asks for.
 //

@@ -38,9 +38,6 @@ func (c *Controller) forbidden(t *task) *obstacle {
 		// The configuration has claimed it, or it would not have taken effect.
 		return nil
 	}
-	if !c.allow(k.from, k.namespace) {
-		return obstruct("configurations of namespace %s may not have copies in namespace %s; see the flags of the controller", k.from, k.namespace)
-	}
 	n := c.inventory.Namespace(k.namespace)
 	if n == nil {
 		return nil

@@ -41,6 +41,9 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 	secrets := c.client.CoreV1().Secrets(t.key.namespace)
 	live, err := secrets.Get(ctx, t.key.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		if err := c.consented(ctx, t, nil); err != nil {
+			return a, false, err
+		}
 		made := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.key.namespace, Name: t.key.name}, Type: corev1.SecretTypeTLS,
 		}
@@ -61,6 +64,9 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 	}
 	if o := c.foreign(t, live); o != nil {
 		return a, false, o
+	}
+	if err := c.consented(ctx, t, live); err != nil {
+		return a, false, err
 	}
 	changed := live.DeepCopy()
 	fillSecret(changed, t, source)

@@ -106,6 +106,7 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 		w.reads++
 		return false, nil, nil
 	})
+	w.agree(away, map[string]string{trust.CopiesFrom: "other, " + home}, nil)
 	w.put(home, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
 		Data:       map[string]string{configv1alpha1.ConfigKey: config},
@@ -121,6 +122,19 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 		w.rotation.Run(over)
 	})
 	return w
+}
+
+// agree makes a namespace with what says whose copies it accepts.
+func (w *world) agree(name string, annotations, labels map[string]string) {
+	w.t.Helper()
+	resource, none := corev1.SchemeGroupVersion.WithResource("namespaces"), ""
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: labels}}
+	if err := w.client.Tracker().Delete(resource, none, name); err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	if err := w.client.Tracker().Create(resource, namespace, none); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // ctx says nothing to anybody.

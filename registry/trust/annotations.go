@@ -59,6 +59,9 @@ const (
 	// it. AnnotationCopyOf says the same as NAMESPACE/NAME.
 	LabelCopyOf      = "certrotation.dev/copy-of"
 	AnnotationCopyOf = "certrotation.dev/copy-of"
+	// CopiesFrom, as an annotation of a namespace, names the namespaces, separated by commas, whose configurations may have
+	// copies in it. As a label it names one.
+	CopiesFrom = "certrotation.dev/copies-from"
 )
 
 // KnownAnnotation says whether the model looks at an annotation.
