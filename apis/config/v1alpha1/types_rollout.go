@@ -115,7 +115,8 @@ type Copy struct {
 	Kind CopyKind `json:"kind"`
 	// name of a bundle or leaf of this configuration.
 	Name string `json:"name"`
-	// toNamespace defaults to the namespace of the configuration.
+	// toNamespace defaults to the namespace of the configuration. Another one has to agree by its annotation
+	// certrotation.dev/copies-from, which lists namespaces.
 	// +optional
 	ToNamespace string `json:"toNamespace,omitempty"`
 	// toName defaults to name.
