@@ -23,6 +23,9 @@ import (
 // fewer, since there are few who read metrics.
 const perSecond, metricsPerSecond = 20, 5
 
+// probeTimeout bounds one connection.
+const probeTimeout = 10 * time.Second
+
 // target is a TLS server that is connected to all the time, as one of its clients would.
 type target struct {
 	name string
@@ -124,14 +127,14 @@ var errNoClient = errors.New("no such client")
 // connect makes one connection and has the server answer over it: with TLS 1.3 a server refuses a client's certificate
 // only after the client's handshake is done.
 func connect(ctx context.Context, t target) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	raw, config, err := t.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
-	if err := raw.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(probeTimeout)); err != nil {
 		return err
 	}
 	config.NextProtos = []string{"h2"}
@@ -149,15 +152,19 @@ func connect(ctx context.Context, t target) error {
 
 // isAway says whether the error only means that no process answered.
 func isAway(err error) bool {
-	var timeout net.Error
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout())
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isTimeout(err)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout())
 }
 
 // check fails the test for every handshake that a correct client would have seen fail. Members that the test itself
-// disturbed may have been away; of the others at most one at a time.
+// disturbed may have been away; of the others at most one
+// at a time was without a process.
 func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed ...string) {
 	t.Helper()
 	total, retried := 0, 0
@@ -193,6 +200,9 @@ func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, 
 			t.Errorf("%s was away in %d of %d attempts, last %v", tt.name, len(o.away), o.attempts, o.away[len(o.away)-1])
 		}
 		for _, absent := range outcomes[tt.name].away {
+			if isTimeout(absent.err) {
+				continue // Whoever does not answer in time on a machine that is busy may still be there.
+			}
 			bin := absent.at.UnixMilli() / 500
 			if bins[bin] == nil {
 				bins[bin] = map[string]error{}

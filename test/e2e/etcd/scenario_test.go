@@ -31,8 +31,8 @@ type expectation struct {
 	restarts int
 	// killed are the members, or "API server", that the test itself disturbs.
 	killed []string
-	// pause is the longest time without an acknowledged write. Defaults to 10 s: a leader that restarts is followed by an
-	// election.
+	// pause is the longest time without an acknowledged write. Defaults to 20 s: a leader that restarts is followed by an
+	// election, and the writer has to find another member, on a machine that does much else.
 	pause time.Duration
 }
 
@@ -63,7 +63,7 @@ func (c *scenario) end(t *testing.T, want expectation) {
 	}
 	outcomes := c.prober.finish()
 	if want.pause == 0 {
-		want.pause = 10 * time.Second
+		want.pause = 20 * time.Second
 	}
 	c.writer.check(t.Context(), t, want.pause)
 	c.prober.check(t, outcomes, c.targets, want.killed...)
