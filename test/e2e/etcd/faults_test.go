@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/test/cluster/nodes"
