@@ -116,6 +116,14 @@ func TestWhichNodeIsNext(t *testing.T) {
 				{Node: "m0", MemberID: 1, Voter: true, Answers: true}, {Node: "m1", MemberID: 2, Voter: true},
 			}}
 		}, started: []string{"m1 2 restarts=true attempt=0"}},
+		"two members, one made anew while a restart of the other came to nothing": {restart: true, nodes: 2, change: func(s *State) {
+			since := noon.Add(-time.Hour)
+			s.Record = &Status{Nodes: []NodeStatus{{Name: "m0", UID: "uid-m0", TargetRevision: 2, TargetRestarts: true, TargetSince: &since}}}
+			s.Nodes[0].Pod.Ready, s.Nodes[1].Pod.Ready = false, false
+			s.Quorum.Observation = &quorum.Observation{Confirmed: true, Voters: []uint64{1, 2}, Members: []quorum.Member{
+				{Node: "m0", MemberID: 1, Voter: true, Answers: true}, {Node: "m1", MemberID: 2, Voter: true},
+			}}
+		}, started: []string{"m1 2 restarts=true attempt=0"}, blockers: []string{"m0 QuorumNotSafe"}},
 		"a deleted node gets nothing": {restart: true, nodes: 1, change: func(s *State) { s.Nodes[0].Deleted = true }},
 		"no quorum configured, another pod not ready": {restart: true, nodes: 3, change: func(s *State) {
 			s.Quorum = Quorum{}

@@ -115,6 +115,9 @@ func (m *member) runs(r *Revision) bool { return m.Pod != nil && m.Pod.RestartHa
 // well says whether nothing stands against the node and its static pod.
 func (m *member) well() bool { return m.Ready && m.Pod != nil && m.Pod.Ready }
 
+// unchanged says whether the node reports, and runs what was installed last.
+func (m *member) unchanged() bool { return m.Ready && m.installed != nil && m.runs(m.installed) }
+
 // empty says whether the node never ran a static pod, as far as is known.
 func (m *member) empty() bool { return m.Pod == nil && m.installed == nil }
 

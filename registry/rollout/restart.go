@@ -97,9 +97,10 @@ func (a *assessor) othersQuiet(than *member) bool {
 }
 
 // passed says of a restart that was begun and not seen, because its installer has failed or was lost, that it would have
-// been seen by now: all is well on the node.
+// been seen by now: all is well on the node, or it still runs what it did before. The latter may not be Ready for want of
+// the very member that is to be repaired.
 func (a *assessor) passed(m *member) bool {
-	if m.active != nil || m.written != nil || !m.well() || m.record.TargetSince == nil {
+	if m.active != nil || m.written != nil || m.record.TargetSince == nil || !m.well() && !m.unchanged() {
 		return false
 	}
 	from := *m.record.TargetSince
