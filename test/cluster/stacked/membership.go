@@ -7,14 +7,18 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/test/cluster/nodes"
 )
@@ -56,6 +60,7 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 }
 
 // Join starts one more node, as a member of etcd: who provisions a machine does that, certrotation brings it what it needs.
+// A node that is returned with an error can Leave like any other.
 func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 	client, err := c.Etcd(ctx)
 	if err != nil {
@@ -66,13 +71,29 @@ func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 		return nil, err
 	}
 	node := c.Network.Node(name)
-	if _, err := client.MemberAdd(ctx, []string{peerURL(node)}); err != nil {
-		return nil, fmt.Errorf("add member %s: %w", name, err)
+	if err := addMember(ctx, client, peerURL(node)); err != nil {
+		return node, fmt.Errorf("add member %s: %w", name, err)
 	}
 	if err := writeMemberEnv(node, c.Nodes(), "existing"); err != nil {
-		return nil, err
+		return node, err
 	}
 	return node, node.Label(ctx, c.Client, map[string]string{controlPlaneLabel: ""})
+}
+
+// addMember tries again while etcd takes nobody in: it does not as long as one of its members restarts.
+func addMember(ctx context.Context, client *clientv3.Client, url string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		_, last = client.MemberAdd(attempt, []string{url})
+		// One that is there already was added by an attempt whose answer was lost.
+		return last == nil || errors.Is(last, rpctypes.ErrPeerURLExist), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, last)
+	}
+	return nil
 }
 
 // Leave takes a node out for good: its member, its Node, its power.
@@ -87,14 +108,15 @@ func (c *Cluster) Leave(ctx context.Context, name string) error {
 		return fmt.Errorf("list members: %w", err)
 	}
 	for _, member := range list.Members {
-		if member.Name != name {
+		// One that never ran has no name.
+		if member.Name != name && !slices.Contains(member.PeerURLs, peerURL(c.Network.Node(name))) {
 			continue
 		}
 		if _, err := client.MemberRemove(ctx, member.ID); err != nil {
 			return fmt.Errorf("remove member %s: %w", name, err)
 		}
 	}
-	if err := c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+	if err := c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete node %s: %w", name, err)
 	}
 	c.mu.Lock()
