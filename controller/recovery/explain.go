@@ -16,7 +16,7 @@ func (r *recovery) explainReissue(p *Plan) {
 	out := r.OutputDirectory
 	p.next("Give the kube-apiserver of this node %s (--etcd-cafile) and the pair %s, .key (--etcd-certfile, --etcd-keyfile), and restart it.",
 		filepath.Join(out, "etcd-ca-bundle.crt"), filepath.Join(out, "etcd-client.crt"))
-	p.next("As soon as the API serves, before the certrotation controller runs: `kubectl apply --server-side --force-conflicts -f %s`, so that "+
+	p.next("As soon as the API serves, before the certrotation controller runs: `kubectl apply --server-side --force-conflicts --field-manager=certrotation-recover -f %s`, so that "+
 		"API and disk agree. Do this with the output of every node; the signers are the same in all of them. Until then the API knows the "+
 		"expired signer only. A controller that runs leaves it alone while it sees, by a tlsProbe, members that were recovered, and says so.", filepath.Join(out, "manifests"))
 	p.next("Then the controller reissues what else has expired and brings a revision of its own to the nodes, one at a time.")

@@ -5,9 +5,7 @@ package cluster
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -22,7 +20,7 @@ func ForTest(t testing.TB, options ...func(*Config)) *Cluster {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			keepLogs(t, cfg.Dir)
+			KeepLogs(t, "", map[string]string{filepath.Join(cfg.Dir, "logs"): ""})
 		}
 	})
 	c, err := Start(t.Context(), cfg)
@@ -42,22 +40,3 @@ func ForTest(t testing.TB, options ...func(*Config)) *Cluster {
 
 // WithControllerManager is an option of ForTest: see Config.ControllerManager.
 func WithControllerManager(cfg *Config) { cfg.ControllerManager = true }
-
-// keepLogs copies the logs out of the test's directory, which is about to be removed. They replace those of the last failure.
-func keepLogs(t testing.TB, dir string) {
-	root, err := RepositoryRoot()
-	if err != nil {
-		t.Logf("the logs are lost: %v", err)
-		return
-	}
-	kept := filepath.Join(root, ".local", "test-logs", strings.ReplaceAll(t.Name(), "/", "_"))
-	if err := os.RemoveAll(kept); err != nil {
-		t.Logf("remove the logs of the last failure: %v", err)
-		return
-	}
-	if err := os.CopyFS(kept, os.DirFS(filepath.Join(dir, "logs"))); err != nil {
-		t.Logf("keep the logs: %v", err)
-		return
-	}
-	t.Logf("the logs are in %s", kept)
-}

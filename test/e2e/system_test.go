@@ -62,7 +62,7 @@ func theSystem(t *testing.T) *system {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			shared.s.keepLogs(t)
+			cluster.KeepLogs(t, "", map[string]string{shared.s.Cluster.LogDir(): ""})
 		}
 	})
 	return shared.s
@@ -120,24 +120,6 @@ func install(ctx context.Context, c *cluster.Cluster) (*system, error) {
 		return nil, fmt.Errorf("wait: %w", err)
 	}
 	return s, nil
-}
-
-func (s *system) keepLogs(t *testing.T) {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Logf("the logs are lost: %v", err)
-		return
-	}
-	kept := filepath.Join(root, ".local", "test-logs", strings.ReplaceAll(t.Name(), "/", "_"))
-	if err := os.RemoveAll(kept); err != nil {
-		t.Logf("remove old logs: %v", err)
-		return
-	}
-	if err := os.CopyFS(kept, os.DirFS(s.Cluster.LogDir())); err != nil {
-		t.Logf("keep the logs: %v", err)
-		return
-	}
-	t.Logf("the logs are in %s", kept)
 }
 
 // kubectl runs kubectl as administrator and returns both of its outputs.

@@ -5,9 +5,7 @@ package nodes
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"certrotation.dev/test/cluster"
@@ -44,25 +42,10 @@ func ForTest(t testing.TB, cfg Config) *Network {
 
 // keepLogs copies the logs of the nodes' processes and containers out of the test's directory.
 func (w *Network) keepLogs(t testing.TB) {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Logf("the logs are lost: %v", err)
-		return
-	}
-	kept := filepath.Join(root, ".local", "test-logs", strings.ReplaceAll(t.Name(), "/", "_")+"-nodes")
-	if err := os.RemoveAll(kept); err != nil {
-		t.Logf("remove the logs of the last failure: %v", err)
-		return
-	}
+	from := map[string]string{}
 	for _, n := range w.Nodes() {
-		for from, to := range map[string]string{filepath.Join(n.dir, "logs"): "logs", n.Path("/var/log/pods"): "pods"} {
-			if !exists(from) {
-				continue
-			}
-			if err := os.CopyFS(filepath.Join(kept, n.name, to), os.DirFS(from)); err != nil {
-				t.Logf("keep the logs of node %s: %v", n.name, err)
-			}
-		}
+		from[filepath.Join(n.dir, "logs")] = filepath.Join(n.name, "logs")
+		from[n.Path("/var/log/pods")] = filepath.Join(n.name, "pods")
 	}
-	t.Logf("the logs of the nodes are in %s", kept)
+	cluster.KeepLogs(t, "-nodes", from)
 }

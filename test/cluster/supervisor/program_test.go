@@ -32,7 +32,7 @@ func TestProgram(t *testing.T) {
 	}
 	a := newSigner(t, "signer-a")
 	w := &realWorld{t: t, dir: t.TempDir()}
-	t.Cleanup(w.keepLogs(root))
+	t.Cleanup(w.keepLogs)
 	ports := freeAddresses(t, 5)
 	pkiDir := filepath.Join(w.dir, "pki")
 	if err := cluster.MakePKI(pkiDir); err != nil {

@@ -51,7 +51,7 @@ func newRealWorld(t *testing.T, etcdTrusts []byte, server *pki.Pair, seedBundle 
 	}
 	tools := filepath.Join(root, "bin", "tools")
 	w := &realWorld{t: t, dir: t.TempDir()}
-	t.Cleanup(w.keepLogs(root))
+	t.Cleanup(w.keepLogs)
 	ports := freeAddresses(t, 4)
 	w.startEtcd(filepath.Join(tools, cluster.Etcd), ports[0], ports[1], etcdTrusts, server)
 
@@ -247,16 +247,9 @@ func (w *realWorld) eventually(what string, condition func(Status) bool) Status 
 	}
 }
 
-func (w *realWorld) keepLogs(root string) func() {
-	return func() {
-		if !w.t.Failed() {
-			return
-		}
-		kept := filepath.Join(root, ".local", "test-logs", w.t.Name())
-		_ = os.RemoveAll(kept)
-		for _, dir := range []string{"logs", "supervisor/logs"} {
-			_ = os.CopyFS(filepath.Join(kept, dir), os.DirFS(filepath.Join(w.dir, dir)))
-		}
-		w.t.Logf("the logs are in %s", kept)
+// keepLogs keeps the logs if the test has failed.
+func (w *realWorld) keepLogs() {
+	if w.t.Failed() {
+		cluster.KeepLogs(w.t, "", map[string]string{filepath.Join(w.dir, "logs"): "", filepath.Join(w.dir, "supervisor", "logs"): "supervisor"})
 	}
 }

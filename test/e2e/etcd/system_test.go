@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +17,6 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
-	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/nodes"
 	"certrotation.dev/test/cluster/stacked"
 )
@@ -67,7 +64,7 @@ func theSystem(t *testing.T) *system {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			shared.s.keepLogs(t)
+			shared.s.KeepLogs(t)
 		}
 	})
 	return shared.s
@@ -125,47 +122,6 @@ func (s *system) keepController(ctx context.Context) {
 	}
 }
 
-func (s *system) keepLogs(t *testing.T) {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Logf("the logs are lost: %v", err)
-		return
-	}
-	kept := filepath.Join(root, ".local", "test-logs", strings.ReplaceAll(t.Name(), "/", "_"))
-	if err := os.RemoveAll(kept); err != nil {
-		t.Logf("remove old logs: %v", err)
-		return
-	}
-	from := map[string]string{s.Installation.Cluster.LogDir(): "", filepath.Join(s.dir, "supervisor", "logs"): "supervisor"}
-	for _, node := range s.Network.Nodes() {
-		from[filepath.Dir(node.LogFile("kubelet"))] = node.Name()
-		from[node.Path("/var/log/pods")] = node.Name() + "-pods"
-	}
-	for dir, to := range from {
-		if _, err := os.Stat(dir); err != nil {
-			continue
-		}
-		if err := os.CopyFS(filepath.Join(kept, to), os.DirFS(dir)); err != nil {
-			t.Logf("keep the logs in %s: %v", dir, err)
-		}
-	}
-	for name, args := range map[string][]string{
-		"events.txt": {"get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp", "-o", "wide"},
-		"pods.txt":   {"get", "pods", "-n", namespace, "-o", "yaml"},
-		"rows.txt":   {"get", "certificaterotations,bundlestatuses", "-n", namespace, "-o", "wide"},
-		"maps.txt":   {"get", "configmaps", "-n", namespace, "-o", "yaml"},
-	} {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
-		out, err := s.Kubectl(ctx, args...)
-		cancel()
-		if err != nil {
-			out += err.Error()
-		}
-		_ = os.WriteFile(filepath.Join(kept, name), []byte(out), 0o600)
-	}
-	t.Logf("the logs are in %s", kept)
-}
-
 // rotate asks for a rotation and returns at once. The API may be without a leader of etcd for a moment.
 func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
@@ -197,8 +153,11 @@ func eventually(ctx context.Context, check func(context.Context) error) error {
 	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		last = check(attempt)
-		return last == nil, nil
+		err := check(attempt)
+		if err == nil || ctx.Err() == nil {
+			last = err // What is cut off by the end of all patience says nothing.
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, last)

@@ -292,7 +292,7 @@ func (s *system) apply(t *testing.T) {
 	t.Helper()
 	for _, node := range s.Nodes() {
 		until(t, "the manifests of "+node.Name()+" are applied", func(ctx context.Context) error {
-			_, err := s.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", node.Path(output+"/manifests"))
+			_, err := s.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager=certrotation-recover", "-f", node.Path(output+"/manifests"))
 			return err
 		})
 	}

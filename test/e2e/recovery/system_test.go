@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -66,7 +65,7 @@ func startSystem(t *testing.T) *system {
 	s := &system{Cluster: c, dir: dir}
 	t.Cleanup(func() {
 		if t.Failed() {
-			s.keepLogs(t)
+			s.KeepLogs(t)
 		}
 		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("stop the system: %v", err)
@@ -155,33 +154,6 @@ func (s *system) settled(ctx context.Context) error {
 	return nil
 }
 
-func (s *system) keepLogs(t *testing.T) {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Logf("the logs are lost: %v", err)
-		return
-	}
-	kept := filepath.Join(root, ".local", "test-logs", t.Name())
-	if err := os.RemoveAll(kept); err != nil {
-		t.Logf("remove old logs: %v", err)
-		return
-	}
-	from := map[string]string{s.Installation.Cluster.LogDir(): "", filepath.Join(s.dir, "supervisor", "logs"): "supervisor"}
-	for _, node := range s.Network.Nodes() {
-		from[filepath.Dir(node.LogFile("kubelet"))] = node.Name()
-		from[node.Path("/var/log/pods")] = node.Name() + "-pods"
-	}
-	for dir, to := range from {
-		if _, err := os.Stat(dir); err != nil {
-			continue
-		}
-		if err := os.CopyFS(filepath.Join(kept, to), os.DirFS(dir)); err != nil {
-			t.Logf("keep the logs in %s: %v", dir, err)
-		}
-	}
-	t.Logf("the logs are in %s", kept)
-}
-
 // until waits for a condition, and fails the test with the last answer.
 func until(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
@@ -190,8 +162,11 @@ func until(t *testing.T, what string, check func(context.Context) error) {
 	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		last = check(attempt)
-		return last == nil, nil
+		err := check(attempt)
+		if err == nil || ctx.Err() == nil {
+			last = err // What is cut off by the end of all patience says nothing.
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("wait until %s: %v: %v", what, err, last)
