@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 TIME ?= 30s
 # How long, and from where, `make simulate` searches.
 STEPS ?= 2000000
+STORIES ?= 2000
 SEED ?=
 
 # Flags of `make bench`; BENCH=-h lists them.
@@ -81,8 +82,9 @@ test-race: tools test-node-tools build ## Run all tests under the race detector.
 	@hack/test.sh -race ./...
 
 .PHONY: simulate
-simulate: ## Search STEPS (2000000) steps for an order of events that breaks a trust domain; SEED repeats a search.
+simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an order of events that breaks them; SEED repeats a search.
 	@STEPS=$(STEPS) SEED=$(SEED) go test -count=1 -v -timeout 0 -run '^TestSimulation$$' ./test/simulation
+	@STORIES=$(STORIES) SEED=$(SEED) go test -count=1 -timeout 0 -run '^TestSimulation$$' ./controller/rollout/staticpod
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for TIME (30s) each.
