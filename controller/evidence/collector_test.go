@@ -269,8 +269,8 @@ func TestEndIsNoObservation(t *testing.T) {
 	}
 }
 
-// TestVisit follows a member through the stages: probed while in flight, a few times while it has not followed, and
-// left alone afterwards.
+// TestVisit follows a member through the stages: probed while in flight, more and more rarely in the stage Stable while it
+// has not followed, and left alone afterwards.
 func TestVisit(t *testing.T) {
 	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
@@ -281,44 +281,46 @@ func TestVisit(t *testing.T) {
 	inv := &fixed{}
 	c, client := newCollector(t, inv)
 	member := target{namespace: testNamespace, domain: "web", party: "servers", member: "a"}
-	visits := func() (n int) {
-		for range 2 * stableAttempts {
+	const enough = 12
+	visits := func() (pauses []time.Duration) {
+		for range enough {
 			again, err := c.visit(t.Context(), member)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if again == 0 {
-				return n
+				break
 			}
-			n++
+			pauses = append(pauses, again)
 		}
-		return n
+		return pauses
 	}
 	d := domain(s.Addr().String(), leaf.Certificate, before)
 	inv.set(d)
-	if got := visits(); got != stableAttempts {
-		t.Errorf("%d probes in the stage Stable without evidence, want %d", got, stableAttempts)
+	pauses := visits()
+	if len(pauses) != enough || pauses[0] > 6*time.Second || pauses[enough-1] < longestPause || pauses[enough-1] > longestPause*11/10 {
+		t.Errorf("in the stage Stable without evidence the pauses are %v, want some from 5 s up to %v", pauses, longestPause)
 	}
 	seen := observed(t, client)
 	seen.ObservedAt = time.Now()
 	d = domain(s.Addr().String(), leaf.Certificate, before)
 	d.Parties[0].Members[0].Observation = seen
 	inv.set(d)
-	if got := visits(); got != 0 {
-		t.Errorf("%d probes in the stage Stable with evidence, want none", got)
+	if got := visits(); len(got) != 0 {
+		t.Errorf("%d probes in the stage Stable with evidence, want none", len(got))
 	}
 	d = domain(s.Addr().String(), leaf.Certificate, before, after)
 	d.Signer.Next = after.Certificate
 	d.Parties[0].Members[0].Observation = seen
 	inv.set(d)
-	if got := visits(); got != 2*stableAttempts {
-		t.Errorf("%d probes in flight, want no end", got)
+	if got := visits(); len(got) != enough || slices.Max(got) > 6*time.Second {
+		t.Errorf("the pauses in flight are %v, want about 5 s and no end", got)
 	}
 	d = domain(s.Addr().String(), leaf.Certificate, before)
 	d.Parties[0].Members[0].Probe = nil
 	inv.set(d)
-	if got := visits(); got != 0 {
-		t.Errorf("%d probes of a member without a probe, want none", got)
+	if got := visits(); len(got) != 0 {
+		t.Errorf("%d probes of a member without a probe, want none", len(got))
 	}
 }
 

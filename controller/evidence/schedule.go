@@ -5,6 +5,7 @@ package evidence
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,15 +15,17 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// stableAttempts bounds the probes of a member in the stage Stable after each change. With an interval of 5 s that
-// doubles, the last is after 5 minutes.
-const stableAttempts = 6
+// longestPause is between probes of a member that is not seen to follow in the stage Stable: after each probe the interval
+// doubles up to that. It does not end, as a machine may come back after hours.
+const longestPause = 5 * time.Minute
 
 // attempts are those at a member that is not proven to follow in the stage Stable.
 type attempts struct {
-	// content names what the member is expected to have loaded.
+	// content names what the member is expected to have loaded, and what is known of why it would now.
 	content string
 	count   int
+	// settled says that nothing more is to be seen of this content.
+	settled bool
 	// waiting says that the member is in the queue, and patient that it may stay there for minutes.
 	waiting, patient bool
 }
@@ -41,11 +44,11 @@ func (w *watched) begin(t target, inFlight bool, content string) bool {
 	a := w.targets[t]
 	changed := a.content != content
 	if changed {
-		a.content, a.count = content, 0
+		a.content, a.count, a.settled = content, 0, false
 	}
 	// One that waits patiently is called at once when there is something new to see.
 	called := a.waiting && a.patient && (changed || inFlight)
-	start := (!a.waiting || called) && (inFlight || a.count < stableAttempts)
+	start := (!a.waiting || called) && (inFlight || !a.settled)
 	if start {
 		a.waiting, a.patient = true, false
 	}
@@ -59,7 +62,7 @@ func (w *watched) next(t target, inFlight bool, content string) int {
 	defer w.mu.Unlock()
 	a := w.targets[t]
 	if a.content != content {
-		a.content, a.count = content, 0
+		a.content, a.count, a.settled = content, 0, false
 	}
 	before := a.count
 	a.count++
@@ -83,7 +86,7 @@ func (w *watched) settle(t target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a, ok := w.targets[t]; ok {
-		a.waiting, a.count = false, stableAttempts
+		a.waiting, a.settled = false, true
 		w.targets[t] = a
 	}
 }
@@ -143,7 +146,7 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 	}
 	a := trust.Assess(d, c.clock.Now())
 	before := c.watched.next(t, a.InFlight(), s.content(a))
-	if !s.worth(a) || (!a.InFlight() && before >= stableAttempts) {
+	if !s.worth(a) {
 		c.watched.rest(t)
 		return 0, nil
 	}
@@ -153,7 +156,7 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 		interval = fallbackInterval
 	}
 	if !a.InFlight() {
-		interval <<= before
+		interval = max(interval, min(interval<<min(before, 10), longestPause))
 	}
 	return jitter(interval), err
 }
@@ -228,7 +231,8 @@ func (s *subject) unissued() bool {
 	})
 }
 
-// content names what the member is expected to have loaded.
+// content names what the member is expected to have loaded. Where a static pod is known to run what was placed on its
+// node, what that is counts too: when it changes, there is something new to see in a handshake.
 func (s *subject) content(a *trust.Assessment) string {
 	var parts []string
 	if a.Newest != nil {
@@ -239,6 +243,11 @@ func (s *subject) content(a *trust.Assessment) string {
 			if l := &s.d.Leaves[i]; l.Name == name && l.Certificate != nil {
 				parts = append(parts, string(l.Certificate.Fingerprint))
 			}
+		}
+	}
+	for _, p := range placed(s.d) {
+		if o := p.member.Observation; o != nil && p.target.member == s.target.member {
+			parts = append(parts, fmt.Sprint(o.Trusts, o.Presents, o.StartedAt.Unix()))
 		}
 	}
 	return strings.Join(parts, " ")

@@ -3,7 +3,12 @@
 
 package evidence
 
-import "testing"
+import (
+	"testing"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
 
 func TestWatched(t *testing.T) {
 	who := target{namespace: "ns", domain: "d", party: "p", member: "m"}
@@ -13,6 +18,7 @@ func TestWatched(t *testing.T) {
 		// visits in the stage Stable (false) or in flight (true), after the first begin.
 		visits   []bool
 		rest     bool
+		settle   bool
 		inFlight bool
 		content  string
 		want     bool
@@ -23,8 +29,9 @@ func TestWatched(t *testing.T) {
 		{name: "waits patiently and something else is expected of it", visits: []bool{false}, content: after, want: true},
 		{name: "waits patiently and nothing is new", visits: []bool{false}, content: before, want: false},
 		{name: "at rest, and nothing is new", visits: []bool{false}, rest: true, content: before, want: true},
-		{name: "given up, and nothing is new", visits: []bool{false, false, false, false, false, false}, rest: true, content: before, want: false},
-		{name: "given up, and a rotation begins", visits: []bool{false, false, false, false, false, false}, rest: true, inFlight: true, content: before, want: true},
+		{name: "settled, and nothing is new", settle: true, content: before, want: false},
+		{name: "settled, and something else is expected of it", settle: true, content: after, want: true},
+		{name: "settled, and a rotation begins", settle: true, inFlight: true, content: before, want: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &watched{targets: map[target]attempts{}}
@@ -37,6 +44,9 @@ func TestWatched(t *testing.T) {
 			if tc.rest {
 				w.rest(who)
 			}
+			if tc.settle {
+				w.settle(who)
+			}
 			if got := w.begin(who, tc.inFlight, tc.content); got != tc.want {
 				t.Errorf("put into the queue: %v, want %v", got, tc.want)
 			}
@@ -44,5 +54,27 @@ func TestWatched(t *testing.T) {
 				t.Error("put into the queue twice")
 			}
 		})
+	}
+}
+
+func TestWhatIsPlacedOnTheNodeIsNews(t *testing.T) {
+	d := &trust.Domain{Namespace: "ns", Name: "d", Parties: []trust.Party{
+		{Name: "serving", Members: []trust.Member{{Name: "node-0", Probe: &trust.Probe{}}, {Name: "node-1", Probe: &trust.Probe{}}}},
+		{Name: "pods", Kind: trust.StaticPodRevision, Members: []trust.Member{{Name: "node-0"}, {Name: "node-1"}}},
+	}}
+	contents := func() (out []string) {
+		for _, s := range probed(d) {
+			out = append(out, s.content(&trust.Assessment{}))
+		}
+		return out
+	}
+	before := contents()
+	d.Parties[1].Members[0].Observation = &trust.Observation{Presents: []pki.Fingerprint{"leaf"}}
+	after := contents()
+	if after[0] == before[0] {
+		t.Error("what node-0 runs has changed, and its probe is not expected to see anything new")
+	}
+	if after[1] != before[1] {
+		t.Error("what node-0 runs has changed, and the probe of node-1 is expected to see something new")
 	}
 }
