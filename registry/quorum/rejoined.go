@@ -21,10 +21,10 @@ func Rejoined(o Observation, node string) Verdict {
 		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", node))
 	case o.Problem != "":
 		return unsafe(ReasonContradiction, o.Problem)
+	case m.Learner: // It refuses reads of clients, so it does not look healthy either.
+		return no("is a learner: promote it")
 	case !m.Healthy:
 		return no("is not healthy: %s", m.why())
-	case m.Learner:
-		return no("is a learner: promote it")
 	case !m.Voter || !o.Confirmed:
 		return no("is not in the cluster's list of members: add it, or remove its data and have it join anew")
 	case m.Leader == 0 || m.Leader != o.Leader:

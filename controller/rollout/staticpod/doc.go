@@ -43,8 +43,9 @@
 //	EtcdEndpointsController       none: no list of endpoints is revisioned, so a change of the membership restarts nobody; the members
 //	                              are asked for their list (controller/quorum)
 //	EtcdMembersController         none: the health of the members is what controller/quorum says, as metrics and as a blocker
-//	ClusterMemberController, ClusterMemberRemovalController, BootstrapTeardownController  none: who adds a node adds its member; one that
-//	                              joins gets its leaves at once, and its revision in its turn
+//	ClusterMemberController, ClusterMemberRemovalController, BootstrapTeardownController  none: who adds a node adds its
+//	                              member, as a learner that is promoted once it runs; a node that joins gets its leaves at once, and
+//	                              its revision in its turn
 //	EnvVarController, ScriptController  none: they write scripts and settings of etcd's pod, which the template has
 //	DefragController, FSyncController, MachineDeletionHooksController  none: they look after etcd's data and machines, not after certificates
 //	PeriodicBackupController, BackupController, BackupRemovalController  none: a backup of etcd is no part of a rotation; what one brings

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -59,7 +60,8 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// Join starts one more node, as a member of etcd: who provisions a machine does that, certrotation brings it what it needs.
+// Join starts one more node, as a learner of etcd: who provisions a machine does that, certrotation brings it what it needs.
+// Promote gives it a vote; with one from the beginning, a member that restarts before it has started would take the quorum.
 // A node that is returned with an error can Leave like any other.
 func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 	client, err := c.Etcd(ctx)
@@ -86,7 +88,7 @@ func addMember(ctx context.Context, client *clientv3.Client, url string) error {
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		_, last = client.MemberAdd(attempt, []string{url})
+		_, last = client.MemberAddAsLearner(attempt, []string{url})
 		// One that is there already was added by an attempt whose answer was lost.
 		return last == nil || errors.Is(last, rpctypes.ErrPeerURLExist), nil
 	})
@@ -96,6 +98,43 @@ func addMember(ctx context.Context, client *clientv3.Client, url string) error {
 	return nil
 }
 
+// Promote gives the member of a node that has joined a vote. etcd refuses that until the member has caught up.
+func (c *Cluster) Promote(ctx context.Context, name string) error {
+	client, err := c.Etcd(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	member, err := c.member(ctx, client, name)
+	if err != nil {
+		return err
+	}
+	if member == nil {
+		return fmt.Errorf("etcd has no member on %s", name)
+	}
+	if !member.IsLearner {
+		return nil
+	}
+	if _, err := client.MemberPromote(ctx, member.ID); err != nil {
+		return fmt.Errorf("promote member %s: %w", name, err)
+	}
+	return nil
+}
+
+// member is the one on a node, nil if there is none. One that never ran has no name.
+func (c *Cluster) member(ctx context.Context, client *clientv3.Client, node string) (*etcdserverpb.Member, error) {
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list members: %w", err)
+	}
+	for _, member := range list.Members {
+		if slices.Contains(member.PeerURLs, peerURL(c.Network.Node(node))) {
+			return member, nil
+		}
+	}
+	return nil, nil
+}
+
 // Leave takes a node out for good: its member, its Node, its power.
 func (c *Cluster) Leave(ctx context.Context, name string) error {
 	client, err := c.Etcd(ctx)
@@ -103,15 +142,11 @@ func (c *Cluster) Leave(ctx context.Context, name string) error {
 		return err
 	}
 	defer client.Close()
-	list, err := client.MemberList(ctx)
+	member, err := c.member(ctx, client, name)
 	if err != nil {
-		return fmt.Errorf("list members: %w", err)
+		return err
 	}
-	for _, member := range list.Members {
-		// One that never ran has no name.
-		if member.Name != name && !slices.Contains(member.PeerURLs, peerURL(c.Network.Node(name))) {
-			continue
-		}
+	if member != nil {
 		if _, err := client.MemberRemove(ctx, member.ID); err != nil {
 			return fmt.Errorf("remove member %s: %w", name, err)
 		}

@@ -39,6 +39,7 @@ func TestNodeJoinsDuringARotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	until(t.Context(), t, newcomer+" has a vote", func(ctx context.Context) error { return s.Promote(ctx, newcomer) })
 	s.rotated(t, etcdSigner, before)
 	until(t.Context(), t, newcomer+" serves", func(ctx context.Context) error { return s.healthy(ctx, newcomer) })
 	c.end(t, expectation{restarts: restartsOfRotation})
