@@ -137,7 +137,7 @@ func evidenceOf(kind configv1alpha1.EvidenceKind, addresses int) configv1alpha1.
 		}
 	case configv1alpha1.EvidenceGracePeriod:
 		out.GracePeriod = &metav1.Duration{Duration: grace}
-	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceRenewed:
+	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceRenewed, configv1alpha1.EvidenceStaticPodRevision:
 	}
 	return out
 }
