@@ -21,7 +21,7 @@ func Rejoined(o Observation, node string) Verdict {
 		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", node))
 	case o.Problem != "":
 		return unsafe(ReasonContradiction, o.Problem)
-	case m.Learner: // It refuses reads of clients, so it does not look healthy either.
+	case m.Learner && m.Answers: // It refuses reads of clients, so it does not look healthy either.
 		return no("is a learner: promote it")
 	case !m.Healthy:
 		return no("is not healthy: %s", m.why())

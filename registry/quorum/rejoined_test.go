@@ -26,6 +26,8 @@ func TestRejoined(t *testing.T) {
 		{"it answers out of its own data only", cluster("shh"), quorum.ReasonNotRejoined, "linearizable"},
 		{"it is down", cluster("dhh"), quorum.ReasonNotRejoined, "cannot be reached"},
 		{"it is a learner", change(cluster("lhh"), "a", func(a *quorum.Answer) { a.Healthy = true }), quorum.ReasonNotRejoined, "promote"},
+		{"it is a learner, and refuses reads", change(cluster("lhh"), "a", func(a *quorum.Answer) { a.Healthy, a.Failure = false, "not supported for learner" }),
+			quorum.ReasonNotRejoined, "promote"},
 		{"it is in no list", cluster("nhh"), quorum.ReasonNotRejoined, ""},
 		{"it has joined something that the list does not know",
 			change(cluster("nhh"), "a", func(a *quorum.Answer) { a.MemberID, a.ClusterID, a.Healthy = 9, 7, true }),
