@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 )
 
@@ -63,7 +64,7 @@ func readDirectory(l Layout, d *diagnosis.Disk, revision int64, dir string) diag
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		file := filepath.Join(dir, entry.Name())
-		text, isGeneration := strings.CutPrefix(entry.Name(), generationPrefix)
+		text, isGeneration := strings.CutPrefix(entry.Name(), generation.Prefix)
 		n, ok := number(text)
 		switch {
 		case isGeneration && ok && entry.IsDir():
@@ -78,7 +79,7 @@ func readDirectory(l Layout, d *diagnosis.Disk, revision int64, dir string) diag
 
 // readPointer accepts what the installer writes and nothing else: the name of a generation in the same directory.
 func readPointer(dir string) diagnosis.Pointer {
-	file := filepath.Join(dir, pointerName)
+	file := filepath.Join(dir, generation.PointerName)
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return diagnosis.Pointer{}
@@ -96,7 +97,7 @@ func readPointer(dir string) diagnosis.Pointer {
 		p.Problem = err.Error()
 		return p
 	}
-	text, isGeneration := strings.CutPrefix(p.Target, generationPrefix)
+	text, isGeneration := strings.CutPrefix(p.Target, generation.Prefix)
 	n, ok := number(text)
 	switch {
 	case filepath.IsAbs(p.Target) || strings.Contains(p.Target, "/"):

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 )
 
@@ -77,8 +78,8 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 			d.must(os.Remove(filepath.Join(d.Directory(7), "current")))
 			d.must(os.Mkdir(filepath.Join(d.Directory(7), "current"), 0o700))
 		}, want: []string{"error PointerBroken", "info GenerationWorks"}},
-		"generation without its record": {do: func(d damage) { d.must(os.Remove(d.file(recordName))) }, want: []string{"error GenerationIncomplete"}},
-		"record that is cut":            {do: func(d damage) { d.edit(d.file(recordName), func(s string) string { return s[:len(s)/2] }) }, want: []string{"error GenerationIncomplete"}},
+		"generation without its record": {do: func(d damage) { d.must(os.Remove(d.file(generation.RecordName))) }, want: []string{"error GenerationIncomplete"}},
+		"record that is cut":            {do: func(d damage) { d.edit(d.file(generation.RecordName), func(s string) string { return s[:len(s)/2] }) }, want: []string{"error GenerationIncomplete"}},
 		"bundle changed by hand": {do: func(d damage) {
 			d.edit(d.file(disktest.ServerBundle), func(s string) string { return s + "\n# mine\n" })
 		}, want: []string{"error HashMismatch"}},

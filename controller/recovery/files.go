@@ -8,6 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"certrotation.dev/controller/rollout/generation"
 )
 
 // readBounded reads a file that has at most limit bytes.
@@ -25,6 +28,20 @@ func readBounded(file string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: it is larger than %d bytes", file, limit)
 	}
 	return data, nil
+}
+
+// readRecord reads generation.json of a generation that was found to be intact.
+func readRecord(dir string) (*generation.Record, error) {
+	file := filepath.Join(dir, generation.RecordName)
+	data, err := readBounded(file, generation.MaxRecordBytes)
+	if err != nil {
+		return nil, err
+	}
+	was, err := generation.ParseRecord(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return was, nil
 }
 
 // tooOpen is the mode of a file if others than its owner may use it, "" if not.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 )
 
@@ -115,7 +116,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"revision":1,"files":{"../../etc/shadow":"00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, recordName), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, generation.RecordName), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		g := readGeneration(&diagnosis.Disk{}, 1, 1, dir)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/pki"
 )
@@ -60,7 +61,7 @@ func (r *reader) readFiles() {
 			r.defect(diagnosis.ReasonFileUnexpected, name, "it is no regular file")
 			return nil
 		}
-		data, err := readBounded(file, max(pki.MaxPEMBytes, maxRecordBytes))
+		data, err := readBounded(file, max(pki.MaxPEMBytes, generation.MaxRecordBytes))
 		if err != nil {
 			r.defect(diagnosis.ReasonUnparsable, name, "it cannot be read: %v", err)
 			return nil
@@ -72,20 +73,20 @@ func (r *reader) readFiles() {
 
 // compareRecord checks that the files are the ones that were installed.
 func (r *reader) compareRecord() {
-	data, ok := r.files[recordName]
-	delete(r.files, recordName)
+	data, ok := r.files[generation.RecordName]
+	delete(r.files, generation.RecordName)
 	if !ok {
-		r.defect(diagnosis.ReasonIncomplete, recordName, "it is missing: the installation was interrupted before its end")
+		r.defect(diagnosis.ReasonIncomplete, generation.RecordName, "it is missing: the installation was interrupted before its end")
 		return
 	}
-	was, err := parseRecord(data)
+	was, err := generation.ParseRecord(data)
 	if err != nil {
-		r.defect(diagnosis.ReasonIncomplete, recordName, "it cannot be read, so nothing says what was installed")
+		r.defect(diagnosis.ReasonIncomplete, generation.RecordName, "it cannot be read, so nothing says what was installed")
 		return
 	}
 	r.g.RecoveredFrom = was.RecoveredFrom
-	if was.Revision != r.g.Number {
-		r.defect(diagnosis.ReasonIncomplete, recordName, "it is that of revision %d", was.Revision)
+	if int64(was.Revision) != r.g.Number {
+		r.defect(diagnosis.ReasonIncomplete, generation.RecordName, "it is that of revision %d", was.Revision)
 	}
 	for _, name := range slices.Sorted(maps.Keys(was.Files)) {
 		data, ok := r.files[name]

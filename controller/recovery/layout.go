@@ -5,13 +5,9 @@ package recovery
 
 import "path/filepath"
 
-// Names on the disk; see controller/rollout/generation, which writes them.
-const (
-	pointerName      = "current"
-	recordName       = "generation.json"
-	generationPrefix = "generation-"
-	setAsideInfix    = "-pod-set-aside-"
-)
+// setAsideInfix is in the names of directories with what was replaced. Everything else on the disk is as
+// controller/rollout/generation has it.
+const setAsideInfix = "-pod-set-aside-"
 
 // Layout says where the files of a static pod are.
 type Layout struct {

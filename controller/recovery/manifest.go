@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 )
 
@@ -87,7 +88,7 @@ func readContainer(m *diagnosis.Manifest, pod *corev1.Pod, c *corev1.Container, 
 		if !volumes[mount.Name] {
 			continue
 		}
-		prefix := path.Join(mount.MountPath, pointerName) + "/"
+		prefix := path.Join(mount.MountPath, generation.PointerName) + "/"
 		for _, at := range regexp.MustCompile(regexp.QuoteMeta(prefix)+`[A-Za-z0-9._/-]+`).FindAllString(text, -1) {
 			m.Uses = append(m.Uses, strings.TrimPrefix(at, prefix))
 		}

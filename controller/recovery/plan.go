@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
-	"certrotation.dev/registry/revision"
 )
 
 // Plan is what a recovery would do. It is made without a change to the disk.
@@ -21,8 +21,8 @@ type Plan struct {
 	Steps, NextSteps []string
 	// do are the steps for Execute, none if there is nothing to do.
 	do []func() error
-	// lock is the file that keeps installers and pruners out meanwhile.
-	lock string
+	// lock keeps installers and pruners out meanwhile.
+	lock func() (release func() error, err error)
 }
 
 // NothingToDo says whether Execute would change nothing.
@@ -30,7 +30,7 @@ func (p *Plan) NothingToDo() bool { return len(p.do) == 0 }
 
 // Execute does what the plan says. It stops at the first step that fails; planning again goes on from there.
 func (p *Plan) Execute() (err error) {
-	release, err := lockFile(p.lock)
+	release, err := p.lock()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func New(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.lock = filepath.Join(o.ResourceDirectory, revision.PodName(o.Name)+".lock")
+	p.lock = func() (func() error, error) { return generation.TryLock(o.ResourceDirectory, o.Name) }
 	return p, nil
 }
 

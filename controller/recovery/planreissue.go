@@ -20,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/revision"
 )
@@ -177,7 +178,7 @@ func (r *recovery) latest() int64 {
 // not run, the two are exchanged.
 func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int64) error {
 	point := func(temporary string) error {
-		return os.Symlink(generationPrefix+strconv.FormatInt(number, 10), filepath.Join(temporary, pointerName))
+		return os.Symlink(generation.Prefix+strconv.FormatInt(number, 10), filepath.Join(temporary, generation.PointerName))
 	}
 	if !exists(dir) {
 		return writeTree(dir, tree, point)
@@ -205,11 +206,11 @@ func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int64) (map
 	if err != nil {
 		return nil, err
 	}
-	now := &record{Revision: number, Node: was.Node, Files: map[string]string{}, RecoveredFrom: source.ID()}
+	now := &generation.Record{Revision: int(number), Node: was.Node, Files: map[string]string{}, RecoveredFrom: source.ID()}
 	tree := map[string][]byte{}
-	generation := generationPrefix + strconv.FormatInt(number, 10)
+	dir := generation.Prefix + strconv.FormatInt(number, 10)
 	for name, data := range m.files {
-		tree[filepath.Join(generation, name)] = data
+		tree[filepath.Join(dir, name)] = data
 		now.Files[name] = hexHash(data)
 	}
 	listed, err := json.Marshal(now.Files)
@@ -223,7 +224,7 @@ func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int64) (map
 		return nil, fmt.Errorf("make the manifest of revision %d: %w", number, err)
 	}
 	tree[r.manifestName()] = manifest
-	tree[filepath.Join(generation, recordName)], err = json.MarshalIndent(now, "", "  ")
+	tree[filepath.Join(dir, generation.RecordName)], err = now.Encode()
 	return tree, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/pki"
 )
@@ -54,10 +55,7 @@ func (m *made) takeOver(g *diagnosis.Generation) error {
 		return err
 	}
 	for name := range was.Files {
-		if !filepath.IsLocal(name) {
-			return fmt.Errorf("take over generation %s: %s lists the file %q, which is outside of it", g.ID(), recordName, name)
-		}
-		if m.files[name], err = readBounded(filepath.Join(g.Path, name), max(pki.MaxPEMBytes, maxRecordBytes)); err != nil {
+		if m.files[name], err = readBounded(filepath.Join(g.Path, name), max(pki.MaxPEMBytes, generation.MaxRecordBytes)); err != nil {
 			return fmt.Errorf("take over generation %s: %w", g.ID(), err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
@@ -94,7 +95,7 @@ func TestReissueRefuses(t *testing.T) {
 		"data that etcd has open": {do: func(e *expired) { e.lock(e.WriteData(e.signer())) }, want: ErrRunning.Error()},
 		"no generation that is whole": {do: func(e *expired) {
 			e.WriteData(e.signer())
-			e.must(os.Remove(filepath.Join(e.Generation(7, 7), recordName)))
+			e.must(os.Remove(filepath.Join(e.Generation(7, 7), generation.RecordName)))
 		}, want: "no generation on this disk is whole"},
 		"a clock that is wrong":         {do: func(e *expired) { e.o.Clock = optionsFor(e.Node, e.now.Add(-2*disktest.Life)).Clock }, want: "set the clock"},
 		"a secret file that is missing": {do: func(e *expired) { e.o.SecretFiles = []string{"/nowhere"} }, want: "/nowhere"},
@@ -266,10 +267,10 @@ func TestExecuteKeepsOthersOut(t *testing.T) {
 	e.WriteData(e.signer())
 	plan, err := New(t.Context(), e.o)
 	e.must(err)
-	release, err := lockFile(filepath.Join(e.Resources, "etcd-pod.lock"))
+	release, err := generation.TryLock(e.Resources, "etcd")
 	e.must(err)
-	if err := plan.Execute(); !errors.Is(err, ErrBusy) {
-		t.Errorf("beside an installer: %v, want ErrBusy", err)
+	if err := plan.Execute(); !errors.Is(err, generation.ErrBusy) {
+		t.Errorf("beside an installer: %v, want generation.ErrBusy", err)
 	}
 	e.must(release())
 	e.must(plan.Execute())

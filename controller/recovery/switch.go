@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 )
 
@@ -33,7 +34,7 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 	}
 	if !pointed {
 		p.step(func() error { return r.pointAt(directory, t.Number) },
-			"point %s at %s%d", filepath.Join(directory.Path, pointerName), generationPrefix, t.Number)
+			"point %s at %s%d", filepath.Join(directory.Path, generation.PointerName), generation.Prefix, t.Number)
 	}
 	if running != directory {
 		p.step(func() error { return r.installManifest(directory) },
@@ -45,11 +46,11 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 }
 
 func (r *recovery) pointAt(directory *diagnosis.Directory, number int64) error {
-	link := filepath.Join(directory.Path, pointerName)
+	link := filepath.Join(directory.Path, generation.PointerName)
 	if err := r.setAside(link, filepath.Base(directory.Path)); err != nil {
 		return err
 	}
-	if err := replaceLink(link, generationPrefix+strconv.FormatInt(number, 10)); err != nil {
+	if err := replaceLink(link, generation.Prefix+strconv.FormatInt(number, 10)); err != nil {
 		return fmt.Errorf("point %s at generation %d: %w", link, number, err)
 	}
 	return nil

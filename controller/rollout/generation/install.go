@@ -79,7 +79,7 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 			result.Changed = resources.file(path.Join(dir, n.layout.manifestName()), manifest) || result.Changed
 		},
 		func() {
-			result.Changed = resources.link(generationName(o.Revision), path.Join(dir, pointerName)) || result.Changed
+			result.Changed = resources.link(generationName(o.Revision), path.Join(dir, PointerName)) || result.Changed
 		},
 		func() {
 			if inPlace {
@@ -129,7 +129,7 @@ func (n *Node) before(o *order) (*Manifest, error) {
 		return installed, nil
 	}
 	if current > o.Revision {
-		return nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer, path.Join(dir, pointerName), current, o.Revision)
+		return nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer, path.Join(dir, PointerName), current, o.Revision)
 	}
 	g := readGeneration(n.resources, path.Join(dir, generationName(current)), current)
 	if current == o.Revision && g.Verified() && !g.holds(o) {
@@ -186,7 +186,7 @@ func (n *Node) ensureGeneration(w *writer, dir string, o *order) (changed bool) 
 		w.sync(dir)
 		return false
 	}
-	record, err := o.record.encode()
+	record, err := o.record.Encode()
 	w.do("write generation", name, func() error { return err })
 	w.tree(staged(name), o.files, record)
 	w.do("verify", staged(name), func() error {

@@ -242,7 +242,7 @@ func TestRepair(t *testing.T) {
 			node(m, g+"/configmaps/etcd-all-bundles/server-ca-bundle.crt").data = []byte("x")
 		}, false},
 		"missing file":   {func(_ *memory, w *writer) { w.remove(g + "/secrets/etcd-all-certs/etcd-serving-master-0.key") }, false},
-		"missing record": {func(_ *memory, w *writer) { w.remove(g + "/" + recordName) }, false},
+		"missing record": {func(_ *memory, w *writer) { w.remove(g + "/" + RecordName) }, false},
 		"open file": {func(m *memory, _ *writer) {
 			node(m, g+"/secrets/etcd-all-certs/etcd-serving-master-0.key").mode = 0o644
 		}, false},

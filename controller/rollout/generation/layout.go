@@ -26,11 +26,14 @@ type Layout struct {
 	Name string
 }
 
-// Names within the directories.
+// Names within the directory of a revision: the pointer, the record of a generation, and how a generation begins.
 const (
-	pointerName      = "current"
-	recordName       = "generation.json"
-	generationPrefix = "generation-"
+	PointerName = "current"
+	RecordName  = "generation.json"
+	Prefix      = "generation-"
+)
+
+const (
 	// staging ends names of what is being written, removing of what is being removed; both begin with a dot.
 	staging  = ".staging"
 	removing = ".removing"
@@ -72,10 +75,10 @@ func (l Layout) revisionOf(name string) (n int, ours, ok bool) {
 	return n, true, ok
 }
 
-func generationName(n int) string { return generationPrefix + strconv.Itoa(n) }
+func generationName(n int) string { return Prefix + strconv.Itoa(n) }
 
 func parseGenerationName(name string) (int, bool) {
-	text, ok := strings.CutPrefix(name, generationPrefix)
+	text, ok := strings.CutPrefix(name, Prefix)
 	if !ok {
 		return 0, false
 	}

@@ -16,7 +16,24 @@ import (
 const lockRetry = 100 * time.Millisecond
 
 // ErrBusy reports that another writer had the lock for as long as this one could wait.
-var ErrBusy = errors.New("another installer or pruner is at work on this node")
+var ErrBusy = errors.New("another installer, pruner or recovery is at work on this node")
+
+// TryLock takes the lock that all who write to a node's disk share, for a rollout of that name, or fails with ErrBusy.
+func TryLock(resourceDirectory, rollout string) (release func() error, err error) {
+	root, err := os.OpenRoot(resourceDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("lock the node: %w", err)
+	}
+	name := Layout{Name: rollout}.lockName()
+	unlock, busy, err := tryLock(root, name)
+	if busy && err == nil {
+		err = ErrBusy
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), root.Close())
+	}
+	return func() error { return errors.Join(unlock(), root.Close()) }, nil
+}
 
 // acquire waits for the lock until ctx ends.
 func (n *Node) acquire(ctx context.Context) (release func() error, err error) {

@@ -73,26 +73,26 @@ func (n *Node) Installed() (*Installed, error) {
 
 // readPointer returns the number of the generation that the pointer of a directory names.
 func readPointer(fsys fileSystem, dir string) (int, []Finding) {
-	name := path.Join(dir, pointerName)
+	name := path.Join(dir, PointerName)
 	mode, err := fsys.Mode(name)
 	switch {
 	case notExist(err):
-		return 0, []Finding{finding(NoPointer, pointerName, "there is none")}
+		return 0, []Finding{finding(NoPointer, PointerName, "there is none")}
 	case err != nil:
-		return 0, []Finding{finding(Unreadable, pointerName, "it cannot be looked at: %v", err)}
+		return 0, []Finding{finding(Unreadable, PointerName, "it cannot be looked at: %v", err)}
 	case mode.Type() != fs.ModeSymlink:
-		return 0, []Finding{finding(BadPointer, pointerName, "it is no symbolic link: %v", mode)}
+		return 0, []Finding{finding(BadPointer, PointerName, "it is no symbolic link: %v", mode)}
 	}
 	target, err := fsys.ReadLink(name)
 	if err != nil {
-		return 0, []Finding{finding(Unreadable, pointerName, "it cannot be read: %v", err)}
+		return 0, []Finding{finding(Unreadable, PointerName, "it cannot be read: %v", err)}
 	}
 	number, ok := parseGenerationName(target)
 	if !ok {
-		return 0, []Finding{finding(BadPointer, pointerName, "%q is no generation of its own directory", target)}
+		return 0, []Finding{finding(BadPointer, PointerName, "%q is no generation of its own directory", target)}
 	}
 	if ok, err := isDirectory(fsys, path.Join(dir, target)); err != nil || !ok {
-		return number, []Finding{finding(PointerDangling, pointerName, "%s is not there", target)}
+		return number, []Finding{finding(PointerDangling, PointerName, "%s is not there", target)}
 	}
 	return number, nil
 }

@@ -124,7 +124,7 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte(`{"revision":1,"files":{"secrets/../b.crt":"00"}}`))
 	f.Add([]byte(`{"revision":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		record, err := parseRecord(text)
+		record, err := ParseRecord(text)
 		if err != nil {
 			return
 		}
@@ -133,7 +133,7 @@ func FuzzParseRecord(f *testing.F) {
 				t.Errorf("it accepts the file %q", name)
 			}
 		}
-		again, err := parseRecord(must(record.encode()))
+		again, err := ParseRecord(must(record.Encode()))
 		if err != nil {
 			t.Fatalf("what it accepts, encoded, it refuses: %v", err)
 		}

@@ -21,12 +21,15 @@ type Record struct {
 	Node        string `json:"node"`
 	// Files are all others of the generation: path below it, lower-case hexadecimal SHA-256.
 	Files map[string]string `json:"files"`
+	// RecoveredFrom is the ID of the generation that a recovery has made this one from; no revision has its content.
+	RecoveredFrom string `json:"recoveredFrom,omitempty"`
 }
 
-// maxRecordBytes bounds generation.json.
-const maxRecordBytes = 4 << 20
+// MaxRecordBytes bounds generation.json.
+const MaxRecordBytes = 4 << 20
 
-func (r Record) encode() ([]byte, error) {
+// Encode is the text of generation.json.
+func (r Record) Encode() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the record of generation %d: %w", r.Revision, err)
@@ -34,18 +37,19 @@ func (r Record) encode() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// parseRecord reads generation.json. Fields that it does not know are those of a later release.
-func parseRecord(text []byte) (*Record, error) {
+// ParseRecord reads generation.json. Every file that it lists is configmaps/NAME/KEY or secrets/NAME/KEY. Fields that it
+// does not know are those of a later release.
+func ParseRecord(text []byte) (*Record, error) {
 	record := &Record{}
 	if err := json.Unmarshal(text, record); err != nil {
-		return nil, fmt.Errorf("parse %s: %w", recordName, err)
+		return nil, fmt.Errorf("parse %s: %w", RecordName, err)
 	}
 	if record.Revision < 1 {
-		return nil, fmt.Errorf("parse %s: revision %d", recordName, record.Revision)
+		return nil, fmt.Errorf("parse %s: revision %d", RecordName, record.Revision)
 	}
 	for file := range record.Files {
 		if err := checkFile(file); err != nil {
-			return nil, fmt.Errorf("parse %s: %w", recordName, err)
+			return nil, fmt.Errorf("parse %s: %w", RecordName, err)
 		}
 	}
 	return record, nil

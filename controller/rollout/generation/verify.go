@@ -81,7 +81,7 @@ func (v *verifier) walk(dir string, level int) {
 	}
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
-		if level == depth || name == recordName {
+		if level == depth || name == RecordName {
 			v.read(name)
 		} else if v.checkMode(name, directoryMode|fs.ModeDir) {
 			v.walk(name, level+1)
@@ -93,7 +93,7 @@ func (v *verifier) read(name string) {
 	if !v.checkMode(name, fileMode) {
 		return
 	}
-	data, err := v.fs.ReadFile(path.Join(v.dir, name), max(pki.MaxPEMBytes, maxRecordBytes))
+	data, err := v.fs.ReadFile(path.Join(v.dir, name), max(pki.MaxPEMBytes, MaxRecordBytes))
 	if err != nil {
 		v.find(Unreadable, name, "it cannot be read: %v", err)
 		return
@@ -102,19 +102,19 @@ func (v *verifier) read(name string) {
 }
 
 func (v *verifier) record(number int) *Record {
-	text, ok := v.files[recordName]
-	delete(v.files, recordName)
+	text, ok := v.files[RecordName]
+	delete(v.files, RecordName)
 	if !ok {
-		v.find(NotComplete, recordName, "it is missing: the generation was never complete")
+		v.find(NotComplete, RecordName, "it is missing: the generation was never complete")
 		return nil
 	}
-	record, err := parseRecord(text)
+	record, err := ParseRecord(text)
 	if err != nil {
-		v.find(NotComplete, recordName, "nothing says what was installed: %v", err)
+		v.find(NotComplete, RecordName, "nothing says what was installed: %v", err)
 		return nil
 	}
 	if record.Revision != number {
-		v.find(NotComplete, recordName, "it is that of generation %d", record.Revision)
+		v.find(NotComplete, RecordName, "it is that of generation %d", record.Revision)
 	}
 	return record
 }

@@ -63,7 +63,7 @@ func (w *writer) tree(dir string, files map[string][]byte, record []byte) {
 	for _, parent := range slices.Backward(slices.Sorted(maps.Keys(made))) {
 		w.sync(path.Join(dir, parent))
 	}
-	w.write(path.Join(dir, recordName), record)
+	w.write(path.Join(dir, RecordName), record)
 	w.sync(dir)
 }
 
