@@ -66,6 +66,10 @@ func newRealWorld(t *testing.T, etcdTrusts []byte, server *pki.Pair, seedBundle 
 	w.admin = &rest.Config{Host: "https://" + listener.Addr().String(), QPS: -1, TLSClientConfig: rest.TLSClientConfig{
 		CAFile: filepath.Join(pkiDir, "ca.crt"), CertFile: filepath.Join(pkiDir, "admin.crt"), KeyFile: filepath.Join(pkiDir, "admin.key"),
 	}}
+	// client-go watches files of certificates on goroutines that end when the garbage collector finds their transport.
+	if err := rest.LoadTLSFiles(w.admin); err != nil {
+		t.Fatal(err)
+	}
 	if w.client, err = kubernetes.NewForConfig(w.admin); err != nil {
 		t.Fatal(err)
 	}
