@@ -17,6 +17,18 @@ func TestWhichNodeIsNext(t *testing.T) {
 		s.Installers = append(s.Installers, Installer{Name: "i", Node: node, NodeUID: "uid-" + node, Revision: revision, Attempt: attempt,
 			Finished: true, Started: true, FinishedAt: s.Now.Add(-ago), Created: s.Now.Add(-ago), Message: "no"})
 	}
+	// restarted is a cluster of two whose m0 has restarted that long ago and is not Ready, for want of m1.
+	restarted := func(s *State, ago time.Duration) {
+		since := noon.Add(-ago)
+		s.Record = &Status{Nodes: []NodeStatus{{Name: "m0", UID: "uid-m0", TargetRevision: 2, TargetRestarts: true, TargetSince: &since}}}
+		s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Restarts: true, Started: true, Finished: true, Succeeded: true,
+			Created: since, FinishedAt: since}}
+		s.Nodes[0].Pod.RestartHash, s.Nodes[0].Pod.Ready = "r2", false
+		s.Nodes[1].UID, s.Nodes[1].Pod = "other", nil
+		s.Quorum.Observation = &quorum.Observation{Confirmed: true, Voters: []uint64{1, 2}, Members: []quorum.Member{
+			{Node: "m0", MemberID: 1, Voter: true, Answers: true}, {Node: "m1", MemberID: 2, Voter: true},
+		}}
+	}
 	for name, c := range map[string]struct {
 		restart  bool
 		nodes    int
@@ -124,6 +136,12 @@ func TestWhichNodeIsNext(t *testing.T) {
 				{Node: "m0", MemberID: 1, Voter: true, Answers: true}, {Node: "m1", MemberID: 2, Voter: true},
 			}}
 		}, started: []string{"m1 2 restarts=true attempt=0"}, blockers: []string{"m0 QuorumNotSafe"}},
+		"two members, one made anew when the other had just restarted": {restart: true, nodes: 2, change: func(s *State) {
+			restarted(s, time.Hour)
+		}, started: []string{"m1 2 restarts=true attempt=0"}, blockers: []string{"m0 StaticPodPending"}},
+		"but not while that may still get ready": {restart: true, nodes: 2, change: func(s *State) {
+			restarted(s, time.Minute)
+		}, blockers: []string{"m0 StaticPodPending"}},
 		"a deleted node gets nothing": {restart: true, nodes: 1, change: func(s *State) { s.Nodes[0].Deleted = true }},
 		"no quorum configured, another pod not ready": {restart: true, nodes: 3, change: func(s *State) {
 			s.Quorum = Quorum{}

@@ -96,15 +96,23 @@ func (a *assessor) othersQuiet(than *member) bool {
 	return quiet
 }
 
-// passed says of a restart that was begun and not seen, because its installer has failed or was lost, that it would have
-// been seen by now: all is well on the node, or it still runs what it did before. The latter may not be Ready for want of
-// the very member that is to be repaired.
+// passed says of a restart that was begun that it is over, although its end was not seen. Either it would have been seen
+// by now, as its installer has failed or was lost: all is well on the node, or it still runs what it did before. Or it was
+// seen, and the static pod is not Ready. Whoever is not Ready may be so for want of the very member that is to be repaired.
 func (a *assessor) passed(m *member) bool {
-	if m.active != nil || m.written != nil || m.record.TargetSince == nil || !m.well() && !m.unchanged() {
+	if m.active != nil || m.record.TargetSince == nil {
 		return false
 	}
 	from := *m.record.TargetSince
-	if m.failed != nil && m.failed.Time.After(from) {
+	switch {
+	case m.written != nil:
+		if !m.Ready || !m.runs(m.revision) || m.Pod.Ready {
+			return false
+		}
+		from = m.written.FinishedAt
+	case !m.well() && !m.unchanged():
+		return false
+	case m.failed != nil && m.failed.Time.After(from):
 		from = m.failed.Time
 	}
 	at := from.Add(a.state.Limits.Missing)
