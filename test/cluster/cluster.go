@@ -174,7 +174,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 // startStorageAndServer starts etcd and kube-apiserver, or waits for those that somebody else runs.
 func (c *Cluster) startStorageAndServer(ctx context.Context) error {
 	if c.cfg.ExternalURL != "" {
-		return until(ctx, c.apiServerReady)
+		return Until(ctx, pollInterval, checkTimeout, c.apiServerReady)
 	}
 	var err error
 	if c.etcd, err = c.startOne(ctx, Etcd, c.etcdArgs, c.etcdReady); err != nil {

@@ -49,16 +49,21 @@ func (p *Process) WaitReady(ctx context.Context, check func(context.Context) err
 	}
 }
 
-// until asks check until it returns nil. It fails with ctx, and then tells the last answer.
-func until(ctx context.Context, check func(context.Context) error) error {
-	tick := time.NewTicker(pollInterval)
+// Until asks check every interval, and gives it as long as timeout each time, until it returns nil. It fails with ctx, and
+// then tells the last answer; one that was cut off by the end of ctx says nothing, if there is another.
+func Until(ctx context.Context, interval, timeout time.Duration, check func(context.Context) error) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	var last error
 	for {
-		attempt, cancel := context.WithTimeout(ctx, checkTimeout)
-		last := check(attempt)
+		attempt, cancel := context.WithTimeout(ctx, timeout)
+		err := check(attempt)
 		cancel()
-		if last == nil {
+		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case <-tick.C:

@@ -145,20 +145,8 @@ func until(t *testing.T, timeout time.Duration, what string, condition func(ctx 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 3*time.Second)
-		err := condition(attempt)
-		cancel()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
-		case <-ticker.C:
-		}
+	if err := cluster.Until(ctx, 200*time.Millisecond, 3*time.Second, condition); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }
 

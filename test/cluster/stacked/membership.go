@@ -19,8 +19,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/nodes"
 )
 
@@ -84,72 +84,65 @@ func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 
 // addMember tries again while etcd takes nobody in: it does not as long as one of its members restarts.
 func addMember(ctx context.Context, client *clientv3.Client, url string) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		_, last = client.MemberAddAsLearner(attempt, []string{url})
-		// One that is there already was added by an attempt whose answer was lost.
-		return last == nil || errors.Is(last, rpctypes.ErrPeerURLExist), nil
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return cluster.Until(ctx, 500*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
+		_, err := client.MemberAddAsLearner(ctx, []string{url})
+		if errors.Is(err, rpctypes.ErrPeerURLExist) {
+			return nil // It was added by an attempt whose answer was lost.
+		}
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", err, last)
-	}
-	return nil
 }
 
 // Promote gives the member of a node that has joined a vote. etcd refuses that until the member has caught up.
 func (c *Cluster) Promote(ctx context.Context, name string) error {
+	return c.withMember(ctx, name, func(client *clientv3.Client, member *etcdserverpb.Member) error {
+		if member == nil {
+			return fmt.Errorf("etcd has no member on %s", name)
+		}
+		if !member.IsLearner {
+			return nil
+		}
+		if _, err := client.MemberPromote(ctx, member.ID); err != nil {
+			return fmt.Errorf("promote member %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// withMember connects to etcd and finds the member of a node, nil if there is none. One that never ran has no name.
+func (c *Cluster) withMember(ctx context.Context, node string, do func(*clientv3.Client, *etcdserverpb.Member) error) error {
 	client, err := c.Etcd(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	member, err := c.member(ctx, client, name)
-	if err != nil {
-		return err
-	}
-	if member == nil {
-		return fmt.Errorf("etcd has no member on %s", name)
-	}
-	if !member.IsLearner {
-		return nil
-	}
-	if _, err := client.MemberPromote(ctx, member.ID); err != nil {
-		return fmt.Errorf("promote member %s: %w", name, err)
-	}
-	return nil
-}
-
-// member is the one on a node, nil if there is none. One that never ran has no name.
-func (c *Cluster) member(ctx context.Context, client *clientv3.Client, node string) (*etcdserverpb.Member, error) {
 	list, err := client.MemberList(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list members: %w", err)
+		return fmt.Errorf("list members: %w", err)
 	}
 	for _, member := range list.Members {
 		if slices.Contains(member.PeerURLs, peerURL(c.Network.Node(node))) {
-			return member, nil
+			return do(client, member)
 		}
 	}
-	return nil, nil
+	return do(client, nil)
 }
 
 // Leave takes a node out for good: its member, its Node, its power.
 func (c *Cluster) Leave(ctx context.Context, name string) error {
-	client, err := c.Etcd(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	member, err := c.member(ctx, client, name)
-	if err != nil {
-		return err
-	}
-	if member != nil {
+	err := c.withMember(ctx, name, func(client *clientv3.Client, member *etcdserverpb.Member) error {
+		if member == nil {
+			return nil
+		}
 		if _, err := client.MemberRemove(ctx, member.ID); err != nil {
 			return fmt.Errorf("remove member %s: %w", name, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete node %s: %w", name, err)

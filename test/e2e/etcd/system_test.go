@@ -13,10 +13,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/nodes"
 	"certrotation.dev/test/cluster/stacked"
 )
@@ -149,18 +149,7 @@ func until(ctx context.Context, t *testing.T, what string, check func(context.Co
 }
 
 func eventually(ctx context.Context, check func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		err := check(attempt)
-		if err == nil || ctx.Err() == nil {
-			last = err // What is cut off by the end of all patience says nothing.
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", err, last)
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, check)
 }

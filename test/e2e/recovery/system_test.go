@@ -13,7 +13,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
@@ -158,18 +157,10 @@ func (s *system) settled(ctx context.Context) error {
 func until(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	begun := time.Now()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		err := check(attempt)
-		if err == nil || ctx.Err() == nil {
-			last = err // What is cut off by the end of all patience says nothing.
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("wait until %s: %v: %v", what, err, last)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, check); err != nil {
+		t.Fatalf("wait until %s: %v", what, err)
 	}
 	t.Logf("%5.1f s until %s", time.Since(begun).Seconds(), what)
 }
