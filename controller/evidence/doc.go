@@ -10,9 +10,9 @@
 // member, and on demand (Refresh). Each look reads from the API server itself; the watches only say when.
 //
 // When it probes: while the rotation of the domain is in flight, every interval of the probe (with a jitter of a tenth);
-// on demand (Refresh), before an action that cannot be undone; and in the stage Stable, only a member
-// that has not been seen to follow yet, more and more rarely, and at once when something else is expected of it or its
-// static pod was seen to run something else.
+// on demand (Refresh), before an action that cannot be undone; and in the stage Stable, only a member that has not been
+// seen to follow yet, more and more rarely, and at once when something else is expected of it or its static pod was seen
+// to run something else.
 //
 // Invariants:
 //

@@ -30,6 +30,14 @@ type attempts struct {
 	waiting, patient bool
 }
 
+// expect has the attempts begin anew if they were for other content, and says whether they were.
+func (a *attempts) expect(content string) (changed bool) {
+	if changed = a.content != content; changed {
+		a.content, a.count, a.settled = content, 0, false
+	}
+	return changed
+}
+
 // watched remembers which members are in the queue, so that a change of the namespace does not probe them again and
 // again.
 type watched struct {
@@ -42,10 +50,7 @@ func (w *watched) begin(t target, inFlight bool, content string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.targets[t]
-	changed := a.content != content
-	if changed {
-		a.content, a.count, a.settled = content, 0, false
-	}
+	changed := a.expect(content)
 	// One that waits patiently is called at once when there is something new to see.
 	called := a.waiting && a.patient && (changed || inFlight)
 	start := (!a.waiting || called) && (inFlight || !a.settled)
@@ -61,9 +66,7 @@ func (w *watched) next(t target, inFlight bool, content string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.targets[t]
-	if a.content != content {
-		a.content, a.count, a.settled = content, 0, false
-	}
+	a.expect(content)
 	before := a.count
 	a.count++
 	a.patient = !inFlight
@@ -245,10 +248,20 @@ func (s *subject) content(a *trust.Assessment) string {
 			}
 		}
 	}
-	for _, p := range placed(s.d) {
-		if o := p.member.Observation; o != nil && p.target.member == s.target.member {
-			parts = append(parts, fmt.Sprint(o.Trusts, o.Presents, o.StartedAt.Unix()))
+	for i := range s.d.Parties {
+		if s.d.Parties[i].Kind == trust.StaticPodRevision {
+			parts = append(parts, s.runs(&s.d.Parties[i]))
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// runs names what the static pod of the same name runs with, "" if that is not known.
+func (s *subject) runs(p *trust.Party) string {
+	for i := range p.Members {
+		if m := &p.Members[i]; m.Name == s.target.member && m.Probe == nil && m.Observation != nil {
+			return fmt.Sprint(m.Observation.Trusts, m.Observation.Presents, m.Observation.StartedAt.Unix())
+		}
+	}
+	return ""
 }
