@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -178,7 +177,7 @@ func (r *recovery) latest() int64 {
 // not run, the two are exchanged.
 func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int64) error {
 	point := func(temporary string) error {
-		return os.Symlink(generation.Prefix+strconv.FormatInt(number, 10), filepath.Join(temporary, generation.PointerName))
+		return os.Symlink(generation.Name(int(number)), filepath.Join(temporary, generation.PointerName))
 	}
 	if !exists(dir) {
 		return writeTree(dir, tree, point)
@@ -208,7 +207,7 @@ func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int64) (map
 	}
 	now := &generation.Record{Revision: int(number), Node: was.Node, Files: map[string]string{}, RecoveredFrom: source.ID()}
 	tree := map[string][]byte{}
-	dir := generation.Prefix + strconv.FormatInt(number, 10)
+	dir := generation.Name(int(number))
 	for name, data := range m.files {
 		tree[filepath.Join(dir, name)] = data
 		now.Files[name] = hexHash(data)

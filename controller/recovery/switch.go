@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
@@ -34,7 +33,7 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 	}
 	if !pointed {
 		p.step(func() error { return r.pointAt(directory, t.Number) },
-			"point %s at %s%d", filepath.Join(directory.Path, generation.PointerName), generation.Prefix, t.Number)
+			"point %s at %s", filepath.Join(directory.Path, generation.PointerName), generation.Name(int(t.Number)))
 	}
 	if running != directory {
 		p.step(func() error { return r.installManifest(directory) },
@@ -50,7 +49,7 @@ func (r *recovery) pointAt(directory *diagnosis.Directory, number int64) error {
 	if err := r.setAside(link, filepath.Base(directory.Path)); err != nil {
 		return err
 	}
-	if err := replaceLink(link, generation.Prefix+strconv.FormatInt(number, 10)); err != nil {
+	if err := replaceLink(link, generation.Name(int(number))); err != nil {
 		return fmt.Errorf("point %s at generation %d: %w", link, number, err)
 	}
 	return nil

@@ -90,7 +90,7 @@ func (n *Node) installedLeaves(installed *Manifest, files map[string][]byte) map
 			continue
 		}
 		for _, file := range []string{name, strings.TrimSuffix(name, certEnding) + keyEnding} {
-			if data, err := n.resources.ReadFile(path.Join(dir, generationName(current), file), pki.MaxPEMBytes); err == nil {
+			if data, err := n.resources.ReadFile(path.Join(dir, Name(current), file), pki.MaxPEMBytes); err == nil {
 				there[file] = data
 			}
 		}

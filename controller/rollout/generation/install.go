@@ -79,7 +79,7 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 			result.Changed = resources.file(path.Join(dir, n.layout.manifestName()), manifest) || result.Changed
 		},
 		func() {
-			result.Changed = resources.link(generationName(o.Revision), path.Join(dir, PointerName)) || result.Changed
+			result.Changed = resources.link(Name(o.Revision), path.Join(dir, PointerName)) || result.Changed
 		},
 		func() {
 			if inPlace {
@@ -131,7 +131,7 @@ func (n *Node) before(o *order) (*Manifest, error) {
 	if current > o.Revision {
 		return nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer, path.Join(dir, PointerName), current, o.Revision)
 	}
-	g := readGeneration(n.resources, path.Join(dir, generationName(current)), current)
+	g := readGeneration(n.resources, path.Join(dir, Name(current)), current)
 	if current == o.Revision && g.Verified() && !g.holds(o) {
 		return nil, fmt.Errorf("%w: revision %d is on this node with other content: a revision never changes, make a new one", ErrContent, current)
 	}
@@ -179,7 +179,7 @@ func (n *Node) ensureDirectory(w *writer, dir string) {
 // ensureGeneration writes the generation, unless it is there and whole. One that is damaged is exchanged at once: the
 // pointer may name it.
 func (n *Node) ensureGeneration(w *writer, dir string, o *order) (changed bool) {
-	name := path.Join(dir, generationName(o.Revision))
+	name := path.Join(dir, Name(o.Revision))
 	there, err := isDirectory(n.resources, name)
 	w.do("write generation", name, func() error { return err })
 	if there && readGeneration(n.resources, name, o.Revision).holds(o) {

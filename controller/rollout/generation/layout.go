@@ -75,7 +75,8 @@ func (l Layout) revisionOf(name string) (n int, ours, ok bool) {
 	return n, true, ok
 }
 
-func generationName(n int) string { return Prefix + strconv.Itoa(n) }
+// Name of the directory of generation n.
+func Name(n int) string { return Prefix + strconv.Itoa(n) }
 
 func parseGenerationName(name string) (int, bool) {
 	text, ok := strings.CutPrefix(name, Prefix)

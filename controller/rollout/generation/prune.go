@@ -123,7 +123,7 @@ func (p *pruning) pruneGenerations(dir string, generations []int) {
 	}
 	for _, number := range generations {
 		if number != current && p.eligible(number) {
-			p.remove(path.Join(dir, generationName(number)))
+			p.remove(path.Join(dir, Name(number)))
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (n *Node) Installed() (*Installed, error) {
 	if len(findings) > 0 {
 		return nil, asError(below(dir, findings))
 	}
-	g := readGeneration(n.resources, path.Join(dir, generationName(current)), current)
+	g := readGeneration(n.resources, path.Join(dir, Name(current)), current)
 	if !g.Verified() {
 		return nil, asError(below(g.Path, g.Findings))
 	}
