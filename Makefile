@@ -84,7 +84,7 @@ test-race: tools test-node-tools build ## Run all tests under the race detector.
 .PHONY: simulate
 simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an order of events that breaks them; SEED repeats a search.
 	@STEPS=$(STEPS) SEED=$(SEED) go test -count=1 -v -timeout 0 -run '^TestSimulation$$' ./test/simulation
-	@STORIES=$(STORIES) SEED=$(SEED) go test -count=1 -timeout 0 -run '^TestSimulation$$' ./controller/rollout/staticpod
+	@go test -count=1 -timeout 0 -run '^TestSimulation$$' ./controller/rollout/staticpod -rapid.checks=$(STORIES) -rapid.seed=$(or $(SEED),$$(date +%s))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for TIME (30s) each.
