@@ -23,6 +23,7 @@ import (
 type objects struct {
 	secrets    corelisters.SecretNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister
+	volumes    volumes
 
 	mu sync.Mutex
 	// containers of etcd by node, in the order in which they were seen.
@@ -42,11 +43,18 @@ func watchObjects(ctx context.Context, client kubernetes.Interface) (*objects, e
 	if err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
+	followed, err := o.volumes.follow(core.Secrets().Informer(), core.ConfigMaps().Informer())
+	if err != nil {
+		return nil, err
+	}
 	factory.Start(ctx.Done())
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			return nil, fmt.Errorf("watch %s: %w", kind, ctx.Err())
 		}
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), followed...) {
+		return nil, fmt.Errorf("fill the volumes: %w", ctx.Err())
 	}
 	return o, nil
 }
@@ -87,6 +95,10 @@ func (o *objects) pair(name string) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+	return pairOf(secret)
+}
+
+func pairOf(secret *corev1.Secret) (tls.Certificate, error) {
 	return tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 }
 
@@ -96,6 +108,10 @@ func (o *objects) anchors(name string) ([]*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
+	return anchorsOf(bundle)
+}
+
+func anchorsOf(bundle *corev1.ConfigMap) ([]*x509.Certificate, error) {
 	return parseAnchors([]byte(bundle.Data["ca-bundle.crt"]))
 }
 
@@ -120,46 +136,4 @@ func poolOf(anchors []*x509.Certificate) *x509.CertPool {
 		pool.AddCert(anchor)
 	}
 	return pool
-}
-
-// client is the configuration of a client with a leaf and a bundle of the namespace.
-func (o *objects) client(leaf, bundle string) func() (*tls.Config, error) {
-	return func() (*tls.Config, error) {
-		pair, err := o.pair(leaf)
-		if err != nil {
-			return nil, err
-		}
-		anchors, err := o.anchors(bundle)
-		if err != nil {
-			return nil, err
-		}
-		return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "localhost", Certificates: []tls.Certificate{pair}, RootCAs: poolOf(anchors)}, nil
-	}
-}
-
-// liveConfig asks for what is live at each connection, for clients that are given a configuration once.
-func liveConfig(live func() (*tls.Config, error)) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, // VerifyConnection does it, with the bundle of that moment.
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			config, err := live()
-			if err != nil {
-				return nil, err
-			}
-			return &config.Certificates[0], nil
-		},
-		VerifyConnection: func(state tls.ConnectionState) error {
-			config, err := live()
-			if err != nil {
-				return err
-			}
-			intermediates := x509.NewCertPool()
-			for _, cert := range state.PeerCertificates[1:] {
-				intermediates.AddCert(cert)
-			}
-			_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: config.RootCAs, Intermediates: intermediates, DNSName: "localhost"})
-			return err
-		},
-	}
 }

@@ -71,7 +71,7 @@ func (s *system) memberSettled(ctx context.Context, node *nodes.Node) error {
 
 // handshake returns the subjects of the CAs that a running server accepts, and the leaf that it presents.
 func (s *system) handshake(ctx context.Context, address, leaf, bundle string) (accepts [][]byte, presents []byte, err error) {
-	config, err := s.objects.client(leaf, bundle)()
+	config, err := s.objects.volumes.client(leaf, bundle)()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,8 +36,8 @@ func (s *system) targets() ([]target, error) {
 		address := func(port string) string { return net.JoinHostPort(member.IP().String(), port) }
 		peers := slices.DeleteFunc(slices.Clone(members), func(n *nodes.Node) bool { return n == member })
 		out = append(out,
-			target{member.Name() + " client", "", member.Name(), perSecond, fromHere(address(clientPort), s.objects.client("etcd-client", "etcd-ca-bundle"))},
-			target{member.Name() + " metrics", "", member.Name(), metricsPerSecond, fromHere(address(metricsPort), s.objects.client("etcd-metric-client", "etcd-metrics-ca-bundle"))},
+			target{member.Name() + " client", "", member.Name(), perSecond, fromHere(address(clientPort), s.objects.volumes.client("etcd-client", "etcd-ca-bundle"))},
+			target{member.Name() + " metrics", "", member.Name(), metricsPerSecond, fromHere(address(metricsPort), s.objects.volumes.client("etcd-metric-client", "etcd-metrics-ca-bundle"))},
 		)
 		for _, peer := range peers {
 			out = append(out, target{peer.Name() + " to peer " + member.Name(), peer.Name(), member.Name(), perSecond / len(peers), fromPeer(peer, member)})
