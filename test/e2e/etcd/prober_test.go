@@ -66,24 +66,25 @@ type prober struct {
 }
 
 func startProber(ctx context.Context, targets []target) *prober {
-	ctx, stop := context.WithCancel(ctx)
+	beginning, stop := context.WithCancel(ctx)
 	p := &prober{outcomes: map[string]*outcome{}, stop: stop}
 	for _, t := range targets {
 		p.outcomes[t.name] = &outcome{}
-		p.running.Go(func() { p.probe(ctx, t) })
+		p.running.Go(func() { p.probe(ctx, beginning, t) })
 	}
 	return p
 }
 
-func (p *prober) probe(ctx context.Context, t target) {
+// probe begins connections until it is told to stop beginning them; those that are begun end with ctx.
+func (p *prober) probe(ctx, beginning context.Context, t target) {
 	tick := time.NewTicker(time.Second / time.Duration(t.rate))
 	defer tick.Stop()
 	for {
+		p.running.Go(func() { p.once(ctx, t) })
 		select {
-		case <-ctx.Done():
+		case <-beginning.Done():
 			return
 		case <-tick.C:
-			p.running.Go(func() { p.once(ctx, t) })
 		}
 	}
 }
@@ -114,7 +115,7 @@ func (p *prober) once(ctx context.Context, t target) {
 	}
 }
 
-// finish stops probing and returns what was seen.
+// finish begins no more connections, waits for those that are begun, and returns what was seen.
 func (p *prober) finish() map[string]*outcome {
 	p.stop()
 	p.running.Wait()
