@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
@@ -77,18 +78,20 @@ func TestPowerLossInTheInstaller(t *testing.T) {
 	before := s.fingerprints(t)[etcdSigner]
 	c := s.begin(t)
 	node := s.Network.Node(disturbed)
-	cut := make(chan error, 1)
-	ready := make(chan struct{})
-	go func() { cut <- powerOffAtFirstWrite(t.Context(), node, ready) }()
-	<-ready
+	written, err := watchForWrite(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer written.Close()
 	s.rotate(t.Context(), t, etcdSigner)
-	select {
-	case err := <-cut:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-t.Context().Done():
-		t.Fatal("no installer wrote to the node")
+	if err := written.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := written.Read(make([]byte, 4096)); err != nil {
+		t.Fatalf("wait for an installer to write to %s: %v", disturbed, err)
+	}
+	if err := node.PowerOff(); err != nil {
+		t.Fatal(err)
 	}
 	t.Logf("at the loss of power the node had %s", disk(node))
 	if err := node.PowerOn(t.Context()); err != nil {
@@ -98,23 +101,17 @@ func TestPowerLossInTheInstaller(t *testing.T) {
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
 }
 
-// powerOffAtFirstWrite watches the directory of the revisions and kills the node when something appears in it.
-func powerOffAtFirstWrite(ctx context.Context, node *nodes.Node, ready chan<- struct{}) error {
-	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+// watchForWrite watches the directory of the revisions of a node. A read returns when something appears in it.
+func watchForWrite(node *nodes.Node) (*os.File, error) {
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("start inotify: %w", err)
 	}
 	file := os.NewFile(uintptr(watch), "inotify")
-	defer file.Close()
 	if _, err := unix.InotifyAddWatch(watch, node.Path("/etc/kubernetes/static-pod-resources"), unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
-		return err
+		return nil, errors.Join(fmt.Errorf("watch the revisions of %s: %w", node.Name(), err), file.Close())
 	}
-	close(ready)
-	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
-	if _, err := file.Read(make([]byte, 4096)); err != nil {
-		return err
-	}
-	return node.PowerOff()
+	return file, nil
 }
 
 // disk lists what is in the directory of the revisions, for the log.
