@@ -89,6 +89,17 @@ func (o *objects) starts() map[string]int {
 	return out
 }
 
+// newest is the container of etcd on a node that was seen last, "" if none was.
+func (o *objects) newest(node string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known := o.containers[node]
+	if len(known) == 0 {
+		return ""
+	}
+	return known[len(known)-1]
+}
+
 // pair is the pair of a Secret.
 func (o *objects) pair(name string) (tls.Certificate, error) {
 	secret, err := o.secrets.Get(name)

@@ -17,7 +17,8 @@ import (
 )
 
 // settled waits until both signers are Stable with one anchor each, and every running process of every member accepts
-// exactly that anchor and presents exactly the leaf of its Secret. Only handshakes and the API are asked.
+// exactly that anchor, presents exactly the leaf of its Secret and is counted among the starts. Only handshakes, the API and
+// the nodes' containerd are asked.
 func (s *system) settled(ctx context.Context) error {
 	return eventually(ctx, func(ctx context.Context) error {
 		for _, signer := range []string{etcdSigner, metricSigner} {
@@ -65,6 +66,18 @@ func (s *system) memberSettled(ctx context.Context, node *nodes.Node) error {
 		if pair.Leaf.CheckSignatureFrom(anchors[0]) != nil {
 			return fmt.Errorf("the leaf %s is not signed by the only anchor", port.leaf)
 		}
+	}
+	return s.counted(ctx, node)
+}
+
+// counted is nil when the API knows the container of etcd that runs: a mirror pod is a second or more behind its node.
+func (s *system) counted(ctx context.Context, node *nodes.Node) error {
+	running, err := node.RunningContainer(ctx, "etcd-"+node.Name(), "etcd")
+	if err != nil {
+		return err
+	}
+	if known := s.objects.newest(node.Name()); known != "containerd://"+running.ID {
+		return fmt.Errorf("container %s of etcd runs, the newest in the API is %q", running.ID, known)
 	}
 	return nil
 }
