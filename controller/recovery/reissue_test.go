@@ -270,7 +270,7 @@ func TestExecuteKeepsOthersOut(t *testing.T) {
 	release, err := generation.TryLock(e.Resources, "etcd")
 	e.must(err)
 	if err := plan.Execute(); !errors.Is(err, generation.ErrBusy) {
-		t.Errorf("beside an installer: %v, want ErrBusy", err)
+		t.Errorf("beside an installer: %v, want generation.ErrBusy", err)
 	}
 	e.must(release())
 	e.must(plan.Execute())

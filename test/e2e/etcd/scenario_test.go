@@ -43,11 +43,7 @@ func (s *system) begin(t *testing.T) *scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var urls []string
-	for _, endpoint := range s.Endpoints() {
-		urls = append(urls, "https://"+endpoint)
-	}
-	writer, err := startWriter(t.Context(), urls, liveConfig(s.objects.volumes.client("etcd-client", "etcd-ca-bundle")), "/certrotation-e2e/"+strings.ReplaceAll(t.Name(), "/", "-")+"/")
+	writer, err := startWriter(t.Context(), s.Endpoints(), s.objects.volumes.dialer("etcd-client", "etcd-ca-bundle"), "/certrotation-e2e/"+strings.ReplaceAll(t.Name(), "/", "-")+"/")
 	if err != nil {
 		t.Fatal(err)
 	}

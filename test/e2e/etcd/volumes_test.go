@@ -6,8 +6,8 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 
@@ -104,29 +104,15 @@ func (v *volumes) client(leaf, bundle string) func() (*tls.Config, error) {
 	}
 }
 
-// liveConfig asks for what is live at each connection, for clients that are given a configuration once.
-func liveConfig(live func() (*tls.Config, error)) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, // VerifyConnection does it, with the bundle of that moment.
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			config, err := live()
-			if err != nil {
-				return nil, err
-			}
-			return &config.Certificates[0], nil
-		},
-		VerifyConnection: func(state tls.ConnectionState) error {
-			config, err := live()
-			if err != nil {
-				return err
-			}
-			intermediates := x509.NewCertPool()
-			for _, cert := range state.PeerCertificates[1:] {
-				intermediates.AddCert(cert)
-			}
-			_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: config.RootCAs, Intermediates: intermediates, DNSName: "localhost"})
-			return err
-		},
+// dialer connects with what is mounted at that moment, for a client that lives longer than a leaf.
+func (v *volumes) dialer(leaf, bundle string) func(ctx context.Context, address string) (net.Conn, error) {
+	client := v.client(leaf, bundle)
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		config, err := client()
+		if err != nil {
+			return nil, err
+		}
+		config.NextProtos = []string{"h2"}
+		return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
 	}
 }
