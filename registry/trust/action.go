@@ -28,8 +28,10 @@ const (
 	DestroyPrevious ActionKind = "DestroyPrevious"
 	// DropNext removes next on an abort that came in time, and clears the abort request.
 	DropNext ActionKind = "DropNext"
-	// ClearRequest removes a request annotation that cannot be honoured.
+	// ClearRequest deletes the record of a request that was answered, or that cannot be honoured.
 	ClearRequest ActionKind = "ClearRequest"
+	// RecordRoster writes Roster to its record, always before the key that it is for.
+	RecordRoster ActionKind = "RecordRoster"
 	// RecordMetadata brings annotations and labels up to date with the content.
 	RecordMetadata ActionKind = "RecordMetadata"
 )
@@ -41,6 +43,7 @@ type ObjectKind string
 const (
 	SecretKind    ObjectKind = "Secret"
 	ConfigMapKind ObjectKind = "ConfigMap"
+	RecordKind    ObjectKind = "RotationRecord"
 )
 
 // Action is one write that is safe in the state that was assessed. All actions of one Assessment are safe in any order
@@ -58,6 +61,10 @@ type Action struct {
 	Authority pki.Fingerprint
 	// Anchors to write, in order (PublishAnchors, RetireAnchors).
 	Anchors []*pki.Certificate
+	// Roster to write (RecordRoster).
+	Roster *Roster
+	// Request that is answered (ClearRequest): its record is deleted if it still has that UID.
+	Request *Request
 	// Annotations and Labels to set (all kinds) and annotations to remove. Annotations that are derived from a
 	// certificate that the action itself makes are added by MetadataOf.
 	Annotations, Labels map[string]string

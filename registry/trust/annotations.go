@@ -42,6 +42,8 @@ const (
 	AnnotationPlan = "certrotation.dev/plan"
 	// AnnotationAbortRequested asks for an abort; its value is the reason.
 	AnnotationAbortRequested = "certrotation.dev/abort-requested"
+	// AnnotationAnswered is on a signer or a leaf: the UID of the last recorded request that was answered by what it holds.
+	AnnotationAnswered = "certrotation.dev/answered"
 	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.
 	AnnotationPublished = "certrotation.dev/published"
 	// AnnotationIssuedAt is on a leaf: RFC3339 of when it was issued (its not-before is back-dated).

@@ -31,6 +31,14 @@ type Domain struct {
 	// Problems that are not those of a single object, such as a node without an address. They stop nothing but what
 	// they name.
 	Problems []Problem
+	// Requests that are recorded for the Secrets of the domain, ordered by kind and Secret.
+	Requests []Request
+	// Roster is who was recorded to count; nil if nothing is recorded yet.
+	Roster *Roster
+	// Waivers of members, ordered by party and member.
+	Waivers []Waiver
+	// Refusals are writes that the API server refuses to the controller, ordered by object.
+	Refusals []Refusal
 }
 
 // Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
@@ -92,8 +100,12 @@ type Bundle struct {
 // Leaf is one end-entity certificate Secret.
 type Leaf struct {
 	Object
-	// Template is the secretName as the configuration writes it (with {node} where there is one for each node).
+	// Template is the secretName as the configuration writes it (with {node} where there is one for each node), "" if
+	// Unnamed.
 	Template string
+	// Unnamed says that the configuration does not name the leaf any more. It counts as live until it is released by name
+	// or deleted, but it is not issued.
+	Unnamed bool
 	// Certificate is nil if the Secret does not exist or cannot be read. It is set when only the key is wrong.
 	Certificate *pki.Certificate
 	// Authorities are the CA certificates that the Secret itself carries, in tls.crt after the leaf and in ca.crt.
@@ -114,6 +126,8 @@ const (
 	// fingerprints are those of the content that runs.
 	StaticPodRevision EvidenceKind = "staticPodRevision"
 	WorkloadRollout   EvidenceKind = "workloadRollout"
+	// None is the operator's word that a party needs no evidence, with a reason that is shown.
+	None EvidenceKind = "none"
 )
 
 // observed says whether the kind is proven by observations of the members, not by the state of Secrets or by time.
@@ -121,7 +135,7 @@ func (k EvidenceKind) observed() bool {
 	switch k {
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 		return true
-	case GracePeriod, Renewed:
+	case GracePeriod, Renewed, None:
 	}
 	return false
 }
@@ -132,28 +146,43 @@ type Party struct {
 	Kind EvidenceKind
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
-	// Grace of the kind GracePeriod.
-	Grace   time.Duration
+	// Grace of the kind GracePeriod; the least time after its renewal from which a leaf counts as presented for the kind
+	// Renewed, zero if only a presentation that was observed counts.
+	Grace time.Duration
+	// Reason why the kind None is enough.
+	Reason  string
 	Members []Member
 }
 
-// Member is one process of a relying party.
+// Member is one place of a relying party in which processes run: a node, a host, or what the operator calls one. It shows
+// evidence of something if all of its live processes do.
 type Member struct {
 	Name string
+	// Instance tells a member from another one that had its name before: the UID of its node. "" where nothing tells.
+	Instance string
 	// Holds are the names of the leaves that the member presents.
 	Holds []string
 	// Probe is where and how the member is probed; nil for other kinds than TLSProbe.
 	Probe *Probe
+	// Probes are where and how the member is probed, one for each address; empty for other kinds than TLSProbe.
+	Probes []Probe
 	// Observation is the latest one; nil if there is none.
 	Observation *Observation
+	// Observations are the latest ones of each process that was observed, ordered by Instance.
+	Observations []Observation
 	// RestartedAt is when the member was last seen to restart; zero if unknown. Older observations prove nothing.
 	RestartedAt time.Time
 }
 
-// Probe are the parameters of a TLS probe of one member.
+// Probe are the parameters of a TLS probe of one address of a member.
 type Probe struct {
-	// Address is host:port.
+	// Address is host:port. Every address that the host resolves to is one process.
 	Address string
+	// Presents is the name of the leaf that is presented there; "" for none that the domain has.
+	Presents string
+	// Handshake has the probe present a short-lived leaf of each CA that is to be proven: what the server accepts in a
+	// handshake that is carried through is what it has loaded, whatever it lists.
+	Handshake bool
 	// ServerName for SNI and verification; "" means the host of Address.
 	ServerName string
 	// ClientLeaf is the name of the leaf Secret to complete the handshake with; "" for none.
@@ -162,9 +191,19 @@ type Probe struct {
 	Interval, Timeout time.Duration
 }
 
-// Observation is what a member was seen, or reported, to have loaded.
+// Observation is what one process of a member was seen, or reported, to have loaded.
 type Observation struct {
-	// Trusts are fingerprints of loaded anchors (acknowledgement).
+	// Instance identifies the process within its member: the UID of a pod, a resolved address, or what it calls itself.
+	Instance string
+	// Kind of evidence that this is; it proves nothing for another kind.
+	Kind EvidenceKind
+	// Address is the one of the Probe that found it (tlsProbe).
+	Address string
+	// Expires is when the evidence ends: what is not renewed is not known any more.
+	Expires time.Time
+	// ReportedBy is the user who reported it (acknowledgement).
+	ReportedBy string
+	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, a handshake carried through).
 	Trusts []pki.Fingerprint
 	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs
 	// share proves nothing.

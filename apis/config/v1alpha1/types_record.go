@@ -1,0 +1,258 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:noStatus
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,shortName=rotrec
+// +kubebuilder:printcolumn:name="Domain",type=string,JSONPath=`.spec.trustDomain`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="Subject",type=string,JSONPath=`.spec.subject`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// RotationRecord is one thing that certrotation remembers of a trust domain. Only the controller and the API server of
+// certrotation write records; people ask by the subresources of a CertificateRotation. There is one object for each
+// thing, so that thousands of members do not contend for one, and it is written only when what it says changes.
+type RotationRecord struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is remembered.
+	Spec RotationRecordSpec `json:"spec"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+
+// RotationRecordList is a list of RotationRecords.
+type RotationRecordList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []RotationRecord `json:"items"`
+}
+
+// RecordKind says which of the fields of a record is set.
+// +kubebuilder:validation:Enum=Request;Roster;Waiver;Evidence;Refusal
+type RecordKind string
+
+// Record kinds.
+const (
+	RecordRequest  RecordKind = "Request"
+	RecordRoster   RecordKind = "Roster"
+	RecordWaiver   RecordKind = "Waiver"
+	RecordEvidence RecordKind = "Evidence"
+	RecordRefusal  RecordKind = "Refusal"
+)
+
+// RotationRecordSpec is what a record says. Exactly the field that its kind names is set.
+// +kubebuilder:validation:XValidation:rule="has(self.request) == (self.kind == 'Request') && has(self.roster) == (self.kind == 'Roster') && has(self.waiver) == (self.kind == 'Waiver') && has(self.evidence) == (self.kind == 'Evidence') && has(self.refusal) == (self.kind == 'Refusal')",message="exactly the field that kind names must be set"
+type RotationRecordSpec struct {
+	// trustDomain that the record belongs to.
+	// +kubebuilder:validation:MaxLength=253
+	TrustDomain string `json:"trustDomain"`
+	// kind of the record.
+	Kind RecordKind `json:"kind"`
+	// subject is what the record is about, for people: a Secret, a member as PARTY/MEMBER, an object as Kind/name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=600
+	Subject string `json:"subject,omitempty"`
+	// request for a rotation, or for the end of one. Its identity is the UID of the record.
+	// +optional
+	Request *RecordedRequest `json:"request,omitempty"`
+	// roster of the trust domain.
+	// +optional
+	Roster *RecordedRoster `json:"roster,omitempty"`
+	// waiver of one member.
+	// +optional
+	Waiver *RecordedWaiver `json:"waiver,omitempty"`
+	// evidence of one member.
+	// +optional
+	Evidence *RecordedEvidence `json:"evidence,omitempty"`
+	// refusal of a write by the API server.
+	// +optional
+	Refusal *RecordedRefusal `json:"refusal,omitempty"`
+}
+
+// RequestKind says what is asked for.
+// +kubebuilder:validation:Enum=Rotate;Abort
+type RequestKind string
+
+// Request kinds.
+const (
+	RequestRotate RequestKind = "Rotate"
+	RequestAbort  RequestKind = "Abort"
+)
+
+// RecordedRequest is what somebody has asked for.
+type RecordedRequest struct {
+	// kind of the request.
+	Kind RequestKind `json:"kind"`
+	// secretName of the signer or leaf that it is about.
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+	// reason, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// compromised says that the key must not be trusted any longer than needed.
+	// +optional
+	Compromised bool `json:"compromised,omitempty"`
+	// requestedBy is the user who asked.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	RequestedBy string `json:"requestedBy,omitempty"`
+}
+
+// RecordedRoster is who counts in a trust domain: everybody who has to be proven before a key signs for all, and the
+// leaves that may be live. It grows freely, and shrinks only by proof of absence.
+type RecordedRoster struct {
+	// active is the fingerprint of the CA that was active when the roster was written, "" if there was none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Active string `json:"active,omitempty"`
+	// members, ordered by party and member.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	Members []RosterMember `json:"members,omitempty"`
+	// leaves are the names of the leaf Secrets, ordered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	Leaves []string `json:"leaves,omitempty"`
+}
+
+// RosterMember is one member as it counts.
+type RosterMember struct {
+	// party and member name it.
+	// +kubebuilder:validation:MaxLength=253
+	Party string `json:"party"`
+	// +kubebuilder:validation:MaxLength=253
+	Member string `json:"member"`
+	// instance is the UID of its node where it is a member of a node, "" otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Instance string `json:"instance,omitempty"`
+	// evidence is the kind that it has to be proven by.
+	Evidence EvidenceKind `json:"evidence"`
+	// grace of the kind gracePeriod, or the least delay of the kind renewed.
+	// +optional
+	Grace *metav1.Duration `json:"grace,omitempty"`
+	// verifies and presents are names of leaf Secrets.
+	// +optional
+	// +listType=atomic
+	Verifies []string `json:"verifies,omitempty"`
+	// +optional
+	// +listType=atomic
+	Presents []string `json:"presents,omitempty"`
+	// started says that the member may be running: its leaves were issued once, or it was seen.
+	// +optional
+	Started bool `json:"started,omitempty"`
+	// absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
+	// member again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Absent string `json:"absent,omitempty"`
+}
+
+// RecordedWaiver has a rotation go on without the evidence of one member, by the decision of a person.
+type RecordedWaiver struct {
+	// +kubebuilder:validation:MaxLength=253
+	Party string `json:"party"`
+	// +kubebuilder:validation:MaxLength=253
+	Member string `json:"member"`
+	// reason why the member need not be waited for.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+	// expires is when the waiver ends.
+	Expires metav1.Time `json:"expires"`
+	// waivedBy is the user who decided.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WaivedBy string `json:"waivedBy,omitempty"`
+}
+
+// RecordedEvidence is what was seen, or reported, of the processes of one member.
+type RecordedEvidence struct {
+	// +kubebuilder:validation:MaxLength=253
+	Party string `json:"party"`
+	// +kubebuilder:validation:MaxLength=253
+	Member string `json:"member"`
+	// processes are the live processes of the member, ordered by instance.
+	// +optional
+	// +listType=map
+	// +listMapKey=instance
+	// +kubebuilder:validation:MaxItems=256
+	Processes []ProcessEvidence `json:"processes,omitempty"`
+}
+
+// ProcessEvidence is what one process was seen, or reported, to have loaded.
+type ProcessEvidence struct {
+	// instance identifies the process within its member: the UID of a pod, a resolved address, or what the process calls
+	// itself.
+	// +kubebuilder:validation:MaxLength=253
+	Instance string `json:"instance"`
+	// kind of evidence that this is; it proves nothing for another one.
+	Kind EvidenceKind `json:"kind"`
+	// address that was probed, as the configuration writes it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=300
+	Address string `json:"address,omitempty"`
+	// trusts are the fingerprints of the anchors that are loaded.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Trusts []string `json:"trusts,omitempty"`
+	// trustedSubjects are the hashes of the subjects that it lists as acceptable authorities.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	TrustedSubjects []string `json:"trustedSubjects,omitempty"`
+	// presents are the fingerprints of the leaves that it presents.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Presents []string `json:"presents,omitempty"`
+	// recoveredUntil is when the presented leaf ends, if it is valid though the anchors of its key have expired.
+	// +optional
+	RecoveredUntil *metav1.MicroTime `json:"recoveredUntil,omitempty"`
+	// observedAt is when this was seen last, by the clock of whoever wrote the record.
+	ObservedAt metav1.MicroTime `json:"observedAt"`
+	// expires is when the evidence ends.
+	Expires metav1.MicroTime `json:"expires"`
+	// startedAt is when the process started.
+	// +optional
+	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
+	// failure says why the last attempt to observe it failed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Failure string `json:"failure,omitempty"`
+	// reportedBy is the user who reported it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ReportedBy string `json:"reportedBy,omitempty"`
+}
+
+// RecordedRefusal is a write that the API server refuses to the controller.
+type RecordedRefusal struct {
+	// object as Kind/name, such as ConfigMap/etcd-ca-bundle.
+	// +kubebuilder:validation:MaxLength=300
+	Object string `json:"object"`
+	// verb of the request: create, update or delete.
+	// +kubebuilder:validation:MaxLength=32
+	Verb string `json:"verb"`
+	// answer of the API server.
+	// +kubebuilder:validation:MaxLength=4096
+	Answer string `json:"answer"`
+	// since is when it was refused first.
+	Since metav1.Time `json:"since"`
+}
