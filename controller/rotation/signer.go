@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/controller/signer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -77,18 +78,18 @@ func (c *Controller) generateNext(secret *corev1.Secret, d *trust.Domain, action
 
 // promote moves next to active, and active to the front of previous, in one write.
 func promote(secret *corev1.Secret, next pki.Fingerprint) error {
-	promoted, err := slotPair(secret, inventory.NextCertKey, inventory.NextKeyKey)
+	promoted, err := signer.Slot(secret, inventory.NextCertKey, inventory.NextKeyKey)
 	if err != nil {
 		return err
 	}
-	if !holds(promoted, next) {
+	if !signer.Holds(promoted, next) {
 		return errStale
 	}
-	previous, err := previousPairs(secret)
+	previous, err := signer.Previous(secret)
 	if err != nil {
 		return err
 	}
-	active, err := slotPair(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey)
+	active, err := signer.Slot(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey)
 	if err != nil {
 		return err
 	}
