@@ -21,7 +21,7 @@ import (
 func shown(t *testing.T, r *reports, c clock.PassiveClock, name string) map[string]float64 {
 	t.Helper()
 	registry := metrics.NewKubeRegistry()
-	newMeters(r, c).register(registry)
+	newMeters(r, newRefusals(c), c).register(registry)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAgeMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 3 {
+	for range 4 {
 		look()
 	}
 	// Looks in between, before and after the event, must not begin the age anew.
