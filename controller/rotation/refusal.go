@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // writeError is what the API server has answered to a write.
@@ -66,6 +67,9 @@ func weigh(err error) (*writeError, weight) {
 		http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests: // not an answer to this write
 		return failed, hiccup
 	case http.StatusInternalServerError:
+		if status.Status().Reason == metav1.StatusReasonServerTimeout {
+			return failed, hiccup
+		}
 		return failed, doubtful
 	}
 	if code >= http.StatusBadRequest && code < http.StatusInternalServerError {
