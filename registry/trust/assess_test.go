@@ -193,7 +193,7 @@ func TestAbort(t *testing.T) {
 	w := bootstrapped(t)
 	w.request("test")
 	w.settle()
-	w.d.Signer.Annotations[AnnotationAbortRequested] = "changed my mind"
+	w.abort()
 	for range 3 {
 		w.settle()
 		w.reloadAll()

@@ -67,7 +67,7 @@ func inStage(stage Stage) func(w *world) {
 	return func(w *world) {
 		w.request("test")
 		for range 40 {
-			if w.assess().Stage == stage && w.d.Signer.Annotations[AnnotationRotateRequested] == "" {
+			if w.assess().Stage == stage && !w.asked("signer") {
 				return
 			}
 			actions := w.assess().Actions

@@ -85,11 +85,6 @@ func (j *judge) judgeActive(old, s *Signer) {
 		fmt.Sprintf("%s would sign leaves before everybody who verifies them has loaded it", s.Active.Subject), rotate)
 }
 
-// interchangeable says whether verifiers cannot tell two CAs apart by what they sign.
-func interchangeable(a, b *pki.Certificate) bool {
-	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
-}
-
 // judgeNext refuses a second rotation, and to drop a CA that has signed.
 func (j *judge) judgeNext(old, s *Signer) {
 	object := secret(s.Name)

@@ -142,7 +142,7 @@ func TestPaceProperties(t *testing.T) {
 			case "policy":
 				l.Policy.Profile.Organizations = []string{"changed"}
 			case "request":
-				l.Annotations[AnnotationRotateRequested] = ""
+				w.requestFor(l.Name, "")
 			case "missing":
 				l.Present, l.Certificate = false, nil
 			case "claims":
@@ -165,7 +165,7 @@ func TestPaceProperties(t *testing.T) {
 			}
 			for i := range w.d.Leaves {
 				l := &w.d.Leaves[i]
-				urgent := l.Certificate == nil || l.Annotations[AnnotationRotateRequested] != "" || rotationRequested(&l.Object)
+				urgent := l.Certificate == nil || newAssessor(&w.d, w.now).rotationRequested(&l.Object)
 				listed := slices.ContainsFunc(a.Actions, func(x Action) bool { return x.Object == l.Name })
 				alone := len(a.Actions) == 1 && a.Actions[0].Kind != IssueLeaf
 				if urgent && !listed && !alone {
@@ -198,7 +198,7 @@ func TestPaceHoldsBackOnlyWhatCanWait(t *testing.T) {
 	for i := range w.d.Leaves {
 		w.d.Leaves[i].Policy.Profile.Organizations = []string{"changed"}
 	}
-	w.d.Leaves[3].Annotations[AnnotationRotateRequested] = ""
+	w.requestFor(w.d.Leaves[3].Name, "")
 	w.d.Leaves[4].Present, w.d.Leaves[4].Certificate = false, nil
 	delete(w.d.Leaves[5].Annotations, AnnotationNotAfter)
 	w.stepPaced(index)

@@ -88,7 +88,7 @@ func TestPlanIsExecuted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.request(rapid.SampledFrom([]string{"", "test", CompromisedPrefix + "test"}).Draw(t, "reason"))
+		f.addRequest(Request{Kind: RequestRotate, Secret: "signer", Compromised: rapid.Bool().Draw(t, "compromised")})
 		for range 10 {
 			for f.step() {
 				f.loadAll()
@@ -146,7 +146,7 @@ func TestPlanOfRenewedParties(t *testing.T) {
 
 func TestPlanNamesWhatWouldHold(t *testing.T) {
 	w := bootstrapped(t)
-	w.member("server").Observation = nil
+	w.member("server").Observations = nil
 	w.member("client-a").RestartedAt = w.now.Add(time.Second)
 	w.party("client-b").Kind = GracePeriod
 	w.leaf("server").Problem = &Problem{Object: "Secret/server", Reason: ReasonUnparsable, Message: "cannot be read"}
@@ -230,35 +230,4 @@ func TestPlanAbort(t *testing.T) {
 	w.settle()
 	_, err = PlanAbort(&w.d, w.now)
 	refused(t, err, AnchorInUse)
-}
-
-func TestCheckAcknowledgement(t *testing.T) {
-	early, late := start, start.Add(time.Minute)
-	tests := []struct {
-		name, party, member string
-		before              *Observation
-		started             time.Time
-		want                Invariant
-	}{
-		{"first report", "client-a", "client-a", nil, early, ""},
-		{"of the same process", "client-a", "client-a", &Observation{StartedAt: early}, early, ""},
-		{"of a later process", "client-a", "client-a", &Observation{StartedAt: early}, late, ""},
-		{"of an earlier process", "client-a", "client-a", &Observation{StartedAt: late}, early, ContentDecides},
-		{"of a process that does not say", "client-a", "client-a", &Observation{StartedAt: late}, time.Time{}, ""},
-		{"of a party that is probed", "server", "server", nil, early, TrustBeforeUse},
-		{"of a stranger", "client-a", "stranger", nil, early, TrustBeforeUse},
-		{"of no party", "stranger", "stranger", nil, early, TrustBeforeUse},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			w.member("client-a").Observation = tt.before
-			err := CheckAcknowledgement(&w.d, tt.party, tt.member, &Observation{StartedAt: tt.started})
-			if tt.want != "" {
-				refused(t, err, tt.want)
-			} else if err != nil {
-				t.Error(err)
-			}
-		})
-	}
 }

@@ -207,15 +207,16 @@ func (s *story) request(rt *rapid.T) {
 		})
 		return
 	}
-	reason := rapid.SampledFrom([]string{"story", CompromisedPrefix + "story"}).Draw(rt, "reason")
-	s.tries("a rotation is requested", func(d *Domain) { d.Signer.Annotations[AnnotationRotateRequested] = reason })
+	s.logf("a rotation is requested")
+	s.addRequest(Request{Kind: RequestRotate, Secret: "signer", Compromised: rapid.Bool().Draw(rt, "compromised")})
 }
 
 func (s *story) abort(rt *rapid.T) {
 	if !s.d.Signer.Present {
 		rt.Skip("no signer")
 	}
-	s.tries("an abort is requested", func(d *Domain) { d.Signer.Annotations[AnnotationAbortRequested] = "story" })
+	s.logf("an abort is requested")
+	s.fleet.abort()
 }
 
 func (s *story) deleteLeaf(rt *rapid.T) {
