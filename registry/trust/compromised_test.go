@@ -32,6 +32,7 @@ func TestCompromisedIsRecordedAndCleared(t *testing.T) {
 	if a := w.assess(); a.Actions[0].Annotations[AnnotationCompromised] != "" {
 		t.Error("an ordinary rotation declares a key compromised")
 	}
+	w.d.Requests = nil
 	w.requestCompromised("a laptop was stolen")
 	w.settle()
 	if got := w.d.Signer.Annotations[AnnotationCompromised]; got != string(old) {
@@ -114,7 +115,10 @@ func TestCompromisedIsNotPaced(t *testing.T) {
 			most := 0
 			for range 10 {
 				w.reload("server")
-				most = max(most, w.stepPaced(index))
+				w.done = nil
+				w.stepPaced(index)
+				issued := func(done string) bool { return strings.HasPrefix(done, string(IssueLeaf)) }
+				most = max(most, len(slices.DeleteFunc(w.done, func(done string) bool { return !issued(done) })))
 			}
 			want := 2
 			if compromised {
@@ -141,7 +145,7 @@ func TestAbortOfACompromisedRotation(t *testing.T) {
 	w.done = nil
 	w.requestFor("server", "")
 	w.settle()
-	if diff := cmp.Diff([]string{"IssueLeaf server"}, w.done); diff != "" {
+	if diff := cmp.Diff([]string{"IssueLeaf server"}, w.steps()); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 }

@@ -16,6 +16,8 @@ type verdict struct {
 	proven  bool
 	reason  Reason
 	message string
+	// lapsed says that there was evidence once, which was not renewed.
+	lapsed bool
 	// until is when time alone changes the verdict, zero if never.
 	until time.Time
 }

@@ -173,8 +173,8 @@ func TestTrustByRenewal(t *testing.T) {
 			for _, name := range tt.issue {
 				w.perform(&Action{Kind: IssueLeaf, Object: name, Authority: w.d.Signer.Next.Fingerprint, Profile: w.leaf(name).Policy.Profile})
 			}
-			p := &Party{Name: "p", Kind: Renewed, Members: []Member{{Name: "m", Holds: tt.holds}}}
-			v := newAssessor(&w.d, w.now).trusts(p, &p.Members[0], w.d.Signer.Next)
+			p := &Party{Name: "p", Kind: Renewed, Grace: time.Minute, Members: []Member{{Name: "m", Holds: tt.holds}}}
+			v := newAssessor(&w.d, w.now.Add(time.Minute)).trusts(p, &p.Members[0], w.d.Signer.Next)
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v", v)
 			}

@@ -145,7 +145,7 @@ func (a *assessor) unobserved(p *Party, m *Member) verdict {
 	}
 	switch {
 	case !lapsed.IsZero() && p.Kind == Acknowledgement:
-		message = fmt.Sprintf("has not acknowledged again since its report ended at %s", lapsed.UTC().Format(time.RFC3339))
+		message = fmt.Sprintf("has not acknowledged again since its report ended at %s: make it acknowledge what it has loaded", lapsed.UTC().Format(time.RFC3339))
 	case !lapsed.IsZero():
 		message = fmt.Sprintf("has not been observed since %s", lapsed.UTC().Format(time.RFC3339))
 	case other != "":
@@ -153,7 +153,7 @@ func (a *assessor) unobserved(p *Party, m *Member) verdict {
 	case p.Kind == Acknowledgement:
 		message = "has never acknowledged what it has loaded"
 	}
-	return verdict{reason: ReasonNotObserved, message: message}
+	return verdict{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
 }
 
 // nextStep is what a person can do about a member that lags.

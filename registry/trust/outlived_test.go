@@ -48,8 +48,8 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 			recovered("server")(w)
 			w.now = w.now.Add(day + time.Second)
 		}},
-		{name: "somebody reports that he was", change: recovered("client-a"), want: GenerateActive},
-		{name: "a server was, and the signer was deleted", want: GenerateActive, change: func(w *world) {
+		{name: "somebody reports that he was", change: recovered("client-a"), want: GenerateNext},
+		{name: "a server was, and the signer was deleted", want: GenerateNext, change: func(w *world) {
 			recovered("server")(w)
 			deleteSigner(&w.d)
 		}},
@@ -70,7 +70,7 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 				if len(a.Actions) != 1 || a.Actions[0].Kind != tt.want {
 					t.Fatalf("actions %+v, want %s alone", a.Actions, tt.want)
 				}
-				if replaces := tt.want == GenerateActive && w.d.Signer.Active != nil; a.Actions[0].Irreversible != replaces {
+				if replaces := tt.want == GenerateActive; a.Actions[0].Irreversible != replaces {
 					t.Errorf("irreversible %t, want %t", a.Actions[0].Irreversible, replaces)
 				}
 				return

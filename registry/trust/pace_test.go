@@ -29,7 +29,8 @@ func paced(t rapid.TB, n, perMinute int) (*world, map[string]*Leaf) {
 		w.d.Leaves = append(w.d.Leaves, Leaf{Object: Object{Name: p.Profile.CommonName}, Policy: p})
 		party.Verifies = append(party.Verifies, p.Profile.CommonName)
 	}
-	w.d.Parties = []Party{party}
+	holders := Party{Name: "clients", Kind: None, Reason: "not what this is about", VerifiesNothing: true, Members: []Member{{Name: "clients", Holds: party.Verifies}}}
+	w.d.Parties = []Party{party, holders}
 	index := make(map[string]*Leaf, n)
 	for i := range w.d.Leaves {
 		index[w.d.Leaves[i].Name] = &w.d.Leaves[i]
@@ -60,6 +61,7 @@ func (w *world) stepPaced(leaves map[string]*Leaf) int {
 		l := leaves[action.Object]
 		l.Present, l.Certificate, l.Authorities = true, pair.Certificate, pair.Chain
 		record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.now))
+		record(&l.Object, Metadata{Annotations: action.Annotations})
 		for _, key := range action.RemoveAnnotations {
 			delete(l.Annotations, key)
 		}

@@ -165,7 +165,7 @@ func (a *assessor) planBlockers() []Blocker {
 			}
 			m := &p.Members[i]
 			// In the stage Stable evidence is not renewed: that it has lapsed is nothing to wait for.
-			if seen, missing := a.observed(p, m); len(seen) == 0 && a.waiver(p, m) == nil && len(m.Observations) == 0 {
+			if seen, missing := a.observed(p, m); len(seen) == 0 && !missing.lapsed && a.waiver(p, m) == nil {
 				out = append(out, p.blocker(m, missing))
 			}
 		}

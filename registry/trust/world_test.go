@@ -97,7 +97,7 @@ func (w *world) reload(parties ...string) {
 }
 
 // lease of evidence: longer than anything that a test of something else waits for.
-const lease = 10 * years
+const lease = 30 * day
 
 // probedMember presents a leaf at an address of its own.
 func probedMember(name, leaf string) Member {
@@ -258,6 +258,11 @@ func (w *world) addRequest(r Request) {
 	w.requests++
 	r.ID = fmt.Sprint(w.requests)
 	w.d.Requests = append(slices.Clone(w.d.Requests), r)
+}
+
+// steps are what was done apart from the records of requests.
+func (w *world) steps() []string {
+	return slices.DeleteFunc(slices.Clone(w.done), func(done string) bool { return strings.HasPrefix(done, string(ClearRequest)) })
 }
 
 // asked says whether a request for an object waits for its answer.
