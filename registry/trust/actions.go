@@ -18,6 +18,9 @@ func (a *assessor) actions(out *Assessment) []Action {
 	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil || a.outlivedProblem() != nil {
 		return nil
 	}
+	if unwritable("", &a.d.Signer.Object) != nil || unwritable("", &a.d.Bundle.Object) != nil {
+		return nil
+	}
 	for _, step := range []func(*Assessment) *Action{
 		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.abort, a.promote, a.generateNext,
 	} {

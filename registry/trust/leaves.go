@@ -41,7 +41,7 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 
 // issue says whether a leaf should be issued now and may be: an action, or what stands against it, or neither.
 func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
-	if l.Problem != nil {
+	if l.Problem != nil || unwritable("", &l.Object) != nil {
 		return nil, nil
 	}
 	if l.Unnamed {
