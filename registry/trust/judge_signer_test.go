@@ -79,7 +79,7 @@ func TestJudgeSigner(t *testing.T) {
 		{name: "promoted by hand in time", before: func(w *world) { publishedNext(w); w.reloadAll() }, edit: promoteByHand},
 		{name: "promoted by hand without keeping the old key", before: func(w *world) { publishedNext(w); w.reloadAll() },
 			edit:      func(w *world, d *Domain) { promoteByHand(w, d); d.Signer.Previous = nil },
-			invariant: AnchorInUse, object: "Secret/signer", affected: append([]string{"Secret/signer"}, leaves...), says: "would be lost", way: "destroys the key"},
+			invariant: AnchorInUse, object: "Secret/signer", affected: leaves, says: "would be lost", way: "destroys the key"},
 		{name: "a second rotation", before: inStage(Draining), edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) },
 			invariant: OneRotation, object: "Secret/signer", says: "stage Draining", way: "Stable"},
 		{name: "a rotation begun by hand", edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) }},
