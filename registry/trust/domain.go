@@ -38,7 +38,7 @@ type Domain struct {
 	// Waivers of members, ordered by party and member.
 	Waivers []Waiver
 	// Refusals are writes that the API server refuses to the controller, ordered by object.
-	Refusals []Refusal
+	Refusals []RefusedWrite
 }
 
 // Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
@@ -144,6 +144,8 @@ func (k EvidenceKind) observed() bool {
 type Party struct {
 	Name string
 	Kind EvidenceKind
+	// Lease of what its members report (kind Acknowledgement).
+	Lease time.Duration
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
 	// Grace of the kind GracePeriod; the least time after its renewal from which a leaf counts as presented for the kind
