@@ -140,9 +140,13 @@ func configuration(spec *RotationConfigurationSpec) *RotationConfiguration {
 func TestDefinitionAdmitsWhatIsValid(t *testing.T) {
 	d := readDefinition(t, "rotationconfigurations")
 	specs := map[string]*RotationConfigurationSpec{"by hand": validConfig(), "with a rollout": rolloutConfig()}
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for pattern, atLeast := range map[string]int{"testdata/*.yaml": 8, "../../../manifests/base/configuration.yaml": 1, "../../../manifests/samples/*/configuration.yaml": 3} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) < atLeast {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -153,7 +157,7 @@ func TestDefinitionAdmitsWhatIsValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		specs[filepath.Base(file)] = &cfg.Spec
+		specs[file] = &cfg.Spec
 	}
 	for name, spec := range specs {
 		t.Run(name, func(t *testing.T) {
