@@ -3,8 +3,9 @@
 # Copyright The certrotation Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Regenerates everything that is derived from the API types: zz_generated.* beside the types, and the clients and the
-# OpenAPI definitions under generated/. The generators are built from the module versions that go.mod pins.
+# Regenerates everything that is derived from the API types: zz_generated.* beside the types, the clients and the
+# OpenAPI definitions under generated/, and the CustomResourceDefinitions under manifests/crds. The generators are built
+# from the module versions that go.mod pins, controller-gen from those of hack/tools/codegen/go.mod.
 #
 # CODEGEN_ROOT  tree to generate in (default: this repository)
 # CODEGEN_BIN   where the generators are built (default: bin/tools/codegen of this repository)
@@ -56,3 +57,7 @@ kube::codegen::gen_client \
     --output-pkg "${MODULE}/generated" \
     --boilerplate "${BOILERPLATE}" \
     "${ROOT}/apis"
+
+go build -C "${SCRIPT_ROOT}/hack/tools/codegen" -o "${GOBIN}/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
+mkdir -p "${ROOT}/manifests/crds"
+"${GOBIN}/controller-gen" crd "paths=${ROOT}/apis/config/..." "output:crd:dir=${ROOT}/manifests/crds"

@@ -18,13 +18,13 @@ mkdir -p "${COPY}/hack"
 cp "${ROOT}/go.mod" "${ROOT}/go.sum" "${COPY}/"
 cp "${ROOT}/hack/boilerplate.go.txt" "${COPY}/hack/"
 cp -R "${ROOT}/apis" "${COPY}/apis"
-# generated/ is not copied, so that a file that is no longer generated shows up as a difference.
+# generated/ and manifests/crds are not copied, so that a file that is no longer generated shows up as a difference.
 
 CODEGEN_ROOT="${COPY}" "${ROOT}/hack/update-codegen.sh"
 
 failed=0
-for dir in apis generated; do
-    diff -Naupr "${ROOT}/${dir}" "${COPY}/${dir}" || failed=1
+for dir in apis generated manifests/crds; do
+    diff -Naupr --exclude=kustomization.yaml "${ROOT}/${dir}" "${COPY}/${dir}" || failed=1
 done
 if [[ "${failed}" -ne 0 ]]; then
     echo "Generated code is out of date. Run hack/update-codegen.sh and commit the result." >&2

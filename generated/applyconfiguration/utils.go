@@ -6,6 +6,8 @@
 package applyconfiguration
 
 import (
+	v1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	configv1alpha1 "certrotation.dev/generated/applyconfiguration/config/v1alpha1"
 	internal "certrotation.dev/generated/applyconfiguration/internal"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +18,78 @@ import (
 // apply configuration type exists for the given GroupVersionKind.
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
+	// Group=config.certrotation.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Aggregate"):
+		return &configv1alpha1.AggregateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AggregatedBundle"):
+		return &configv1alpha1.AggregatedBundleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Bundle"):
+		return &configv1alpha1.BundleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Copy"):
+		return &configv1alpha1.CopyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
+		return &configv1alpha1.EvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IssuancePolicy"):
+		return &configv1alpha1.IssuancePolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Leaf"):
+		return &configv1alpha1.LeafApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LeafSelection"):
+		return &configv1alpha1.LeafSelectionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MTLSServicePreset"):
+		return &configv1alpha1.MTLSServicePresetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdPreset"):
+		return &configv1alpha1.OpenShiftEtcdPresetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdRollout"):
+		return &configv1alpha1.OpenShiftEtcdRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Preset"):
+		return &configv1alpha1.PresetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProbeEndpoint"):
+		return &configv1alpha1.ProbeEndpointApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProcessEvidence"):
+		return &configv1alpha1.ProcessEvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Quorum"):
+		return &configv1alpha1.QuorumApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedEvidence"):
+		return &configv1alpha1.RecordedEvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedRefusal"):
+		return &configv1alpha1.RecordedRefusalApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedRequest"):
+		return &configv1alpha1.RecordedRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedRoster"):
+		return &configv1alpha1.RecordedRosterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedWaiver"):
+		return &configv1alpha1.RecordedWaiverApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RelyingParty"):
+		return &configv1alpha1.RelyingPartyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RenewedEvidence"):
+		return &configv1alpha1.RenewedEvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Rollout"):
+		return &configv1alpha1.RolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RosterMember"):
+		return &configv1alpha1.RosterMemberApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RotationConfiguration"):
+		return &configv1alpha1.RotationConfigurationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RotationConfigurationSpec"):
+		return &configv1alpha1.RotationConfigurationSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RotationConfigurationStatus"):
+		return &configv1alpha1.RotationConfigurationStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RotationRecord"):
+		return &configv1alpha1.RotationRecordApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RotationRecordSpec"):
+		return &configv1alpha1.RotationRecordSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Signer"):
+		return &configv1alpha1.SignerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StaticPodRollout"):
+		return &configv1alpha1.StaticPodRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TLSProbe"):
+		return &configv1alpha1.TLSProbeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TrustDomain"):
+		return &configv1alpha1.TrustDomainApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TrustDomainStatus"):
+		return &configv1alpha1.TrustDomainStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UnlistedLeaves"):
+		return &configv1alpha1.UnlistedLeavesApplyConfiguration{}
+
 	}
 	return nil
 }

@@ -153,6 +153,8 @@ func (k EvidenceKind) observed() bool {
 type Party struct {
 	Name string
 	Kind EvidenceKind
+	// Lease of what its members report (kind Acknowledgement).
+	Lease time.Duration
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
 	// VerifiesNothing says that the party only presents leaves: a server that asks for no certificate has nothing to load.

@@ -24,10 +24,12 @@ const (
 	DefaultProbeInterval          = 5 * time.Second
 	DefaultProbeTimeout           = 5 * time.Second
 	DefaultCoalesce               = 3 * time.Second
-	DefaultInstallerTimeout       = 2 * time.Minute
-	DefaultStaticPodTimeout       = 5 * time.Minute
-	DefaultRevisionLimit    int32 = 5
-	DefaultQuorumTimeout          = 10 * time.Second
+	// DefaultAcknowledgementLease is for processes that report every few minutes while they live.
+	DefaultAcknowledgementLease       = time.Hour
+	DefaultInstallerTimeout           = 2 * time.Minute
+	DefaultStaticPodTimeout           = 5 * time.Minute
+	DefaultRevisionLimit        int32 = 5
+	DefaultQuorumTimeout              = 10 * time.Second
 
 	DefaultResourceDirectory = "/etc/kubernetes/static-pod-resources"
 	DefaultManifestDirectory = "/etc/kubernetes/manifests"
@@ -35,9 +37,9 @@ const (
 
 // SetDefaults fills in the optional fields of the explicit trust domains, in place. A value that is there stays, even an
 // invalid one. The parameters of a preset get their defaults when it is expanded, some of them depend on the namespace.
-func SetDefaults(cfg *RotationConfiguration) {
-	for i := range cfg.TrustDomains {
-		domain := &cfg.TrustDomains[i]
+func SetDefaults(spec *RotationConfigurationSpec) {
+	for i := range spec.TrustDomains {
+		domain := &spec.TrustDomains[i]
 		setDefault(&domain.StageDeadline, DefaultStageDeadline)
 		if domain.ReissuePerMinute == 0 {
 			domain.ReissuePerMinute = DefaultReissuePerMinute
@@ -47,14 +49,47 @@ func SetDefaults(cfg *RotationConfiguration) {
 			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy), DefaultLeafJitter)
 		}
 		for j := range domain.RelyingParties {
-			if probe := domain.RelyingParties[j].Evidence.TLSProbe; probe != nil {
-				setDefault(&probe.Interval, DefaultProbeInterval)
-				setDefault(&probe.Timeout, DefaultProbeTimeout)
-			}
+			setEvidenceDefaults(&domain.RelyingParties[j])
 		}
 	}
-	if cfg.Rollout != nil && cfg.Rollout.StaticPod != nil {
-		setRolloutDefaults(cfg.Rollout.StaticPod, cfg.Aggregate)
+	if spec.Rollout != nil && spec.Rollout.StaticPod != nil {
+		setRolloutDefaults(spec.Rollout.StaticPod, spec.Aggregate)
+	}
+}
+
+func setEvidenceDefaults(party *RelyingParty) {
+	if party.Evidence.Kind == EvidenceAcknowledgement {
+		setDefault(&party.Evidence.Lease, DefaultAcknowledgementLease)
+	}
+	probe := party.Evidence.TLSProbe
+	if probe == nil {
+		return
+	}
+	probe.Proof = cmp.Or(probe.Proof, ProofAcceptableAuthorities)
+	setDefault(&probe.Interval, DefaultProbeInterval)
+	setDefault(&probe.Timeout, DefaultProbeTimeout)
+	for i := range probe.Endpoints {
+		endpoint := &probe.Endpoints[i]
+		endpoint.Member = cmp.Or(endpoint.Member, loneMember(party))
+		endpoint.ServerName = cmp.Or(endpoint.ServerName, probe.ServerName)
+		endpoint.ClientLeaf = cmp.Or(endpoint.ClientLeaf, probe.ClientLeaf)
+		if len(party.Presents) == 1 {
+			endpoint.Presents = cmp.Or(endpoint.Presents, party.Presents[0])
+		}
+	}
+}
+
+// loneMember is the name of the member of a party that has a single one, "" for others: it need not be named.
+func loneMember(party *RelyingParty) string {
+	switch {
+	case party.ForEachNode != nil:
+		return ""
+	case len(party.Members) == 0:
+		return party.Name
+	case len(party.Members) == 1:
+		return party.Members[0]
+	default:
+		return ""
 	}
 }
 

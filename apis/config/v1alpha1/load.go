@@ -3,21 +3,17 @@
 
 package v1alpha1
 
-// Load turns the value of ConfigKey of a ConfigMap in a namespace into a configuration that may be acted upon: decoded
-// strictly, with the preset expanded, defaulted and valid. The error is an aggregate whose field errors name paths in
-// the document as it was written.
-func Load(data []byte, namespace string) (*RotationConfiguration, error) {
-	cfg, err := Decode(data)
+// Load turns the spec of a configuration in a namespace into one that may be acted upon: with the preset expanded,
+// defaulted and valid. The spec is not changed; the caller owns what is returned. The error is an aggregate whose field
+// errors name paths in the object as it was written, beginning with spec.
+func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
+	if err := Validate(spec, namespace).ToAggregate(); err != nil {
+		return nil, err
+	}
+	expanded, err := Expand(spec, namespace)
 	if err != nil {
 		return nil, err
 	}
-	if err := Validate(cfg, namespace).ToAggregate(); err != nil {
-		return nil, err
-	}
-	cfg, err = Expand(cfg, namespace)
-	if err != nil {
-		return nil, err
-	}
-	SetDefaults(cfg)
-	return cfg, nil
+	SetDefaults(expanded)
+	return expanded, nil
 }

@@ -13,18 +13,18 @@ import (
 // explicit ones, its aggregate and its rollout are the configuration's, and its copies come first. The copy has no preset.
 // It fails on parameters that the preset cannot work with and on an explicit aggregate or rollout beside the preset's;
 // everything else is left to Validate.
-func Expand(cfg *RotationConfiguration, namespace string) (*RotationConfiguration, error) {
-	out := cfg.DeepCopy()
-	if cfg.Preset == nil {
+func Expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
+	out := spec.DeepCopy()
+	if spec.Preset == nil {
 		return out, nil
 	}
-	if err := validatePreset(cfg.Preset, field.NewPath("preset")).ToAggregate(); err != nil {
+	if err := validatePreset(spec.Preset, specPath.Child("preset")).ToAggregate(); err != nil {
 		return nil, err
 	}
-	if errs := presetBringsTwice(cfg, namespace); len(errs) > 0 {
+	if errs := presetBringsTwice(spec, namespace); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	expanded := expandPreset(cfg.Preset, namespace)
+	expanded := expandPreset(spec.Preset, namespace)
 	out.Preset = nil
 	out.TrustDomains = append(expanded.TrustDomains, out.TrustDomains...)
 	out.Copies = append(expanded.Copies, out.Copies...)
@@ -38,23 +38,23 @@ func Expand(cfg *RotationConfiguration, namespace string) (*RotationConfiguratio
 }
 
 // presetBringsTwice expects a valid preset and finds what it brings that the configuration has as well.
-func presetBringsTwice(cfg *RotationConfiguration, namespace string) field.ErrorList {
+func presetBringsTwice(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	var errs field.ErrorList
-	expanded := expandPreset(cfg.Preset, namespace)
-	if expanded.Aggregate != nil && cfg.Aggregate != nil {
-		errs = append(errs, broughtTwice(cfg.Preset.Name, "aggregate"))
+	expanded := expandPreset(spec.Preset, namespace)
+	if expanded.Aggregate != nil && spec.Aggregate != nil {
+		errs = append(errs, broughtTwice(spec.Preset.Name, "aggregate"))
 	}
-	if expanded.Rollout != nil && cfg.Rollout != nil {
-		errs = append(errs, broughtTwice(cfg.Preset.Name, "rollout"))
+	if expanded.Rollout != nil && spec.Rollout != nil {
+		errs = append(errs, broughtTwice(spec.Preset.Name, "rollout"))
 	}
 	return errs
 }
 
 // expandPreset expects a valid preset.
-func expandPreset(preset *Preset, namespace string) *RotationConfiguration {
+func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 	switch preset.Name {
 	case PresetMTLSService:
-		return &RotationConfiguration{TrustDomains: []TrustDomain{expandMTLSService(*preset.MTLSService, namespace)}}
+		return &RotationConfigurationSpec{TrustDomains: []TrustDomain{expandMTLSService(*preset.MTLSService, namespace)}}
 	case PresetOpenShiftEtcd:
 		params := OpenShiftEtcdPreset{}
 		if preset.OpenShiftEtcd != nil {
@@ -62,13 +62,8 @@ func expandPreset(preset *Preset, namespace string) *RotationConfiguration {
 		}
 		return expandOpenShiftEtcd(params)
 	default:
-		return &RotationConfiguration{}
+		return &RotationConfigurationSpec{}
 	}
-}
-
-// presetRollsOut says whether the preset brings a rollout.
-func presetRollsOut(preset *Preset) bool {
-	return preset.Name == PresetOpenShiftEtcd && preset.OpenShiftEtcd != nil && preset.OpenShiftEtcd.Rollout != nil
 }
 
 func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
@@ -103,5 +98,5 @@ func forbidUnless(ok bool, path *field.Path, name PresetName) field.ErrorList {
 }
 
 func broughtTwice(name PresetName, part string) *field.Error {
-	return field.Forbidden(field.NewPath(part), fmt.Sprintf("the preset %s brings the %s of the namespace", name, part))
+	return field.Forbidden(specPath.Child(part), fmt.Sprintf("the preset %s brings the %s of the namespace", name, part))
 }

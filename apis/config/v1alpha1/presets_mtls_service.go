@@ -70,16 +70,18 @@ func mtlsServer(params MTLSServicePreset, names mtlsNames, serverName string) Re
 		Evidence: Evidence{
 			Kind: EvidenceTLSProbe,
 			TLSProbe: &TLSProbe{
-				Addresses:  append([]string(nil), params.ServerAddresses...),
 				ServerName: serverName,
 				ClientLeaf: names.client(params.Clients[0]),
 			},
 		},
 	}
-	if len(params.ServerAddresses) > 1 {
-		for i := range params.ServerAddresses {
-			party.Members = append(party.Members, fmt.Sprintf("server-%d", i))
+	for i, address := range params.ServerAddresses {
+		endpoint := ProbeEndpoint{Address: address}
+		if len(params.ServerAddresses) > 1 {
+			endpoint.Member = fmt.Sprintf("server-%d", i)
+			party.Members = append(party.Members, endpoint.Member)
 		}
+		party.Evidence.TLSProbe.Endpoints = append(party.Evidence.TLSProbe.Endpoints, endpoint)
 	}
 	return party
 }

@@ -41,7 +41,7 @@ type openShiftEtcd struct {
 
 // expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Node leaves
 // have no common name of their own: as in OpenShift it becomes the smallest of the names and addresses.
-func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfiguration {
+func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfigurationSpec {
 	e := openShiftEtcd{params: params, nodes: params.NodeSelector, key: cmp.Or(params.Key, RSA2048)}
 	if e.nodes == nil {
 		e.nodes = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -57,7 +57,7 @@ func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfiguration {
 			{Key: "metrics-ca-bundle.crt", ConfigMapName: metricsBundle},
 		},
 	}
-	out := &RotationConfiguration{TrustDomains: []TrustDomain{e.etcd(), e.metrics()}, Aggregate: aggregate}
+	out := &RotationConfigurationSpec{TrustDomains: []TrustDomain{e.etcd(), e.metrics()}, Aggregate: aggregate}
 	if params.Rollout != nil {
 		out.Rollout = e.rollout()
 	}

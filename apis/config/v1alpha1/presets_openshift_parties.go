@@ -42,7 +42,7 @@ func (e openShiftEtcd) members(name, probeWith string, ports ...port) []RelyingP
 			Presents:    []string{p.presents},
 			ForEachNode: e.nodes.DeepCopy(),
 			Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{
-				Addresses:  []string{fmt.Sprintf("%s:%d", NodePlaceholder, p.number)},
+				Endpoints:  []ProbeEndpoint{{Address: fmt.Sprintf("%s:%d", NodePlaceholder, p.number), Presents: p.presents}},
 				ClientLeaf: probeWith,
 			}},
 		})

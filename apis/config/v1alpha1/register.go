@@ -4,12 +4,13 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
-	// GroupName is the API group of the configuration.
+	// GroupName is the API group of the configuration and of the records.
 	GroupName = "config.certrotation.dev"
 	// Kind of the configuration.
 	Kind = "RotationConfiguration"
@@ -20,11 +21,22 @@ var (
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 	// SchemeBuilder collects the functions that AddToScheme calls.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-	// AddToScheme registers the configuration.
+	// AddToScheme registers the configuration and the records.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
+// Resource qualifies a resource with the group.
+func Resource(resource string) schema.GroupResource {
+	return SchemeGroupVersion.WithResource(resource).GroupResource()
+}
+
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &RotationConfiguration{})
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&RotationConfiguration{},
+		&RotationConfigurationList{},
+		&RotationRecord{},
+		&RotationRecordList{},
+	)
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// Matches says whether a party with this selection verifies a leaf of its trust domain.
+// Matches says whether the selection has the leaf: that it verifies anything, that the leaf is one of its leaves, if it
+// names any, and that it has one of its usages, if it names any.
 func (s LeafSelection) Matches(leaf Leaf) bool {
-	if len(s.Leaves) > 0 && !slices.Contains(s.Leaves, leaf.SecretName) {
+	if s.Nothing || len(s.Leaves) > 0 && !slices.Contains(s.Leaves, leaf.SecretName) {
 		return false
 	}
 	return len(s.Usages) == 0 || slices.ContainsFunc(s.Usages, func(usage Usage) bool {

@@ -21,48 +21,77 @@ type Rollout struct {
 // which only reloaded Secrets differ from the one that runs is swapped under the running pod; any other restarts it.
 type StaticPodRollout struct {
 	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// nodeSelector chooses the nodes that run the static pod.
+	// nodeSelector chooses the nodes that run the static pod. An empty one would take every node of the cluster.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:validation:MinProperties=1
 	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
 	// podConfigMapName is the ConfigMap with the manifest under the key pod.yaml, in which REVISION, NODE_NAME and
 	// NODE_IP are replaced. Defaults to NAME-pod.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	PodConfigMapName string `json:"podConfigMapName,omitempty"`
 	// configMapNames are revisioned. Defaults to the ConfigMap of the aggregate.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
 	ConfigMapNames []string `json:"configMapNames,omitempty"`
 	// secretNames are revisioned. Defaults to the Secret of the aggregate.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
 	SecretNames []string `json:"secretNames,omitempty"`
 	// reloadedSecretNames are those of secretNames that the processes read again by themselves. Defaults to the Secret of
 	// the aggregate.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
 	// image of certrotation, for the installer and pruner pods.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image"`
 	// resourceDirectory on the nodes. Defaults to /etc/kubernetes/static-pod-resources.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	ResourceDirectory string `json:"resourceDirectory,omitempty"`
 	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	ManifestDirectory string `json:"manifestDirectory,omitempty"`
 	// coalesce is how long a change waits for others that come with it, so that they make one revision. Defaults to 3s.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 3s"
 	Coalesce *metav1.Duration `json:"coalesce,omitempty"`
 	// installerTimeout bounds one attempt of an installer pod. Defaults to 2m.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 2m"
 	InstallerTimeout *metav1.Duration `json:"installerTimeout,omitempty"`
 	// staticPodTimeout is how long a static pod may take to become ready with a new revision before that counts as
 	// stuck. Nothing is undone when it passes. Defaults to 5m.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 5m"
 	StaticPodTimeout *metav1.Duration `json:"staticPodTimeout,omitempty"`
-	// failedRevisionLimit and succeededRevisionLimit are how many revisions are kept for each node. 0 is for 5, -1 for all.
+	// failedRevisionLimit is how many revisions that failed are kept for each node. 0 is for 5, -1 for all.
 	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=1000000
 	FailedRevisionLimit int32 `json:"failedRevisionLimit,omitempty"`
+	// succeededRevisionLimit is how many revisions that succeeded are kept for each node. 0 is for 5, -1 for all.
 	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	// +kubebuilder:validation:Maximum=1000000
 	SucceededRevisionLimit int32 `json:"succeededRevisionLimit,omitempty"`
 	// quorum of the etcd cluster that the static pods form: it is looked at before a revision, between nodes and after.
 	// +optional
@@ -70,6 +99,7 @@ type StaticPodRollout struct {
 }
 
 // QuorumStrategy says how much of a cluster has to be healthy before one member is disturbed.
+// +kubebuilder:validation:Enum=Automatic;HighAvailability;TwoNode;SingleNode
 type QuorumStrategy string
 
 // Quorum strategies.
@@ -87,20 +117,30 @@ const (
 // Quorum says how the members of an etcd cluster are asked for a linearizable read.
 type Quorum struct {
 	// endpoint of each member, such as https://{node}:2379.
+	// +kubebuilder:validation:MaxLength=300
+	// +kubebuilder:validation:Pattern=`^https://[^/]*[{]node[}][^/]*:[0-9]+$`
 	Endpoint string `json:"endpoint"`
 	// clientLeaf is the secretName of the leaf to connect with.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	ClientLeaf string `json:"clientLeaf"`
 	// bundleConfigMapName is the bundle to verify the members with.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	BundleConfigMapName string `json:"bundleConfigMapName"`
 	// strategy defaults to Automatic.
 	// +optional
 	Strategy QuorumStrategy `json:"strategy,omitempty"`
 	// timeout of one read. Defaults to 10s.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 10s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 
 // CopyKind is the kind of a copied object.
+// +kubebuilder:validation:Enum=ConfigMap;Secret
 type CopyKind string
 
 // Kinds of copied objects.
@@ -114,12 +154,16 @@ type Copy struct {
 	// kind of the object.
 	Kind CopyKind `json:"kind"`
 	// name of a bundle or leaf of this configuration.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// toNamespace defaults to the namespace of the configuration. Another one has to agree by its annotation
 	// certrotation.dev/copies-from, which lists namespaces.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
 	ToNamespace string `json:"toNamespace,omitempty"`
 	// toName defaults to name.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	ToName string `json:"toName,omitempty"`
 }

@@ -10,35 +10,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// specPath is where all paths of errors begin.
+var specPath = field.NewPath("spec")
+
 // Validate says everything that is wrong with the configuration of a namespace, with paths in the configuration as it
 // is given: of a preset that has not been expanded the parameters are checked, and that nothing else claims its objects.
 // Missing defaults are no errors. The configuration is not changed.
-func Validate(cfg *RotationConfiguration, namespace string) field.ErrorList {
-	cfg = cfg.DeepCopy()
-	SetDefaults(cfg)
+func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
+	spec = spec.DeepCopy()
+	SetDefaults(spec)
 	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string]()}
 
-	if cfg.Preset != nil {
-		v.preset(cfg, namespace)
-	} else if len(cfg.TrustDomains) == 0 {
-		v.add(field.Required(field.NewPath("trustDomains"), "give a trust domain or a preset"))
+	if spec.Preset != nil {
+		v.preset(spec, namespace)
+	} else if len(spec.TrustDomains) == 0 {
+		v.add(field.Required(specPath.Child("trustDomains"), "give a trust domain or a preset"))
 	}
-	for i := range cfg.TrustDomains {
-		v.domain(&cfg.TrustDomains[i], field.NewPath("trustDomains").Index(i))
+	for i := range spec.TrustDomains {
+		v.domain(&spec.TrustDomains[i], specPath.Child("trustDomains").Index(i))
 	}
-	if cfg.Aggregate != nil {
-		v.aggregate(cfg.Aggregate, field.NewPath("aggregate"))
+	if spec.Aggregate != nil {
+		v.aggregate(spec.Aggregate, specPath.Child("aggregate"))
 	}
-	if cfg.Rollout != nil {
-		v.rollout(cfg.Rollout, cfg.Aggregate, field.NewPath("rollout"))
+	if spec.Rollout != nil {
+		v.rollout(spec.Rollout, spec.Aggregate, specPath.Child("rollout"))
 	}
-	if cfg.Rollout == nil && (cfg.Preset == nil || !presetRollsOut(cfg.Preset)) {
-		for _, path := range v.rolledOut {
-			v.add(field.Invalid(path, EvidenceStaticPodRevision, "there is no rollout whose revisions could be evidence"))
-		}
-	}
-	for i := range cfg.Copies {
-		v.copy(&cfg.Copies[i], namespace, field.NewPath("copies").Index(i))
+	v.rollouts(spec, namespace)
+	for i := range spec.Copies {
+		v.copy(&spec.Copies[i], namespace, specPath.Child("copies").Index(i))
 	}
 	return v.errs
 }
@@ -52,8 +51,8 @@ type validator struct {
 	domains sets.Set[string]
 	leaves  sets.Set[string]
 	bundles sets.Set[string]
-	// rolledOut are the fields that ask for evidence of a rollout.
-	rolledOut []*field.Path
+	// rolledOut are the parties whose evidence is a rollout.
+	rolledOut []rolledOutParty
 }
 
 func (v *validator) add(errs ...*field.Error) {
@@ -62,13 +61,13 @@ func (v *validator) add(errs ...*field.Error) {
 
 // preset validates the parameters, and then what they expand to as if it had been written by hand. Its trust domains
 // have paths by name, since they have no index in the document.
-func (v *validator) preset(cfg *RotationConfiguration, namespace string) {
-	path := field.NewPath("preset")
-	if errs := validatePreset(cfg.Preset, path); len(errs) > 0 {
+func (v *validator) preset(spec *RotationConfigurationSpec, namespace string) {
+	path := specPath.Child("preset")
+	if errs := validatePreset(spec.Preset, path); len(errs) > 0 {
 		v.add(errs...)
 		return
 	}
-	expanded := expandPreset(cfg.Preset, namespace)
+	expanded := expandPreset(spec.Preset, namespace)
 	SetDefaults(expanded)
 	for i := range expanded.TrustDomains {
 		v.domain(&expanded.TrustDomains[i], path.Key(expanded.TrustDomains[i].Name))
@@ -82,10 +81,11 @@ func (v *validator) preset(cfg *RotationConfiguration, namespace string) {
 	for i := range expanded.Copies {
 		v.copy(&expanded.Copies[i], namespace, path.Key("copies").Index(i))
 	}
-	v.add(presetBringsTwice(cfg, namespace)...)
+	v.add(presetBringsTwice(spec, namespace)...)
 }
 
 func (v *validator) domain(domain *TrustDomain, path *field.Path) {
+	before := len(v.errs)
 	v.add(validateName(domain.Name, path.Child("name"))...)
 	if domain.Name != "" && v.domains.Has(domain.Name) {
 		v.add(field.Duplicate(path.Child("name"), domain.Name))
@@ -104,11 +104,11 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		v.add(validatePositive(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves", "drain"))...)
 	}
 
-	leaves := make(map[string]*Leaf, len(domain.Leaves))
+	declared := &declaredDomain{leaves: make(map[string]*Leaf, len(domain.Leaves)), unlisted: domain.UnlistedLeaves != nil}
 	for i := range domain.Leaves {
 		leaf, leafPath := &domain.Leaves[i], path.Child("leaves").Index(i)
 		v.leaf(leaf, domain.Signer.Policy, leafPath)
-		leaves[leaf.SecretName] = leaf
+		declared.leaves[leaf.SecretName] = leaf
 		v.leaves.Insert(leaf.SecretName)
 	}
 
@@ -119,12 +119,30 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 			v.add(field.Duplicate(partyPath.Child("name"), party.Name))
 		}
 		names.Insert(party.Name)
-		v.add(validateParty(party, leaves, partyPath)...)
-		if party.Evidence.Kind == EvidenceStaticPodRevision {
-			v.rolledOut = append(v.rolledOut, partyPath.Child("evidence", "kind"))
+		v.add(validateParty(party, declared, partyPath)...)
+		if party.Evidence.Kind == EvidenceStaticPodRevision && party.ForEachNode != nil {
+			v.rolledOut = append(v.rolledOut, rolledOutParty{party: party, bundle: domain.Bundle.ConfigMapName, path: partyPath})
 		}
 	}
+	v.add(validateReleased(domain, declared, path.Child("releasedLeaves"))...)
 	v.add(validateRenewalOrder(domain, path.Child("relyingParties"))...)
+	// What is wrong with a leaf or a party would be told a second time.
+	if len(v.errs) == before {
+		v.add(validateCoverage(domain, declared, path)...)
+	}
+}
+
+// validateReleased wants names of Secrets that the domain no longer declares.
+func validateReleased(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
+	return validateSet(domain.ReleasedLeaves, path, func(name string, path *field.Path) field.ErrorList {
+		switch {
+		case declared.leaves[name] != nil:
+			return field.ErrorList{field.Invalid(path, name, "is one of leaves: remove it there first")}
+		case name == domain.Signer.SecretName:
+			return field.ErrorList{field.Invalid(path, name, "is the signer, not a leaf")}
+		}
+		return validateName(name, path)
+	})
 }
 
 // object validates the name of an object that exists once, and claims it.

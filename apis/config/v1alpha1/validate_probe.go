@@ -4,64 +4,143 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateProbe expects a probe of a party with evidence of any kind.
-func validateProbe(party *RelyingParty, leaves map[string]*Leaf, path *field.Path) field.ErrorList {
-	probe, addresses := party.Evidence.TLSProbe, path.Child("addresses")
+// validateProbe expects a probe, with defaults, of a party with evidence of any kind.
+func validateProbe(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
+	probe, endpoints := party.Evidence.TLSProbe, path.Child("endpoints")
 	var errs field.ErrorList
-	switch want := memberCount(party); {
-	case len(probe.Addresses) == 0:
-		errs = append(errs, field.Required(addresses, "one for each member"))
-	case len(probe.Addresses) != want:
-		errs = append(errs, field.Invalid(addresses, probe.Addresses, addressesWanted(party, want)))
+	if len(probe.Endpoints) == 0 {
+		errs = append(errs, field.Required(endpoints, "at least one for each member"))
 	}
-	errs = append(errs, validateSet(probe.Addresses, addresses, func(address string, path *field.Path) field.ErrorList {
-		return validateAddress(address, party.ForEachNode != nil, path)
-	})...)
+	seen := sets.New[ProbeEndpoint]()
+	for i, endpoint := range probe.Endpoints {
+		at := endpoints.Index(i)
+		key := ProbeEndpoint{Member: endpoint.Member, Address: endpoint.Address, ServerName: endpoint.ServerName}
+		if seen.Has(key) {
+			errs = append(errs, field.Duplicate(at, endpoint.Address))
+			continue
+		}
+		seen.Insert(key)
+		errs = append(errs, validateProbeEndpoint(party, &endpoint, domain, at)...)
+	}
+	errs = append(errs, validateEndpointsOfMembers(party, endpoints)...)
 	errs = append(errs, validateServerName(probe.ServerName, path.Child("serverName"))...)
-	errs = append(errs, validateClientLeaf(probe.ClientLeaf, leaves, path.Child("clientLeaf"))...)
+	errs = append(errs, validateClientLeaf(probe.ClientLeaf, domain, path.Child("clientLeaf"))...)
+	errs = append(errs, validateProof(party, domain, path.Child("proof"))...)
 	errs = append(errs, validatePositive(probe.Interval, path.Child("interval"))...)
 	return append(errs, validatePositive(probe.Timeout, path.Child("timeout"))...)
 }
 
+func validateProbeEndpoint(party *RelyingParty, endpoint *ProbeEndpoint, domain *declaredDomain, path *field.Path) field.ErrorList {
+	probe := party.Evidence.TLSProbe
+	errs := validateEndpointMember(party, endpoint.Member, path.Child("member"))
+	errs = append(errs, validateAddress(endpoint.Address, party.ForEachNode != nil, path.Child("address"))...)
+	if endpoint.Presents != "" && !slices.Contains(party.Presents, endpoint.Presents) {
+		errs = append(errs, field.Invalid(path.Child("presents"), endpoint.Presents, "must be one of the leaves that the party presents"))
+	}
+	if endpoint.ServerName != probe.ServerName {
+		errs = append(errs, validateServerName(endpoint.ServerName, path.Child("serverName"))...)
+	}
+	if endpoint.ClientLeaf != probe.ClientLeaf {
+		errs = append(errs, validateClientLeaf(endpoint.ClientLeaf, domain, path.Child("clientLeaf"))...)
+	}
+	return errs
+}
+
+func validateEndpointMember(party *RelyingParty, member string, path *field.Path) field.ErrorList {
+	switch {
+	case party.ForEachNode != nil && member != "":
+		return field.ErrorList{field.Forbidden(path, "with forEachNode an endpoint is one of every node")}
+	case party.ForEachNode != nil:
+		return nil
+	case member == "":
+		return field.ErrorList{field.Required(path, "the party has several members: say which of them serves there")}
+	case !slices.Contains(membersOf(party), member):
+		return field.ErrorList{field.NotSupported(path, member, membersOf(party))}
+	}
+	return nil
+}
+
+// membersOf are the names of the members of a party that are written in the configuration.
+func membersOf(party *RelyingParty) []string {
+	if len(party.Members) == 0 {
+		return []string{party.Name}
+	}
+	return party.Members
+}
+
+// validateEndpointsOfMembers wants each member probed, and each leaf that it presents seen at one of its endpoints.
+func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.ErrorList {
+	endpoints := party.Evidence.TLSProbe.Endpoints
+	members := membersOf(party)
+	if party.ForEachNode != nil {
+		members = []string{""}
+	}
+	presented := make(map[string]sets.Set[string], len(members))
+	for _, endpoint := range endpoints {
+		if presented[endpoint.Member] == nil {
+			presented[endpoint.Member] = sets.New[string]()
+		}
+		presented[endpoint.Member].Insert(endpoint.Presents)
+	}
+	var errs field.ErrorList
+	for _, member := range members {
+		if presented[member] == nil {
+			if len(endpoints) > 0 {
+				errs = append(errs, field.Required(path, fmt.Sprintf("the member %s has no endpoint", member)))
+			}
+			continue
+		}
+		for _, leaf := range party.Presents {
+			if !presented[member].Has(leaf) {
+				errs = append(errs, field.Required(path, fmt.Sprintf("no endpoint of %s presents the leaf %s: add the endpoint where it is "+
+					"presented, with presents: %s, or have another party with another kind of evidence present it",
+					cmp.Or(member, "a node"), leaf, leaf)))
+			}
+		}
+	}
+	return errs
+}
+
+// validateProof refuses what a probe cannot see: a server shows nothing but whose client certificates it accepts.
+func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
+	switch proof := party.Evidence.TLSProbe.Proof; proof {
+	case ProofHandshake:
+		if !domain.verifiesClients(party) {
+			return field.ErrorList{field.Invalid(path, proof, "needs a leaf with the usage ClientAuth that the party verifies: it is by "+
+				"its like that a handshake is tried")}
+		}
+	case ProofAcceptableAuthorities:
+	default:
+		return field.ErrorList{field.NotSupported(path, proof, []ProbeProof{ProofAcceptableAuthorities, ProofHandshake})}
+	}
+	return nil
+}
+
 // validateAddress allows the placeholder for the whole host only: an address takes its place, which may be one of IPv6.
 func validateAddress(address string, forEachNode bool, path *field.Path) field.ErrorList {
+	if address == "" {
+		return field.ErrorList{field.Required(path, "host:port")}
+	}
 	if forEachNode && strings.Contains(address, NodePlaceholder) && !strings.HasPrefix(address, NodePlaceholder+":") {
 		return field.ErrorList{field.Invalid(path, address, fmt.Sprintf("must be %s:port", NodePlaceholder))}
 	}
 	return validateNodeName(address, forEachNode, path, validateHostPort)
 }
 
-// memberCount is how many addresses a probe of the party has: with forEachNode one stands for all nodes.
-func memberCount(party *RelyingParty) int {
-	if party.ForEachNode != nil {
-		return 1
-	}
-	return max(1, len(party.Members))
-}
-
-func addressesWanted(party *RelyingParty, want int) string {
-	switch {
-	case party.ForEachNode != nil:
-		return fmt.Sprintf("must be a single entry with %s", NodePlaceholder)
-	case len(party.Members) == 0:
-		return "the party has a single member: give one address, or name the members"
-	default:
-		return fmt.Sprintf("must be %d, in the order of members", want)
-	}
-}
-
-func validateClientLeaf(name string, leaves map[string]*Leaf, path *field.Path) field.ErrorList {
+func validateClientLeaf(name string, domain *declaredDomain, path *field.Path) field.ErrorList {
 	if name == "" {
 		return nil
 	}
-	leaf := leaves[name]
+	leaf := domain.leaves[name]
 	switch {
 	case leaf == nil:
 		return field.ErrorList{field.NotFound(path, name)}

@@ -10,6 +10,7 @@ import (
 	http "net/http"
 
 	certrotationv1alpha1 "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -18,17 +19,24 @@ import (
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
 	CertrotationV1alpha1() certrotationv1alpha1.CertrotationV1alpha1Interface
+	ConfigV1alpha1() configv1alpha1.ConfigV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
 	certrotationV1alpha1 *certrotationv1alpha1.CertrotationV1alpha1Client
+	configV1alpha1       *configv1alpha1.ConfigV1alpha1Client
 }
 
 // CertrotationV1alpha1 retrieves the CertrotationV1alpha1Client
 func (c *Clientset) CertrotationV1alpha1() certrotationv1alpha1.CertrotationV1alpha1Interface {
 	return c.certrotationV1alpha1
+}
+
+// ConfigV1alpha1 retrieves the ConfigV1alpha1Client
+func (c *Clientset) ConfigV1alpha1() configv1alpha1.ConfigV1alpha1Interface {
+	return c.configV1alpha1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -79,6 +87,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.configV1alpha1, err = configv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 
 	cs.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
@@ -101,6 +113,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
 	cs.certrotationV1alpha1 = certrotationv1alpha1.New(c)
+	cs.configV1alpha1 = configv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

@@ -13,6 +13,7 @@ import (
 
 	versioned "certrotation.dev/generated/clientset/versioned"
 	certrotation "certrotation.dev/generated/informers/externalversions/certrotation"
+	config "certrotation.dev/generated/informers/externalversions/config"
 	internalinterfaces "certrotation.dev/generated/informers/externalversions/internalinterfaces"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -313,8 +314,13 @@ type SharedInformerFactory interface {
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
 	Certrotation() certrotation.Interface
+	Config() config.Interface
 }
 
 func (f *sharedInformerFactory) Certrotation() certrotation.Interface {
 	return certrotation.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Config() config.Interface {
+	return config.New(f, f.namespace, f.tweakListOptions)
 }

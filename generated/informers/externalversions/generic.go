@@ -9,6 +9,7 @@ import (
 	fmt "fmt"
 
 	v1alpha1 "certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -44,6 +45,12 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Certrotation().V1alpha1().BundleStatuses().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("certificaterotations"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Certrotation().V1alpha1().CertificateRotations().Informer()}, nil
+
+		// Group=config.certrotation.dev, Version=v1alpha1
+	case configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Config().V1alpha1().RotationConfigurations().Informer()}, nil
+	case configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Config().V1alpha1().RotationRecords().Informer()}, nil
 
 	}
 

@@ -10,6 +10,8 @@ import (
 	clientset "certrotation.dev/generated/clientset/versioned"
 	certrotationv1alpha1 "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
 	fakecertrotationv1alpha1 "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1/fake"
+	configv1alpha1 "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
+	fakeconfigv1alpha1 "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -126,4 +128,9 @@ var (
 // CertrotationV1alpha1 retrieves the CertrotationV1alpha1Client
 func (c *Clientset) CertrotationV1alpha1() certrotationv1alpha1.CertrotationV1alpha1Interface {
 	return &fakecertrotationv1alpha1.FakeCertrotationV1alpha1{Fake: &c.Fake}
+}
+
+// ConfigV1alpha1 retrieves the ConfigV1alpha1Client
+func (c *Clientset) ConfigV1alpha1() configv1alpha1.ConfigV1alpha1Interface {
+	return &fakeconfigv1alpha1.FakeConfigV1alpha1{Fake: &c.Fake}
 }

@@ -7,6 +7,7 @@ package fake
 
 import (
 	certrotationv1alpha1 "certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ var codecs = serializer.NewCodecFactory(scheme)
 
 var localSchemeBuilder = runtime.SchemeBuilder{
 	certrotationv1alpha1.AddToScheme,
+	configv1alpha1.AddToScheme,
 }
 
 // AddToScheme adds all types of this clientset into the given scheme. This allows composition

@@ -1,0 +1,198 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them.
+// Each leaf has a party that verifies it and one that presents it.
+// +kubebuilder:validation:XValidation:rule="has(self.relyingParties) && size(self.relyingParties) > 0",message="a trust domain needs a relying party that verifies: nobody is not everybody"
+type TrustDomain struct {
+	// name is unique within the namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// signer is the CA key pair.
+	Signer Signer `json:"signer"`
+	// bundle is the ConfigMap of trust anchors.
+	Bundle Bundle `json:"bundle"`
+	// leaves are the end-entity certificates.
+	// +optional
+	// +listType=map
+	// +listMapKey=secretName
+	// +kubebuilder:validation:MaxItems=2000
+	Leaves []Leaf `json:"leaves,omitempty"`
+	// relyingParties are the processes that verify the leaves, and that present them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	RelyingParties []RelyingParty `json:"relyingParties,omitempty"`
+	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that the configuration
+	// has ceased to name counts as live until it is deleted or released here.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2000
+	// +kubebuilder:validation:items:MaxLength=253
+	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
+	// reissuePerMinute bounds how many leaves are reissued in a minute because their signer or their policy changed. What
+	// is missing, expired or asked for is not held back. Defaults to 600.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	ReissuePerMinute int32 `json:"reissuePerMinute,omitempty"`
+	// unlistedLeaves says that holders also make leaves from the active CA in their own memory.
+	// +optional
+	UnlistedLeaves *UnlistedLeaves `json:"unlistedLeaves,omitempty"`
+	// stageDeadline is how long a stage of a rotation may last before it counts as overdue. Nothing but the
+	// condition Degraded depends on it. Defaults to 1h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 1h"
+	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
+}
+
+// UnlistedLeaves are leaves that no Secret holds, such as those of certrotation's own servers.
+type UnlistedLeaves struct {
+	// drain is how long after a new CA became active holders may still present a leaf of the former one. It is an
+	// operator's assumption, not an observation.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 1h"
+	Drain metav1.Duration `json:"drain"`
+}
+
+// KeyAlgorithm names a key type and size.
+// +kubebuilder:validation:Enum=RSA-2048;RSA-3072;RSA-4096;ECDSA-P256;ECDSA-P384;ECDSA-P521;Ed25519
+type KeyAlgorithm string
+
+// Key algorithms that can be issued.
+const (
+	RSA2048   KeyAlgorithm = "RSA-2048"
+	RSA3072   KeyAlgorithm = "RSA-3072"
+	RSA4096   KeyAlgorithm = "RSA-4096"
+	ECDSAP256 KeyAlgorithm = "ECDSA-P256"
+	ECDSAP384 KeyAlgorithm = "ECDSA-P384"
+	ECDSAP521 KeyAlgorithm = "ECDSA-P521"
+	Ed25519   KeyAlgorithm = "Ed25519"
+)
+
+// IssuancePolicy says how certificates are made and when they are renewed.
+type IssuancePolicy struct {
+	// key is the key algorithm. Defaults to ECDSA-P256.
+	// +optional
+	Key KeyAlgorithm `json:"key,omitempty"`
+	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
+	// validity of a signer that is shorter. At least 1s. A leaf does not outlive its signer: when it is made, it is
+	// clamped to the remaining life of its signer.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 8760h"
+	Validity *metav1.Duration `json:"validity,omitempty"`
+	// renewAtPercent of its validity a certificate is renewed. Between 1 and 99, defaults to 80.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	RenewAtPercent int32 `json:"renewAtPercent,omitempty"`
+	// renewBefore the end of its validity a certificate is renewed, if that is earlier than renewAtPercent. Shorter than
+	// validity.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 720h"
+	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
+	// jitterPercent spreads due dates: each certificate is renewed earlier by its own share, always the same, of this
+	// part of its validity. Between 0 and 20 and less than renewAtPercent; defaults to 5 for leaves and 0 for signers.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=20
+	JitterPercent *int32 `json:"jitterPercent,omitempty"`
+	// backdate is how far the start of a certificate lies in the past, for verifiers whose clocks are behind.
+	// Defaults to 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="must be a duration between 0s and 24h"
+	Backdate *metav1.Duration `json:"backdate,omitempty"`
+}
+
+// Signer is the CA key pair of a trust domain.
+type Signer struct {
+	// secretName of the kubernetes.io/tls Secret with the slots active, next and previous.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+	// policy for the CA certificates.
+	// +optional
+	Policy IssuancePolicy `json:"policy,omitempty"`
+}
+
+// Bundle is the ConfigMap of trust anchors, under the key ca-bundle.crt.
+type Bundle struct {
+	// configMapName of the bundle.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMapName string `json:"configMapName"`
+}
+
+// Usage is an extended key usage of a leaf.
+// +kubebuilder:validation:Enum=ServerAuth;ClientAuth
+type Usage string
+
+// Usages of leaves.
+const (
+	ServerAuth Usage = "ServerAuth"
+	ClientAuth Usage = "ClientAuth"
+)
+
+// Leaf is an end-entity certificate, or one for each node.
+// +kubebuilder:validation:XValidation:rule="has(self.forEachNode) == self.secretName.contains('{node}')",message="secretName contains {node} if, and only if, there is one for each node"
+// +kubebuilder:validation:XValidation:rule="!has(self.nodeAddresses) || !self.nodeAddresses || has(self.forEachNode)",message="nodeAddresses only with forEachNode"
+type Leaf struct {
+	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+	// forEachNode makes one leaf for each chosen node.
+	// +optional
+	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`
+	// commonName of the subject. Defaults to the smallest of the names and addresses.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	CommonName string `json:"commonName,omitempty"`
+	// organizations of the subject.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	Organizations []string `json:"organizations,omitempty"`
+	// dnsNames of the leaf.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	DNSNames []string `json:"dnsNames,omitempty"`
+	// ipAddresses of the leaf.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=45
+	IPAddresses []string `json:"ipAddresses,omitempty"`
+	// nodeAddresses adds every InternalIP of the node. Only with forEachNode.
+	// +optional
+	NodeAddresses bool `json:"nodeAddresses,omitempty"`
+	// usages are the extended key usages. At least one.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	Usages []Usage `json:"usages"`
+	// policy for this leaf.
+	// +optional
+	Policy IssuancePolicy `json:"policy,omitempty"`
+}

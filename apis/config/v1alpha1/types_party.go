@@ -1,0 +1,196 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RelyingParty is a process, or a set of processes, that verifies leaves, presents some, or both.
+// +kubebuilder:validation:XValidation:rule="!has(self.forEachNode) || !has(self.members)",message="the members are the nodes of forEachNode, or they are named: not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.verifies) || !has(self.verifies.nothing) || !self.verifies.nothing || (has(self.presents) && size(self.presents) > 0)",message="a relying party verifies leaves, presents some, or both"
+// +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'staticPodRevision' || has(self.forEachNode)",message="staticPodRevision is seen on nodes: the party needs forEachNode"
+// +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'renewed' || (has(self.presents) && size(self.presents) > 0)",message="the evidence renewed is seen on the leaves that the party presents"
+type RelyingParty struct {
+	// name is unique within the trust domain.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// verifies says which leaves this party verifies. A leaf matches if it has any of the usages (or usages is empty)
+	// and is one of leaves (or leaves is empty). With both empty the party verifies every leaf of the domain.
+	// +optional
+	Verifies LeafSelection `json:"verifies,omitempty"`
+	// presents are the secretNames (as written in leaves) of the leaves that the members of this party hold.
+	// A leaf with {node} is held by the member of that node.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2000
+	// +kubebuilder:validation:items:MaxLength=253
+	Presents []string `json:"presents,omitempty"`
+	// forEachNode makes one member for each chosen node, named as the node. Without it and without
+	// members the party has a single member that is named as the party.
+	// +optional
+	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`
+	// members are the names of the party's members.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5000
+	// +kubebuilder:validation:items:MaxLength=253
+	Members []string `json:"members,omitempty"`
+	// evidence that a member has loaded an anchor, and of the leaf that it presents.
+	Evidence Evidence `json:"evidence"`
+}
+
+// LeafSelection selects leaves of a trust domain.
+// +kubebuilder:validation:XValidation:rule="!has(self.nothing) || !self.nothing || (!has(self.usages) && !has(self.leaves))",message="nothing excludes usages and leaves"
+type LeafSelection struct {
+	// nothing is verified: such as by a server that asks for no client certificate. It only delivers what it presents.
+	// +optional
+	Nothing bool `json:"nothing,omitempty"`
+	// usages, any of which a leaf must have.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	Usages []Usage `json:"usages,omitempty"`
+	// leaves are secretNames as written in the domain's leaves.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2000
+	// +kubebuilder:validation:items:MaxLength=253
+	Leaves []string `json:"leaves,omitempty"`
+}
+
+// EvidenceKind is the kind of observation that proves that a relying party has loaded an anchor.
+// +kubebuilder:validation:Enum=tlsProbe;acknowledgement;gracePeriod;renewed;staticPodRevision;none
+type EvidenceKind string
+
+// Evidence kinds.
+const (
+	EvidenceTLSProbe        EvidenceKind = "tlsProbe"
+	EvidenceAcknowledgement EvidenceKind = "acknowledgement"
+	EvidenceGracePeriod     EvidenceKind = "gracePeriod"
+	EvidenceRenewed         EvidenceKind = "renewed"
+	// EvidenceStaticPodRevision is for the members of the configuration's rollout.
+	EvidenceStaticPodRevision EvidenceKind = "staticPodRevision"
+	// EvidenceNone is the operator's word that the party needs no evidence.
+	EvidenceNone EvidenceKind = "none"
+)
+
+// Evidence chooses the kind of proof for a relying party.
+// +kubebuilder:validation:XValidation:rule="has(self.tlsProbe) == (self.kind == 'tlsProbe')",message="tlsProbe are the parameters of the kind tlsProbe, which needs them"
+// +kubebuilder:validation:XValidation:rule="has(self.gracePeriod) == (self.kind == 'gracePeriod')",message="gracePeriod is the parameter of the kind gracePeriod, which needs it"
+// +kubebuilder:validation:XValidation:rule="has(self.renewed) == (self.kind == 'renewed')",message="renewed are the parameters of the kind renewed, which needs them: nothing observes that a renewed leaf is presented, so say after which delay it is"
+// +kubebuilder:validation:XValidation:rule="has(self.reason) == (self.kind == 'none')",message="the kind none, and no other, needs a reason: it is shown wherever somebody relies on it"
+// +kubebuilder:validation:XValidation:rule="!has(self.lease) || self.kind == 'acknowledgement'",message="lease is a parameter of the kind acknowledgement"
+type Evidence struct {
+	// kind of evidence.
+	Kind EvidenceKind `json:"kind"`
+	// tlsProbe are the parameters of the kind tlsProbe.
+	// +optional
+	TLSProbe *TLSProbe `json:"tlsProbe,omitempty"`
+	// gracePeriod since publication (of an anchor) or issuance (of a leaf) after which it counts as loaded, for the kind
+	// gracePeriod. It is an operator's assumption, not an observation.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 10m"
+	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
+	// renewed are the parameters of the kind renewed.
+	// +optional
+	Renewed *RenewedEvidence `json:"renewed,omitempty"`
+	// lease is how long an acknowledgement counts; a process that lives reports again before it ends. Between 1m and
+	// 720h, defaults to 1h. For the kind acknowledgement.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('720h')",message="must be a duration between 1m and 720h"
+	Lease *metav1.Duration `json:"lease,omitempty"`
+	// reason why no evidence is needed, for the kind none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+}
+
+// RenewedEvidence are the parameters of the kind renewed.
+type RenewedEvidence struct {
+	// minimumDelay after which a leaf that was renewed counts as presented: a Secret that was written is not loaded yet.
+	// It is an operator's assumption, not an observation. At least 1s.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s"
+	MinimumDelay metav1.Duration `json:"minimumDelay"`
+}
+
+// ProbeProof is what a probe takes as proof that a server trusts a CA.
+// +kubebuilder:validation:Enum=AcceptableAuthorities;Handshake
+type ProbeProof string
+
+// Proofs of a probe.
+const (
+	// ProofAcceptableAuthorities is that the server lists the CA among those from which it accepts client certificates.
+	ProofAcceptableAuthorities ProbeProof = "AcceptableAuthorities"
+	// ProofHandshake is that the server completes a handshake in which it is shown a short-lived leaf of the CA.
+	ProofHandshake ProbeProof = "Handshake"
+)
+
+// TLSProbe handshakes with a running server.
+type TLSProbe struct {
+	// endpoints at which the members are probed; each member has at least one. With forEachNode they are those of every
+	// node. Every address that the host of an endpoint resolves to is probed.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=500
+	Endpoints []ProbeEndpoint `json:"endpoints"`
+	// serverName to send and to verify the presented leaf with, where an endpoint has none of its own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
+	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require one, where an
+	// endpoint has none of its own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ClientLeaf string `json:"clientLeaf,omitempty"`
+	// proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers that do not list what they trust
+	// or list what they do not trust. Defaults to AcceptableAuthorities.
+	// +optional
+	Proof ProbeProof `json:"proof,omitempty"`
+	// interval between probes while a rotation is in flight. Defaults to 5s. Nothing is probed in the stage Stable.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 5s"
+	Interval *metav1.Duration `json:"interval,omitempty"`
+	// timeout of one probe. Defaults to 5s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 5s"
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// ProbeEndpoint is an address at which a member serves, and the leaf that it presents there.
+type ProbeEndpoint struct {
+	// member that serves there. Empty with forEachNode; otherwise it may be left out if the party has a single member.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Member string `json:"member,omitempty"`
+	// address as host:port. With forEachNode the host is {node}, which becomes the node's first InternalIP.
+	// +kubebuilder:validation:MaxLength=300
+	// +kubebuilder:validation:Pattern=`^.+:[0-9]+$`
+	Address string `json:"address"`
+	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the party
+	// presents. Defaults to the only one that the party presents, if it is the only one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Presents string `json:"presents,omitempty"`
+	// serverName to send and to verify the presented leaf with. Defaults to that of the probe, and then to the host.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
+	// clientLeaf is the secretName of a leaf to complete the handshake with. Defaults to that of the probe.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ClientLeaf string `json:"clientLeaf,omitempty"`
+}

@@ -1,0 +1,128 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PresetName names a set of trust domains that certrotation knows.
+// +kubebuilder:validation:Enum=mtls-service;openshift-etcd
+type PresetName string
+
+// Known presets.
+const (
+	PresetMTLSService   PresetName = "mtls-service"
+	PresetOpenShiftEtcd PresetName = "openshift-etcd"
+)
+
+// Preset chooses a known system and its parameters.
+// +kubebuilder:validation:XValidation:rule="has(self.mtlsService) == (self.name == 'mtls-service')",message="mtlsService are the parameters of the preset mtls-service, which needs them"
+// +kubebuilder:validation:XValidation:rule="!has(self.openshiftEtcd) || self.name == 'openshift-etcd'",message="openshiftEtcd are the parameters of the preset openshift-etcd"
+type Preset struct {
+	// name of the preset.
+	Name PresetName `json:"name"`
+	// mtlsService are the parameters of the preset mtls-service.
+	// +optional
+	MTLSService *MTLSServicePreset `json:"mtlsService,omitempty"`
+	// openshiftEtcd are the parameters of the preset openshift-etcd.
+	// +optional
+	OpenShiftEtcd *OpenShiftEtcdPreset `json:"openshiftEtcd,omitempty"`
+}
+
+// MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT
+// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement.
+type MTLSServicePreset struct {
+	// name is the prefix of all objects and the name of the trust domain. Defaults to "service".
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// clients are the short names of the clients. At least one.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=120
+	// +kubebuilder:validation:items:MaxLength=63
+	Clients []string `json:"clients"`
+	// dnsNames of the server's leaf. Defaults to the Service names NAME.NAMESPACE.svc and localhost.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	DNSNames []string `json:"dnsNames,omitempty"`
+	// ipAddresses of the server's leaf.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=45
+	IPAddresses []string `json:"ipAddresses,omitempty"`
+	// serverAddresses are the host:port pairs at which every member of the server is probed.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MaxLength=300
+	ServerAddresses []string `json:"serverAddresses"`
+	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
+	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
+	// +optional
+	Key KeyAlgorithm `json:"key,omitempty"`
+}
+
+// OpenShiftEtcdPreset makes the objects of OpenShift's cluster-etcd-operator: two trust domains, three leaves for each
+// control plane node, two client leaves and the two aggregates.
+type OpenShiftEtcdPreset struct {
+	// nodeSelector chooses the control plane nodes. Defaults to node-role.kubernetes.io/master.
+	// +optional
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+	// key is the key algorithm of all certificates. Defaults to RSA-2048.
+	// +optional
+	Key KeyAlgorithm `json:"key,omitempty"`
+	// clients of etcd apart from its members, such as each kube-apiserver. Each acknowledges what it has loaded. Defaults
+	// to a single one that is named clients.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MaxLength=253
+	Clients []string `json:"clients,omitempty"`
+	// metricsClients read the metrics of etcd. Each acknowledges what it has loaded. Defaults to a single one that is
+	// named prometheus.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MaxLength=253
+	MetricsClients []string `json:"metricsClients,omitempty"`
+	// signerValidity defaults to 5 years.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 8760h"
+	SignerValidity *metav1.Duration `json:"signerValidity,omitempty"`
+	// leafValidity defaults to 3 years.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 8760h"
+	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
+	// rollout has the members of etcd run as static pods that certrotation rolls out. Without it each member acknowledges
+	// what it has loaded.
+	// +optional
+	Rollout *OpenShiftEtcdRollout `json:"rollout,omitempty"`
+	// copies has the copies made by which OpenShift's other components find the bundles and the client leaves, in the
+	// namespaces openshift-config and openshift-etcd-operator, which have to exist.
+	// +optional
+	Copies bool `json:"copies,omitempty"`
+}
+
+// OpenShiftEtcdRollout are the parameters of the rollout that the preset openshift-etcd makes.
+type OpenShiftEtcdRollout struct {
+	// image of certrotation, for the installer and pruner pods.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Image string `json:"image"`
+	// strategy of the quorum. Defaults to Automatic.
+	// +optional
+	Strategy QuorumStrategy `json:"strategy,omitempty"`
+}

@@ -1,0 +1,103 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// declaredDomain is what the parties of a trust domain are judged by.
+type declaredDomain struct {
+	// leaves by secretName.
+	leaves map[string]*Leaf
+	// unlisted says that there are leaves that are not declared.
+	unlisted bool
+}
+
+// open says that a party may verify leaves that are not declared: those that their holders make, and those of a domain
+// that declares none.
+func (d *declaredDomain) open() bool {
+	return d.unlisted || len(d.leaves) == 0
+}
+
+// verifiesAnything says whether the party can be a verifier at all.
+func (d *declaredDomain) verifiesAnything(party *RelyingParty) bool {
+	if party.Verifies.Nothing {
+		return false
+	}
+	if d.open() && len(party.Verifies.Leaves) == 0 {
+		return true
+	}
+	for _, leaf := range d.leaves {
+		if party.Verifies.Matches(*leaf) {
+			return true
+		}
+	}
+	return false
+}
+
+// verifiesClients says whether the party verifies leaves by which clients authenticate themselves.
+func (d *declaredDomain) verifiesClients(party *RelyingParty) bool {
+	if party.Verifies.Nothing {
+		return false
+	}
+	if d.open() && len(party.Verifies.Leaves) == 0 && (len(party.Verifies.Usages) == 0 || slices.Contains(party.Verifies.Usages, ClientAuth)) {
+		return true
+	}
+	for _, leaf := range d.leaves {
+		if party.Verifies.Matches(*leaf) && slices.Contains(leaf.Usages, ClientAuth) {
+			return true
+		}
+	}
+	return false
+}
+
+// proves says whether the party verifies the leaf, and its evidence can show that it does.
+func proves(party *RelyingParty, leaf *Leaf) bool {
+	if party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth) {
+		return false
+	}
+	return party.Verifies.Matches(*leaf)
+}
+
+// validateCoverage wants somebody who verifies each leaf and somebody who presents it: where nobody is declared nothing can
+// be proven, and a rotation would hold for ever.
+func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
+	parties := domain.RelyingParties
+	if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return declared.verifiesAnything(&party) }) {
+		return field.ErrorList{field.Required(path.Child("relyingParties"), "nobody verifies anything of the domain: declare who does; "+
+			instead("who verifies"))}
+	}
+	var errs field.ErrorList
+	for i := range domain.Leaves {
+		leaf, at := &domain.Leaves[i], path.Child("leaves").Index(i)
+		if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return proves(&party, leaf) }) {
+			errs = append(errs, field.Invalid(at, leaf.SecretName, "no relying party verifies the leaf"+onlyProbed(parties, leaf)+
+				": declare who does; "+instead("who verifies")))
+		}
+		if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return slices.Contains(party.Presents, leaf.SecretName) }) {
+			errs = append(errs, field.Invalid(at, leaf.SecretName, "no relying party presents the leaf: declare who does (presents, with "+
+				"verifies: {nothing: true} for one that verifies nothing); "+instead("who presents")))
+		}
+	}
+	return errs
+}
+
+// onlyProbed explains why a party whose selection has the leaf does not count.
+func onlyProbed(parties []RelyingParty, leaf *Leaf) string {
+	for _, party := range parties {
+		if party.Verifies.Matches(*leaf) {
+			return fmt.Sprintf(" with evidence that could show it (a tlsProbe of %s sees only whose client certificates it accepts, and "+
+				"this one has no usage ClientAuth)", party.Name)
+		}
+	}
+	return ""
+}
+
+func instead(who string) string {
+	return fmt.Sprintf("if nobody can say %s, a party with evidence: {kind: none, reason: ...} says why that is safe", who)
+}

@@ -1,0 +1,83 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"certrotation.dev/registry/trust"
+)
+
+// checker holds the fields of a record to their bounds and keeps the first that is not within them.
+type checker struct{ err error }
+
+func (c *checker) fail(field, what string) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: %s: %s", ErrMalformed, field, what)
+	}
+}
+
+func (c *checker) name(field, name string) { c.required(field, name, maxName) }
+
+func (c *checker) required(field, s string, most int) {
+	if s == "" {
+		c.fail(field, "it is missing")
+	}
+	c.text(field, s, most)
+}
+
+func (c *checker) text(field, s string, most int) {
+	if n := utf8.RuneCountInString(s); n > most {
+		c.fail(field, fmt.Sprintf("it has %d characters, the limit is %d", n, most))
+	}
+	if !utf8.ValidString(s) {
+		c.fail(field, "it is not UTF-8")
+	}
+}
+
+// time is UTC, and of a precision that the API keeps, so that what is read and what is written compare.
+func (c *checker) time(field string, t time.Time, precision time.Duration) time.Time {
+	if t.IsZero() {
+		c.fail(field, "it is missing")
+		return time.Time{}
+	}
+	t = t.UTC().Truncate(precision)
+	// An offset may move a time out of the years that RFC 3339 can write.
+	if t.Year() < 1 || t.Year() > 9999 || t.IsZero() {
+		c.fail(field, "it is no time in RFC 3339")
+	}
+	return t
+}
+
+func (c *checker) kind(field string, kind trust.EvidenceKind) {
+	switch kind {
+	case trust.TLSProbe, trust.Acknowledgement, trust.GracePeriod, trust.Renewed, trust.StaticPodRevision,
+		trust.WorkloadRollout, trust.None:
+	default:
+		c.fail(field, "it is not known")
+	}
+}
+
+// ordered checks a list that has to be in order and without duplicates, as it is written.
+func (c *checker) ordered(field string, list []string, most int, entry func(field, s string)) {
+	if len(list) > most {
+		c.fail(field, fmt.Sprintf("it has %d entries, the limit is %d", len(list), most))
+		return
+	}
+	for i, s := range list {
+		entry(fmt.Sprintf("%s[%d]", field, i), s)
+		if i > 0 && s <= list[i-1] {
+			c.fail(fmt.Sprintf("%s[%d]", field, i), "it is out of order")
+		}
+	}
+}
+
+func (c *checker) sum(field, s string) {
+	if sum, err := hex.DecodeString(s); err != nil || len(sum) != 32 || hex.EncodeToString(sum) != s {
+		c.fail(field, "it is no SHA-256 in lower-case hexadecimal")
+	}
+}

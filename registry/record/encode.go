@@ -1,0 +1,142 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+)
+
+// OfRequest returns the record of a request. Its UID, which is its identity, is the API server's.
+func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1alpha1.RotationRecord, error) {
+	return seal(namespace, RequestName(r.Kind, r.Secret), &configv1alpha1.RotationRecordSpec{
+		TrustDomain: domain,
+		Kind:        configv1alpha1.RecordRequest,
+		Subject:     "Secret/" + r.Secret,
+		Request: &configv1alpha1.RecordedRequest{
+			Kind:        configv1alpha1.RequestKind(r.Kind),
+			SecretName:  r.Secret,
+			Reason:      r.Reason,
+			Compromised: r.Compromised,
+			RequestedBy: text(by, maxUser),
+		},
+	})
+}
+
+// OfRoster returns the record of the roster of a domain, with its resource version, so that a roster that somebody else
+// has written since is not written over.
+func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
+	roster := &configv1alpha1.RecordedRoster{Active: string(r.Active), Leaves: canonical(r.Leaves)}
+	for i := range r.Members {
+		roster.Members = append(roster.Members, rosterMember(&r.Members[i]))
+	}
+	slices.SortStableFunc(roster.Members, compareMembers)
+	out, err := seal(namespace, RosterName(domain), &configv1alpha1.RotationRecordSpec{
+		TrustDomain: domain, Kind: configv1alpha1.RecordRoster, Subject: domain, Roster: roster,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.ResourceVersion = r.ResourceVersion
+	return out, nil
+}
+
+func rosterMember(m *trust.RosterMember) configv1alpha1.RosterMember {
+	out := configv1alpha1.RosterMember{
+		Party:    m.Party,
+		Member:   m.Member,
+		Instance: m.Instance,
+		Evidence: configv1alpha1.EvidenceKind(m.Kind),
+		Verifies: canonical(m.Verifies),
+		Presents: canonical(m.Presents),
+		Started:  m.Started,
+		Absent:   text(m.Absent, maxText),
+	}
+	if m.Grace != 0 {
+		out.Grace = &metav1.Duration{Duration: m.Grace}
+	}
+	return out
+}
+
+// OfWaiver returns the record of a waiver.
+func OfWaiver(namespace, domain string, w *trust.Waiver) (*configv1alpha1.RotationRecord, error) {
+	return seal(namespace, WaiverName(domain, w.Party, w.Member), &configv1alpha1.RotationRecordSpec{
+		TrustDomain: domain,
+		Kind:        configv1alpha1.RecordWaiver,
+		Subject:     w.Party + "/" + w.Member,
+		Waiver: &configv1alpha1.RecordedWaiver{
+			Party: w.Party, Member: w.Member, Reason: w.Reason, WaivedBy: text(w.By, maxUser),
+			Expires: metav1.NewTime(w.Expires.UTC().Truncate(time.Second)),
+		},
+	})
+}
+
+// OfRefusal returns the record of a write that is refused. The domain is "" for an object that spans those of its
+// configuration, such as an aggregate.
+func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1.RotationRecord, error) {
+	return seal(namespace, RefusalName(r.Object), &configv1alpha1.RotationRecordSpec{
+		TrustDomain: domain,
+		Kind:        configv1alpha1.RecordRefusal,
+		Subject:     r.Object,
+		Refusal: &configv1alpha1.RecordedRefusal{
+			Object: r.Object, Verb: r.Verb, Answer: text(r.Answer, maxLongText),
+			Since: metav1.NewTime(r.Since.UTC().Truncate(time.Second)),
+		},
+	})
+}
+
+// OfEvidence returns the record of a member with the observations of all its live processes.
+//
+// What a process presents counts against it, so more of that than a record holds is an error, as are too many processes.
+// What it has loaded only ever counts for it; of that the first MaxFingerprints are recorded.
+func OfEvidence(namespace, domain, party, member string, observations []trust.Observation) (*configv1alpha1.RotationRecord, error) {
+	recorded := &configv1alpha1.RecordedEvidence{Party: party, Member: member}
+	for _, o := range slices.SortedStableFunc(slices.Values(observations), byInstance) {
+		recorded.Processes = append(recorded.Processes, process(&o))
+	}
+	return seal(namespace, EvidenceName(domain, party, member), &configv1alpha1.RotationRecordSpec{
+		TrustDomain: domain, Kind: configv1alpha1.RecordEvidence, Subject: party + "/" + member, Evidence: recorded,
+	})
+}
+
+func process(o *trust.Observation) configv1alpha1.ProcessEvidence {
+	return configv1alpha1.ProcessEvidence{
+		Instance:        o.Instance,
+		Kind:            configv1alpha1.EvidenceKind(o.Kind),
+		Address:         o.Address,
+		Trusts:          bounded(textsOf(o.Trusts)),
+		TrustedSubjects: bounded(textsOf(o.TrustedSubjects)),
+		Presents:        textsOf(o.Presents),
+		RecoveredUntil:  optionalTime(o.RecoveredUntil),
+		ObservedAt:      microTime(o.ObservedAt),
+		Expires:         microTime(o.Expires),
+		StartedAt:       optionalTime(o.StartedAt),
+		Failure:         text(o.Failure, maxLongText),
+		ReportedBy:      text(o.ReportedBy, maxUser),
+	}
+}
+
+// seal names and labels a record, and holds it to the bounds by which it is read.
+//
+// The label leaves the domain out where its name is no label value: the record says itself what it belongs to.
+func seal(namespace, name string, spec *configv1alpha1.RotationRecordSpec) (*configv1alpha1.RotationRecord, error) {
+	out := &configv1alpha1.RotationRecord{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       *spec,
+	}
+	if spec.TrustDomain != "" && len(validation.IsValidLabelValue(spec.TrustDomain)) == 0 {
+		out.Labels = map[string]string{trust.LabelTrustDomain: spec.TrustDomain}
+	}
+	if _, err := Decode(out); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnrecordable, err)
+	}
+	return out, nil
+}

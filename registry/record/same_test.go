@@ -1,0 +1,157 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+)
+
+func TestSame(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		edit func(*trust.Observation)
+		want bool
+	}{
+		{name: "nothing", edit: func(*trust.Observation) {}, want: true},
+		{name: "the moment", edit: func(o *trust.Observation) { o.ObservedAt = o.ObservedAt.Add(time.Hour) }, want: true},
+		{name: "the lease", edit: func(o *trust.Observation) { o.Expires = o.Expires.Add(time.Hour) }, want: true},
+		{name: "the order", edit: func(o *trust.Observation) { o.Trusts = []pki.Fingerprint{sum(2), sum(1)} }, want: true},
+		{name: "less than the API keeps", edit: func(o *trust.Observation) { o.StartedAt = o.StartedAt.Add(time.Nanosecond) }, want: true},
+		{name: "a restart", edit: func(o *trust.Observation) { o.StartedAt = o.StartedAt.Add(time.Hour) }},
+		{name: "no start", edit: func(o *trust.Observation) { o.StartedAt = time.Time{} }},
+		{name: "another process", edit: func(o *trust.Observation) { o.Instance = "other" }},
+		{name: "another kind", edit: func(o *trust.Observation) { o.Kind = trust.Acknowledgement }},
+		{name: "another address", edit: func(o *trust.Observation) { o.Address = "other:1" }},
+		{name: "another reporter", edit: func(o *trust.Observation) { o.ReportedBy = "eve" }},
+		{name: "an anchor more", edit: func(o *trust.Observation) { o.Trusts = append(o.Trusts, sum(9)) }},
+		{name: "a subject less", edit: func(o *trust.Observation) { o.TrustedSubjects = nil }},
+		{name: "it was recovered", edit: func(o *trust.Observation) { o.RecoveredUntil = o.RecoveredUntil.Add(time.Hour) }},
+		{name: "another leaf", edit: func(o *trust.Observation) { o.Presents = []pki.Fingerprint{sum(5)} }},
+		{name: "no failure", edit: func(o *trust.Observation) { o.Failure = "" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			before, edited := sampleObservation(), sampleObservation()
+			tt.edit(&edited)
+			if got := record.Same(&before, &edited); got != tt.want {
+				t.Errorf("Same() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSameRoster(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		edit func(*trust.Roster)
+		want bool
+	}{
+		{name: "nothing", edit: func(*trust.Roster) {}, want: true},
+		{name: "the version", edit: func(r *trust.Roster) { r.ResourceVersion = "8" }, want: true},
+		{name: "the active CA", edit: func(r *trust.Roster) { r.Active = sum(9) }},
+		{name: "a leaf more", edit: func(r *trust.Roster) { r.Leaves = append(r.Leaves, "other") }},
+		{name: "a member less", edit: func(r *trust.Roster) { r.Members = r.Members[:1] }},
+		{name: "the node of a member", edit: func(r *trust.Roster) { r.Members[1].Instance = "other" }},
+		{name: "the kind of a member", edit: func(r *trust.Roster) { r.Members[1].Kind = trust.Renewed }},
+		{name: "the grace of a member", edit: func(r *trust.Roster) { r.Members[0].Grace *= 2 }},
+		{name: "what a member verifies", edit: func(r *trust.Roster) { r.Members[0].Verifies = nil }},
+		{name: "what a member presents", edit: func(r *trust.Roster) { r.Members[1].Presents = nil }},
+		{name: "a member that has started", edit: func(r *trust.Roster) { r.Members[0].Started = true }},
+		{name: "a member that is gone", edit: func(r *trust.Roster) { r.Members[0].Absent = "it is gone" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			edited := sampleRoster()
+			tt.edit(edited)
+			if got := record.SameRoster(sampleRoster(), edited); got != tt.want {
+				t.Errorf("SameRoster() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+	if record.SameRoster(nil, sampleRoster()) || record.SameRoster(sampleRoster(), nil) || !record.SameRoster(nil, nil) {
+		t.Error("SameRoster() mistakes no roster for one")
+	}
+}
+
+func TestSameRefusal(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		edit func(*trust.RefusedWrite)
+		want bool
+	}{
+		"the beginning":  {edit: func(r *trust.RefusedWrite) { r.Since = r.Since.Add(time.Hour) }, want: true},
+		"the object":     {edit: func(r *trust.RefusedWrite) { r.Object = "Secret/x" }},
+		"the verb":       {edit: func(r *trust.RefusedWrite) { r.Verb = "create" }},
+		"another answer": {edit: func(r *trust.RefusedWrite) { r.Answer = "quota" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			edited := sampleRefusal()
+			tt.edit(edited)
+			if got := record.SameRefusal(sampleRefusal(), edited); got != tt.want {
+				t.Errorf("SameRefusal() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRenewalDue(t *testing.T) {
+	t.Parallel()
+	o := trust.Observation{ObservedAt: noon, Expires: noon.Add(5 * time.Minute)}
+	for name, tt := range map[string]struct {
+		after time.Duration
+		want  bool
+	}{
+		"just observed":          {after: 0},
+		"before half of it":      {after: 2*time.Minute + 29*time.Second},
+		"half of it":             {after: 2*time.Minute + 30*time.Second, want: true},
+		"after the end":          {after: time.Hour, want: true},
+		"a clock that went back": {after: -time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := record.RenewalDue(&o, noon.Add(tt.after)); got != tt.want {
+				t.Errorf("RenewalDue() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	at := func(instance string, expires time.Duration) trust.Observation {
+		return trust.Observation{Instance: instance, Expires: noon.Add(expires)}
+	}
+	before := []trust.Observation{at("a", time.Minute), at("b", 0), at("c", time.Minute)}
+	for name, tt := range map[string]struct {
+		o    trust.Observation
+		want []trust.Observation
+	}{
+		"one more":              {at("b2", time.Hour), []trust.Observation{at("a", time.Minute), at("b2", time.Hour), at("c", time.Minute)}},
+		"one in place of one":   {at("a", time.Hour), []trust.Observation{at("a", time.Hour), at("c", time.Minute)}},
+		"one that has expired":  {at("b", time.Hour), []trust.Observation{at("a", time.Minute), at("b", time.Hour), at("c", time.Minute)}},
+		"the one is kept as is": {at("c", -time.Hour), []trust.Observation{at("a", time.Minute), at("c", -time.Hour)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, record.Replaced(before, &tt.o, noon)); diff != "" {
+				t.Errorf("Replaced() (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff([]trust.Observation{at("a", time.Minute), at("c", time.Minute)}, record.Live(before, noon)); diff != "" {
+		t.Errorf("Live() (-want +got):\n%s", diff)
+	}
+}

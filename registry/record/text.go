@@ -1,0 +1,55 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// text cuts what is for people only to a number of characters, and drops bytes that no JSON could hold.
+func text(s string, most int) string {
+	s = strings.ToValidUTF8(s, "")
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most])
+}
+
+func textsOf[S ~string](list []S) []string {
+	out := make([]string, 0, len(list))
+	for _, entry := range list {
+		out = append(out, string(entry))
+	}
+	return canonical(out)
+}
+
+// canonical returns the list as a record holds it: in order, without duplicates; nil for an empty one.
+func canonical[S ~string](list []S) []S {
+	if len(list) == 0 {
+		return nil
+	}
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func bounded(list []string) []string { return list[:min(len(list), MaxFingerprints)] }
+
+func microTime(t time.Time) metav1.MicroTime { return metav1.NewMicroTime(microseconds(t)) }
+
+// microseconds is a time as the API keeps it.
+func microseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+func optionalTime(t time.Time) *metav1.MicroTime {
+	if t.IsZero() {
+		return nil
+	}
+	out := microTime(t)
+	return &out
+}
