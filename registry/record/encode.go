@@ -79,7 +79,8 @@ func OfWaiver(namespace, domain string, w *trust.Waiver) (*configv1alpha1.Rotati
 	})
 }
 
-// OfRefusal returns the record of a write that is refused.
+// OfRefusal returns the record of a write that is refused. The domain is "" for an object that spans those of its
+// configuration, such as an aggregate.
 func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1.RotationRecord, error) {
 	return seal(namespace, RefusalName(r.Object), &configv1alpha1.RotationRecordSpec{
 		TrustDomain: domain,
@@ -131,7 +132,7 @@ func seal(namespace, name string, spec *configv1alpha1.RotationRecordSpec) (*con
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       *spec,
 	}
-	if len(validation.IsValidLabelValue(spec.TrustDomain)) == 0 {
+	if spec.TrustDomain != "" && len(validation.IsValidLabelValue(spec.TrustDomain)) == 0 {
 		out.Labels = map[string]string{trust.LabelTrustDomain: spec.TrustDomain}
 	}
 	if _, err := Decode(out); err != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
@@ -193,11 +194,11 @@ func TestLabelsHideNothing(t *testing.T) {
 	pair := newPair(t)
 	cm := ParseConfigMap(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
-			trust.LabelAggregate: "", trust.LabelEvidence: "", "certrotation.dev/config": "",
+			trust.LabelAggregate: "", rollout.LabelStatus: "",
 		}},
 		Data: map[string]string{BundleKey: string(pair.CertPEM())},
 	}, pki.NewCache(1))
-	if cm.Bundle == nil || len(cm.Bundle.Anchors) != 1 || cm.Aggregate == nil || cm.Evidence == nil || cm.Configuration == nil {
+	if cm.Bundle == nil || len(cm.Bundle.Anchors) != 1 || cm.Aggregate == nil || cm.Rollout == nil {
 		t.Errorf("ParseConfigMap() = %+v", cm)
 	}
 }
