@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 func (j *judge) judgeLeaf(old, l *Leaf) {
@@ -56,7 +58,7 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 		j.refuse(TrustBeforeUse, object, untrustingNames(blockers),
 			fmt.Sprintf("the leaf was signed by %s, for which evidence of trust is missing", ca.Subject),
 			"wait until the blockers in `kubectl get certificaterotations -o wide` are gone, or "+reissue)
-	} else if slot := j.before.slot(ca); (slot == SlotPrevious || slot == SlotRetired) && (j.stage == Draining || j.stage == Retiring) {
+	} else if j.leavesSoon(ca, l.Name) {
 		// Nobody may begin to need an anchor that is about to leave the bundle: between the last look and that write, nothing
 		// else would see it.
 		j.refuse(TrustBeforeUse, object, nil,
@@ -68,6 +70,16 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 				l.Certificate.NotAfter.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)),
 			reissue)
 	}
+}
+
+// leavesSoon says whether the anchor of ca is about to leave the bundle and a newer CA could sign the leaf.
+func (j *judge) leavesSoon(ca *pki.Certificate, leaf string) bool {
+	slot := j.before.slot(ca)
+	if (slot != SlotPrevious && slot != SlotRetired) || (j.stage != Draining && j.stage != Retiring) {
+		return false
+	}
+	best, _ := j.before.bestSigner(leaf)
+	return best != nil && j.before.olderThan(ca, best)
 }
 
 // unusable says why nobody would accept a leaf, whoever signed it, "" if nothing speaks against it. One that only has more
