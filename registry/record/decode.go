@@ -17,7 +17,12 @@ import (
 // Decode reads a record. Its errors wrap ErrMalformed and name the field, but quote no value.
 func Decode(r *configv1alpha1.RotationRecord) (*Record, error) {
 	c := &checker{}
-	c.name("trustDomain", r.Spec.TrustDomain)
+	if r.Spec.Kind == configv1alpha1.RecordRefusal {
+		// Some objects span the domains of a configuration.
+		c.text("trustDomain", r.Spec.TrustDomain, maxName)
+	} else {
+		c.name("trustDomain", r.Spec.TrustDomain)
+	}
 	out := &Record{Domain: r.Spec.TrustDomain, Kind: r.Spec.Kind}
 	// The subject is for people and repeats what the record says.
 	want := out.read(c, r)

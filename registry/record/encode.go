@@ -34,7 +34,7 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 // OfRoster returns the record of the roster of a domain, with its resource version, so that a roster that somebody else
 // has written since is not written over.
 func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
-	roster := &configv1alpha1.RecordedRoster{Active: string(r.Active), Leaves: canonical(r.Leaves)}
+	roster := &configv1alpha1.RecordedRoster{Signers: canonical(r.Signers), Leaves: canonical(r.Leaves)}
 	for i := range r.Members {
 		roster.Members = append(roster.Members, rosterMember(&r.Members[i]))
 	}
@@ -51,14 +51,15 @@ func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.Rotati
 
 func rosterMember(m *trust.RosterMember) configv1alpha1.RosterMember {
 	out := configv1alpha1.RosterMember{
-		Party:    m.Party,
-		Member:   m.Member,
-		Instance: m.Instance,
-		Evidence: configv1alpha1.EvidenceKind(m.Kind),
-		Verifies: canonical(m.Verifies),
-		Presents: canonical(m.Presents),
-		Started:  m.Started,
-		Absent:   text(m.Absent, maxText),
+		Party:           m.Party,
+		Member:          m.Member,
+		Instance:        m.Instance,
+		Evidence:        configv1alpha1.EvidenceKind(m.Kind),
+		Verifies:        canonical(m.Verifies),
+		Presents:        canonical(m.Presents),
+		VerifiesNothing: m.VerifiesNothing,
+		Started:         m.Started,
+		Absent:          text(m.Absent, maxText),
 	}
 	if m.Grace != 0 {
 		out.Grace = &metav1.Duration{Duration: m.Grace}
@@ -79,7 +80,8 @@ func OfWaiver(namespace, domain string, w *trust.Waiver) (*configv1alpha1.Rotati
 	})
 }
 
-// OfRefusal returns the record of a write that is refused.
+// OfRefusal returns the record of a write that is refused. The domain is "" for an object that spans those of its
+// configuration, such as an aggregate.
 func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1.RotationRecord, error) {
 	return seal(namespace, RefusalName(r.Object), &configv1alpha1.RotationRecordSpec{
 		TrustDomain: domain,
@@ -131,7 +133,7 @@ func seal(namespace, name string, spec *configv1alpha1.RotationRecordSpec) (*con
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       *spec,
 	}
-	if len(validation.IsValidLabelValue(spec.TrustDomain)) == 0 {
+	if spec.TrustDomain != "" && len(validation.IsValidLabelValue(spec.TrustDomain)) == 0 {
 		out.Labels = map[string]string{trust.LabelTrustDomain: spec.TrustDomain}
 	}
 	if _, err := Decode(out); err != nil {

@@ -8,32 +8,82 @@ import (
 	"time"
 )
 
-// CheckAcknowledgement says whether a member may report an observation: the party must exist in the domain with the
-// evidence kind acknowledgement, the member must be one of its members, and the reporting process must not be older
-// than the one that reported before. It returns a *Refusal or nil.
-func CheckAcknowledgement(d *Domain, party, member string, report *Observation) error {
-	for i := range d.Parties {
-		p := &d.Parties[i]
+// reportAge is how old what a member reports of itself may be: a report that was kept back, or that is sent again, says
+// nothing of the process that runs now. It covers the clocks that are behind.
+const reportAge = time.Minute
+
+// CheckAcknowledgement says whether a member may report an observation: it counts with the evidence kind acknowledgement,
+// and the report is of now and of a process that has not been replaced. A report of what was loaded before is as welcome as
+// any: of several processes, the one that lags is the one that matters. It returns a *Refusal or nil.
+func CheckAcknowledgement(d *Domain, party, member string, report *Observation, now time.Time) error {
+	p, observations, err := reporter(d, party, member)
+	if err != nil {
+		return err
+	}
+	if p != Acknowledgement {
+		return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s is proven by %s, not by acknowledgement", party, p)}
+	}
+	switch {
+	case report.StartedAt.IsZero():
+		return refuse("a report has to say when its process started")
+	case report.StartedAt.After(now.Add(reportAge)):
+		return refuse("its process started at %s, which is in the future", report.StartedAt.UTC().Format(time.RFC3339))
+	case report.ObservedAt.After(now.Add(reportAge)):
+		return refuse("it was observed at %s, which is in the future", report.ObservedAt.UTC().Format(time.RFC3339))
+	case report.ObservedAt.Before(now.Add(-reportAge)):
+		return refuse("it was observed at %s, which is too long ago: look again and report that", report.ObservedAt.UTC().Format(time.RFC3339))
+	}
+	for i := range observations {
+		if o := &observations[i]; o.Instance == report.Instance && o.Kind == Acknowledgement && report.StartedAt.Before(o.StartedAt) {
+			return refuse("the process %s was started again at %s and has reported since", o.Instance, o.StartedAt.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+func refuse(format string, args ...any) error {
+	return &Refusal{Invariant: ContentDecides, Message: fmt.Sprintf(format, args...)}
+}
+
+// reporter is the evidence kind by which a member counts, and what is known of it. A member that counts by the roster alone
+// may report as before.
+func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, error) {
+	named := false
+	var kind EvidenceKind
+	var observations []Observation
+	for _, p := range newAssessor(d, time.Time{}).parties {
 		if p.Name != party {
 			continue
 		}
-		if p.Kind != Acknowledgement {
-			return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s is proven by %s, not by acknowledgement", party, p.Kind)}
-		}
-		for k := range p.Members {
-			if p.Members[k].Name == member {
-				return checkReporter(p.Members[k].Observation, report)
+		named = true
+		for i := range p.Members {
+			if m := &p.Members[i]; m.Name == member && kind != Acknowledgement {
+				kind, observations = p.Kind, m.Observations
 			}
 		}
-		return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}
 	}
-	return &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
+	switch {
+	case !named:
+		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
+	case kind == "":
+		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}
+	}
+	return kind, observations, nil
 }
 
-func checkReporter(before, report *Observation) error {
-	if before == nil || report.StartedAt.IsZero() || !report.StartedAt.Before(before.StartedAt) {
-		return nil
+// CheckWaiver says whether a member may be waived: it has to count. It returns a *Refusal or nil.
+func CheckWaiver(d *Domain, w *Waiver, now time.Time) error {
+	if _, _, err := reporter(d, w.Party, w.Member); err != nil {
+		return err
 	}
-	return &Refusal{Invariant: ContentDecides, Message: fmt.Sprintf("a process that started later (%s) has reported already",
-		before.StartedAt.UTC().Format(time.RFC3339))}
+	switch {
+	case w.Reason == "":
+		return refuse("a waiver needs a reason")
+	case w.Expires.After(now.Add(longestWaiver)):
+		return refuse("a waiver lasts %s at most", longestWaiver)
+	}
+	return nil
 }
+
+// longestWaiver: who is not to be waited for after a month is to be removed from the configuration.
+const longestWaiver = 30 * 24 * time.Hour

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,14 +19,14 @@ func (a *assessor) actions(out *Assessment) []Action {
 		return nil
 	}
 	for _, step := range []func(*Assessment) *Action{
-		a.generateFirst, a.dropExpired, a.publish, a.abort, a.promote, a.generateNext,
+		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.abort, a.promote, a.generateNext,
 	} {
 		if action := step(out); action != nil {
 			return []Action{*action}
 		}
 	}
-	if len(a.issues) > 0 {
-		return a.issues
+	if cleared := a.answered(out); len(cleared)+len(a.issues) > 0 {
+		return append(cleared, a.issues...)
 	}
 	for _, step := range []func(*Assessment) *Action{a.retire, a.destroyPrevious} {
 		if action := step(out); action != nil {
@@ -57,7 +58,8 @@ func (a *assessor) own(anchors []*pki.Certificate) []*pki.Certificate {
 	return slices.DeleteFunc(slices.Clone(anchors), func(ca *pki.Certificate) bool { return a.slot(ca) == SlotForeign })
 }
 
-// generateFirst makes the first CA of a domain, or replaces a CA that is lost or dead.
+// generateFirst makes the first CA of a domain, or replaces a CA that is lost or dead. What it replaces becomes previous, as
+// what every rotation replaces does.
 func (a *assessor) generateFirst(*Assessment) *Action {
 	s := &a.d.Signer
 	switch {
@@ -69,15 +71,15 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 			reason = a.wanted() + " and no leaf is live"
 		}
 		first := a.signerAction(GenerateActive, reason)
-		// A key is lost with it: whether anybody still needs that one is asked again.
-		first.Irreversible = s.Active != nil
-		first.RemoveAnnotations = []string{AnnotationRotateRequested, AnnotationAbortRequested}
-		return first
+		// It signs at once: whether anybody still needs another one is asked again.
+		first.Irreversible = true
+		first.Annotations = a.answers(&s.Object)
+		return a.withKey(first)
 	case s.Active == nil:
-		return a.signerAction(GenerateNext, "it does not exist, and live leaves depend on a CA whose key is lost")
+		return a.withKey(a.signerAction(GenerateNext, "it does not exist, and leaves that may be live depend on a CA whose key is lost"))
 	case s.Next == nil:
 		// Whatever the stage is, it cannot end by a CA that is dead.
-		return a.signerAction(GenerateNext, a.wanted()+", and live leaves depend on another CA")
+		return a.withKey(a.signerAction(GenerateNext, a.wanted()+", and leaves that may be live depend on another CA"))
 	}
 	return nil
 }
@@ -85,14 +87,14 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 // usable says whether there is a CA that has not expired.
 func (a *assessor) usable(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(a.now) }
 
-// dropExpired drops a CA that nobody waits for any more, so that a rotation that was held up for too long can begin anew.
+// dropExpired drops a CA that nobody waits for any more, so that a rotation that was held up for too long can begin anew. A CA
+// that is dropped becomes previous: its key is destroyed when its anchor has left the bundle.
 func (a *assessor) dropExpired(*Assessment) *Action {
 	s := &a.d.Signer
 	if s.Next == nil || s.Active == nil || a.usable(s.Next) {
 		return nil
 	}
 	action := a.signerAction(DropNext, "the new CA expired before everybody had loaded it")
-	action.Irreversible = true
 	return action
 }
 
@@ -110,24 +112,15 @@ func (a *assessor) publish(*Assessment) *Action {
 		"it lacks "+strings.Join(subjects, " and "))
 }
 
-// abort drops next while nothing depends on it, and clears a request that came when nothing is in flight.
-func (a *assessor) abort(out *Assessment) *Action {
+// abort drops next while nothing depends on it.
+func (a *assessor) abort(*Assessment) *Action {
 	s := &a.d.Signer
-	if !abortRequested(&s.Object) {
-		return nil
-	}
-	if s.Next == nil {
-		action := a.signerAction(ClearRequest, "there is nothing to abort in the stage "+string(out.Stage))
-		action.RemoveAnnotations = []string{AnnotationAbortRequested}
-		return action
-	}
-	if a.liveUnder(s.Next) > 0 || s.Active == nil {
+	if s.Next == nil || a.abortRequest() == nil || a.liveUnder(s.Next) > 0 || s.Active == nil {
 		return nil
 	}
 	action := a.signerAction(DropNext, "an abort was requested and no leaf is signed by the new CA")
 	// Without a rotation the active CA has to sign again; whoever aborts takes its word for good.
-	action.RemoveAnnotations = []string{AnnotationAbortRequested, AnnotationCompromised}
-	action.Irreversible = true
+	action.RemoveAnnotations = []string{AnnotationCompromised}
 	return action
 }
 
@@ -138,7 +131,7 @@ func (a *assessor) promote(*Assessment) *Action {
 		return nil
 	}
 	reason := "every relying party has loaded " + s.Next.Subject
-	if len(a.waitsForTrust(a.parties, s.Next)) > 0 {
+	if len(a.waitsForAll(s.Next)) > 0 {
 		if a.restorable() || a.anyLive() {
 			return nil
 		}
@@ -163,12 +156,12 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 	action := a.signerAction(GenerateNext, reason)
 	m := MetadataOfSigner(a.d.Name, s.Active, s.Policy)
 	m.Annotations[AnnotationPlan] = finish(a.planSigner()).Hash
-	if declaresCompromise(&s.Object) {
+	if a.declaresCompromise() {
 		m.Annotations[AnnotationCompromised] = string(s.Active.Fingerprint)
 	}
+	maps.Copy(m.Annotations, a.answers(&s.Object))
 	action.Annotations, action.Labels = m.Annotations, m.Labels
-	action.RemoveAnnotations = []string{AnnotationRotateRequested}
-	return action
+	return a.withKey(action)
 }
 
 // retire takes the anchors out of the bundle that nothing needs any more.

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -32,7 +33,9 @@ func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string 
 	if slot == SlotActive || slot == SlotNext {
 		needs = append(needs, secret(a.d.Signer.Name))
 	}
-	needs = append(needs, a.under[ca.Fingerprint]...)
+	needs = append(needs, slices.DeleteFunc(slices.Clone(a.under[ca.Fingerprint]), func(leaf string) bool {
+		return a.replaceable(ca, strings.TrimPrefix(leaf, secret("")))
+	})...)
 	needs = append(needs, a.unreadable...)
 	if (slot == SlotPrevious || slot == SlotRetired) && !ca.Expired(a.now) {
 		needs = append(needs, undelivered...)
@@ -62,6 +65,10 @@ func (a *assessor) drainsUntil() time.Time {
 func (a *assessor) undelivered() []string {
 	var out []string
 	for _, b := range a.waitsForDelivery() {
+		if b.Party == "" {
+			out = append(out, b.Object)
+			continue
+		}
 		out = append(out, b.Party+"/"+b.Member)
 	}
 	return out

@@ -33,15 +33,10 @@ const (
 
 // Annotations and labels of certrotation.
 const (
-	// AnnotationRotateRequested asks for a rotation; its value is the reason, for people. "compromised: " in front of
-	// it says that the key must not be trusted any longer than needed.
-	AnnotationRotateRequested = "certrotation.dev/rotate-requested"
 	// AnnotationCompromised is on a signer: the fingerprint of a CA whose key must not be trusted any longer than needed.
 	AnnotationCompromised = "certrotation.dev/compromised"
 	// AnnotationPlan is on a signer: the hash of the plan of the last rotation that began.
 	AnnotationPlan = "certrotation.dev/plan"
-	// AnnotationAbortRequested asks for an abort; its value is the reason.
-	AnnotationAbortRequested = "certrotation.dev/abort-requested"
 	// AnnotationAnswered is on a signer or a leaf: the UID of the last recorded request that was answered by what it holds.
 	AnnotationAnswered = "certrotation.dev/answered"
 	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.

@@ -16,8 +16,8 @@ func Assess(d *Domain, now time.Time) *Assessment {
 	out.Problems = a.problems()
 	out.Leaves = a.assessLeaves()
 	out.Anchors = a.assessAnchors()
-	out.Members = a.assessMembers()
 	out.Stage = a.stage()
+	out.Members = a.assessMembers(out.Stage)
 	if s := d.Signer; s.Active != nil {
 		out.SignerDue = a.due(&s.Object, s.Active, s.Policy)
 		a.recheckAt(out.SignerDue)
@@ -42,10 +42,16 @@ func Assess(d *Domain, now time.Time) *Assessment {
 type assessor struct {
 	d   *Domain
 	now time.Time
-	// leaves by name, parties by reference, verifiers of each leaf by its name.
+	// leaves by name, parties as they count (roster.go), verifiers of each leaf by its name.
 	leaves    map[string]*Leaf
 	parties   []*Party
 	verifiers map[string][]*Party
+	// held are the names of the leaves that a member is known to present.
+	held map[string]bool
+	// idle are the members of nodes that cannot run yet.
+	idle map[*Member]bool
+	// rest says that the content shows no rotation in flight.
+	rest bool
 	// authorities are the CAs of the slots and the bundle; claimed are those that only leaf Secrets carry.
 	authorities, claimed []*pki.Certificate
 	inBundle             map[pki.Fingerprint]bool
@@ -80,22 +86,29 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 		published: parsePublished(d.Bundle.Annotations[AnnotationPublished]),
 		signers:   make(map[string]*pki.Certificate, len(d.Leaves)),
 		under:     map[pki.Fingerprint][]string{},
+		held:      map[string]bool{},
 		trust:     map[trustKey][]Blocker{},
 	}
 	for i := range d.Leaves {
 		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
 	}
-	for i := range d.Parties {
-		p := &d.Parties[i]
-		a.parties = append(a.parties, p)
-		for _, name := range p.Verifies {
-			a.verifiers[name] = append(a.verifiers[name], p)
-		}
-	}
 	a.collectAuthorities()
 	for i := range d.Leaves {
 		a.countLeaf(&d.Leaves[i])
 	}
+	a.rest = a.atRest()
+	a.parties = a.counted()
+	for _, p := range a.parties {
+		for _, name := range p.Verifies {
+			a.verifiers[name] = append(a.verifiers[name], p)
+		}
+		for i := range p.Members {
+			for _, name := range p.Members[i].Holds {
+				a.held[name] = true
+			}
+		}
+	}
+	a.idle = a.notStarted()
 	return a
 }
 
@@ -107,7 +120,7 @@ func (a *assessor) countLeaf(l *Leaf) {
 		a.unreadable = append(a.unreadable, secret(l.Name))
 	case a.live(l):
 		a.lives++
-		if ca != nil {
+		for _, ca := range a.chainOf(l) {
 			a.under[ca.Fingerprint] = append(a.under[ca.Fingerprint], secret(l.Name))
 		}
 	}
@@ -169,7 +182,7 @@ func (a *assessor) slot(ca *pki.Certificate) Slot {
 			return SlotPrevious
 		}
 	}
-	if pki.IsGenerationOf(ca.CommonName, a.d.Namespace, s.Name) {
+	if a.generation(ca) {
 		return SlotRetired
 	}
 	return SlotForeign
@@ -203,40 +216,4 @@ func (a *assessor) recheckAuthorities() {
 		a.recheckAt(ca.NotBefore)
 		a.recheckEnd(ca)
 	}
-}
-
-func (a *assessor) assessMembers() []MemberAssessment {
-	var out []MemberAssessment
-	newest := a.newest()
-	for _, p := range a.parties {
-		for i := range p.Members {
-			m := &p.Members[i]
-			ma := MemberAssessment{Party: p.Name, Member: m.Name, Kind: p.Kind}
-			if m.Observation != nil {
-				ma.LastChange = m.Observation.ObservedAt
-			}
-			delivery := a.deliversAll(p, m)
-			ma.Delivered, ma.Message = delivery.proven, delivery.message
-			if newest != nil {
-				trust := a.trusts(p, m, newest)
-				ma.Trusted = trust.proven
-				if !trust.proven {
-					ma.Message = trust.message
-				}
-			}
-			out = append(out, ma)
-		}
-	}
-	return out
-}
-
-// members counts the members of parties, and those that trust ca (none if ca is nil).
-func (a *assessor) members(parties []*Party, ca *pki.Certificate) (trusted, total int) {
-	for _, p := range parties {
-		total += len(p.Members)
-		if ca != nil {
-			trusted += len(p.Members) - len(a.untrusting(p, ca))
-		}
-	}
-	return trusted, total
 }

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -37,6 +38,8 @@ type Assessment struct {
 // LeafAssessment is what the model says of one leaf.
 type LeafAssessment struct {
 	Name string
+	// Unnamed says that the configuration does not name the leaf any more.
+	Unnamed bool
 	// SignedBy is the known CA that signed the leaf, nil if unknown.
 	SignedBy *pki.Certificate
 	// SignedBySlot of that CA, "" if unknown.
@@ -69,6 +72,15 @@ type AnchorAssessment struct {
 type MemberAssessment struct {
 	Party, Member string
 	Kind          EvidenceKind
+	// Verifies says that the member verifies leaves at all.
+	Verifies bool
+	// Known says that there is current evidence, of whatever it says. In the stage Stable nobody renews evidence, so that
+	// what has lapsed is not known there.
+	Known bool
+	// Reason why the operator asks for no evidence (kind None), "" otherwise.
+	Reason string
+	// Waiver that is in force, nil if there is none.
+	Waiver *Waiver
 	// Trusted says that there is evidence that the member has loaded the newest CA.
 	Trusted bool
 	// Delivered says that there is evidence that it presents the current content of every leaf that it holds.
@@ -82,8 +94,24 @@ type MemberAssessment struct {
 // InFlight says whether a rotation is under way.
 func (a *Assessment) InFlight() bool { return a.Stage != Stable }
 
-// Blocked says whether the rotation waits and nothing can be done by the controller.
-func (a *Assessment) Blocked() bool { return len(a.Blockers) > 0 && len(a.Actions) == 0 }
+// Blocked says whether the rotation waits and nothing can be done by the controller. What the API server refuses is
+// tried again, but cannot be done.
+func (a *Assessment) Blocked() bool {
+	if len(a.Blockers) == 0 {
+		return false
+	}
+	for i := range a.Actions {
+		if !a.refuses(&a.Actions[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Assessment) refuses(action *Action) bool {
+	object := string(action.ObjectKind) + "/" + action.Object
+	return slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Reason == ReasonWriteRefused && b.Object == object })
+}
 
 // ProblemOf returns the problem of an object named as Kind/name, nil if it has none.
 func (a *Assessment) ProblemOf(object string) *Problem {

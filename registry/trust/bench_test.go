@@ -26,17 +26,16 @@ func large(b *testing.B, n int) *world {
 		w.d.Leaves = append(w.d.Leaves, Leaf{Object: Object{Name: name}, Policy: p})
 		party := Party{Name: name, Kind: Acknowledgement, Verifies: []string{"server"}, Members: []Member{{Name: name, Holds: []string{name}}}}
 		if name == "server" {
-			party.Kind, party.Verifies = TLSProbe, clients
+			party.Kind, party.Verifies, party.Members = TLSProbe, clients, []Member{probedMember(name, name)}
 		}
 		w.d.Parties = append(w.d.Parties, party)
 	}
 	w.settleIndexed()
 	for i := range w.d.Parties {
 		m := &w.d.Parties[i].Members[0]
-		m.Observation = &Observation{
-			ObservedAt: w.now, Trusts: []pki.Fingerprint{w.d.Signer.Active.Fingerprint},
-			Presents: []pki.Fingerprint{w.d.Leaves[i].Certificate.Fingerprint},
-		}
+		o := w.observation(w.d.Parties[i].Kind, m)
+		o.Trusts, o.Presents = []pki.Fingerprint{w.d.Signer.Active.Fingerprint}, []pki.Fingerprint{w.d.Leaves[i].Certificate.Fingerprint}
+		m.Observations = []Observation{o}
 	}
 	w.request("bench")
 	w.settle()
@@ -45,8 +44,9 @@ func large(b *testing.B, n int) *world {
 
 // settleIndexed is settle for the bootstrap, where actions name the leaves in their order.
 func (w *world) settleIndexed() {
-	w.step()
-	w.step()
+	for w.assess().Actions[0].Kind != IssueLeaf {
+		w.step()
+	}
 	actions := w.assess().Actions
 	for i := range actions {
 		pair, err := w.keys[actions[i].Authority].Issue(actions[i].Profile, w.now)

@@ -36,7 +36,7 @@ func TestSkewedClock(t *testing.T) {
 		"a leaf is missing":       func(w *world) { deleteLeaf("server")(&w.d) },
 		"the bundle is missing":   func(w *world) { deleteBundle(&w.d) },
 		"next can be promoted":    func(w *world) { publishedNext(w); w.reloadAll() },
-		"an abort is requested":   func(w *world) { publishedNext(w); w.d.Signer.Annotations[AnnotationAbortRequested] = "" },
+		"an abort is requested":   func(w *world) { publishedNext(w); w.abort() },
 		"draining":                inStage(Draining),
 		"retiring":                inStage(Retiring),
 	}
@@ -115,7 +115,7 @@ func held(t *testing.T, w *world, a *Assessment) {
 		!strings.Contains(p.Message, "nothing is issued or retired") {
 		t.Errorf("problem %+v", p)
 	}
-	if _, asked := w.d.Signer.Annotations[AnnotationRotateRequested]; !a.InFlight() && !asked {
+	if !a.InFlight() && !w.asked("signer") {
 		return
 	}
 	for _, b := range a.Blockers {

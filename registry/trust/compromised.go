@@ -10,12 +10,9 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// CompromisedPrefix of the reason in AnnotationRotateRequested says that the key must not be trusted any longer than
-// needed. Such a rotation takes the same safe path, as nothing else keeps handshakes alive, but it is not paced, and the
-// compromised CA signs nothing any more except what is missing or expired.
-const CompromisedPrefix = "compromised: "
-
-// compromised says whether a CA was declared compromised when its rotation began.
+// compromised says whether a CA was declared compromised when its rotation began. Such a rotation takes the same safe path,
+// as nothing else keeps handshakes alive, but it is not paced, and the compromised CA signs nothing any more except what is
+// missing or expired.
 func (a *assessor) compromised(ca *pki.Certificate) bool {
 	return ca != nil && a.d.Signer.Annotations[AnnotationCompromised] == string(ca.Fingerprint)
 }
@@ -27,8 +24,9 @@ func (a *assessor) anyCompromised() bool {
 }
 
 // declaresCompromise says whether the pending request is about a compromised key.
-func declaresCompromise(o *Object) bool {
-	return strings.HasPrefix(o.Annotations[AnnotationRotateRequested], CompromisedPrefix)
+func (a *assessor) declaresCompromise() bool {
+	r := a.rotateRequest(&a.d.Signer.Object)
+	return r != nil && r.Compromised
 }
 
 // breaksNow lists the leaves, with those who verify them, that would be refused if the active CA were distrusted at once.

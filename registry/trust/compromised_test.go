@@ -5,6 +5,7 @@ package trust
 
 import (
 	"crypto/x509"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // nobody has loaded it.
 func compromised(t *testing.T) *world {
 	w := bootstrapped(t)
-	w.request(CompromisedPrefix + "a laptop was stolen")
+	w.requestCompromised("a laptop was stolen")
 	w.settle()
 	w.done = nil
 	return w
@@ -31,12 +32,13 @@ func TestCompromisedIsRecordedAndCleared(t *testing.T) {
 	if a := w.assess(); a.Actions[0].Annotations[AnnotationCompromised] != "" {
 		t.Error("an ordinary rotation declares a key compromised")
 	}
-	w.request(CompromisedPrefix + "a laptop was stolen")
+	w.d.Requests = nil
+	w.requestCompromised("a laptop was stolen")
 	w.settle()
 	if got := w.d.Signer.Annotations[AnnotationCompromised]; got != string(old) {
 		t.Fatalf("annotation %q, want the fingerprint of the active CA %s", got, old)
 	}
-	if _, ok := w.d.Signer.Annotations[AnnotationRotateRequested]; ok {
+	if w.asked("signer") {
 		t.Error("the request is still there")
 	}
 	w.reloadAll()
@@ -70,7 +72,7 @@ func TestCompromisedSignsOnlyWhatIsGone(t *testing.T) {
 		}, true},
 		{"policy", func(_ *world, l *Leaf) { l.Policy.Profile.Organizations = []string{"new"} }, false},
 		{"due", func(_ *world, l *Leaf) { l.Policy.RenewBefore = 365*day - time.Minute }, false},
-		{"requested", func(_ *world, l *Leaf) { l.Annotations[AnnotationRotateRequested] = "" }, false},
+		{"requested", func(w *world, l *Leaf) { w.requestFor(l.Name, "") }, false},
 		{"of an unknown CA", func(w *world, l *Leaf) { l.Certificate = signedLeaf(w, l.Name, foreign(w)) }, false},
 	}
 	for _, tt := range tests {
@@ -106,17 +108,20 @@ func TestCompromisedSignsOnlyWhatIsGone(t *testing.T) {
 }
 
 func TestCompromisedIsNotPaced(t *testing.T) {
-	for _, reason := range []string{CompromisedPrefix + "stolen", "just so"} {
-		t.Run(reason, func(t *testing.T) {
+	for _, compromised := range []bool{true, false} {
+		t.Run(fmt.Sprint(compromised), func(t *testing.T) {
 			w, index := paced(t, 10, 2)
-			w.request(reason)
+			w.addRequest(Request{Kind: RequestRotate, Secret: "signer", Compromised: compromised})
 			most := 0
 			for range 10 {
 				w.reload("server")
-				most = max(most, w.stepPaced(index))
+				w.done = nil
+				w.stepPaced(index)
+				issued := func(done string) bool { return strings.HasPrefix(done, string(IssueLeaf)) }
+				most = max(most, len(slices.DeleteFunc(w.done, func(done string) bool { return !issued(done) })))
 			}
 			want := 2
-			if strings.HasPrefix(reason, CompromisedPrefix) {
+			if compromised {
 				want = 10
 			}
 			if most != want {
@@ -129,7 +134,7 @@ func TestCompromisedIsNotPaced(t *testing.T) {
 // TestAbortOfACompromisedRotation: the old CA goes on, and may sign again.
 func TestAbortOfACompromisedRotation(t *testing.T) {
 	w := compromised(t)
-	w.d.Signer.Annotations[AnnotationAbortRequested] = "false alarm"
+	w.abort()
 	for range 5 {
 		w.settle()
 		w.reloadAll()
@@ -138,9 +143,9 @@ func TestAbortOfACompromisedRotation(t *testing.T) {
 		t.Fatalf("stage %s, annotations %v", w.assess().Stage, w.d.Signer.Annotations)
 	}
 	w.done = nil
-	w.leaf("server").Annotations[AnnotationRotateRequested] = ""
+	w.requestFor("server", "")
 	w.settle()
-	if diff := cmp.Diff([]string{"IssueLeaf server"}, w.done); diff != "" {
+	if diff := cmp.Diff([]string{"IssueLeaf server"}, w.steps()); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 }

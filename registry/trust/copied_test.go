@@ -46,7 +46,7 @@ func TestAssessBundleCopy(t *testing.T) {
 		{name: "a retired anchor while a member is not observed", before: inStage(Draining), edit: func(w *world) {
 			w.reloadAll()
 			w.settle()
-			w.member("server").Observation = nil
+			w.member("server").Observations = nil
 		}, anchors: 2, kept: 1},
 		{name: "the bundle is gone", edit: func(w *world) { deleteBundle(&w.d) }, reason: ReasonMissing},
 		{name: "the bundle is empty", edit: func(w *world) { w.d.Bundle.Anchors = nil }, reason: ReasonMissing},

@@ -39,7 +39,9 @@ func TestDelivery(t *testing.T) {
 				o.Presents = []pki.Fingerprint{current}
 				w.leaf("server").Certificate = nil
 			}},
-		{name: "renewed: the Secret is enough", kind: Renewed, proven: true,
+		{name: "renewed: the Secret is not enough", kind: Renewed, after: grace - time.Second, reason: ReasonGracePeriod,
+			set: func(*world, *Observation, pki.Fingerprint, pki.Fingerprint) {}},
+		{name: "renewed: after the delay", kind: Renewed, after: grace, proven: true,
 			set: func(*world, *Observation, pki.Fingerprint, pki.Fingerprint) {}},
 		{name: "before the end of the grace period", kind: GracePeriod, after: grace - time.Second, reason: ReasonGracePeriod,
 			set: func(*world, *Observation, pki.Fingerprint, pki.Fingerprint) {}},
@@ -61,9 +63,11 @@ func TestDelivery(t *testing.T) {
 			w.perform(&Action{Kind: IssueLeaf, Object: "server", Authority: w.d.Signer.Active.Fingerprint, Profile: w.leaf("server").Policy.Profile})
 			current := w.leaf("server").Certificate.Fingerprint
 			p := &Party{Name: "p", Kind: tt.kind, Grace: grace, Members: []Member{
-				{Name: "m", Holds: []string{"stranger", "server"}, Observation: &Observation{ObservedAt: w.now}},
+				{Name: "m", Holds: []string{"stranger", "server"}, Probes: []Probe{{Address: "m:443", Presents: "server"}}},
 			}}
-			tt.set(w, p.Members[0].Observation, current, older)
+			o := w.observation(tt.kind, &p.Members[0])
+			tt.set(w, &o, current, older)
+			p.Members[0].Observations = []Observation{o}
 			v := newAssessor(&w.d, w.now.Add(tt.after)).deliversAll(p, &p.Members[0])
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v, want proven %t, reason %q", v, tt.proven, tt.reason)
@@ -83,8 +87,11 @@ func TestNextDeliveryStep(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			w := bootstrapped(t)
 			p := &Party{Name: "p", Kind: kind, Members: []Member{
-				{Name: "m", Holds: []string{"server"}, Observation: &Observation{ObservedAt: w.now, Presents: []pki.Fingerprint{"older"}}},
+				{Name: "m", Holds: []string{"server"}, Probes: []Probe{{Address: "m:443", Presents: "server"}}},
 			}}
+			o := w.observation(kind, &p.Members[0])
+			o.Presents = []pki.Fingerprint{"older"}
+			p.Members[0].Observations = []Observation{o}
 			v := newAssessor(&w.d, w.now).deliversAll(p, &p.Members[0])
 			if want := "does not present the current Secret/server yet: " + want; v.message != want {
 				t.Errorf("message %q, want %q", v.message, want)

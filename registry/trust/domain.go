@@ -33,12 +33,16 @@ type Domain struct {
 	Problems []Problem
 	// Requests that are recorded for the Secrets of the domain, ordered by kind and Secret.
 	Requests []Request
+	// Released are the names of leaf Secrets that do not count any more although they may exist.
+	Released []string
+	// Absences are proofs that members of the roster are gone, by their AbsenceKey, as far as somebody has asked (Missing).
+	Absences map[string]string
 	// Roster is who was recorded to count; nil if nothing is recorded yet.
 	Roster *Roster
 	// Waivers of members, ordered by party and member.
 	Waivers []Waiver
 	// Refusals are writes that the API server refuses to the controller, ordered by object.
-	Refusals []Refusal
+	Refusals []RefusedWrite
 }
 
 // Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
@@ -62,6 +66,11 @@ type Object struct {
 	Annotations map[string]string
 	// Labels are those whose keys KnownLabel reports.
 	Labels map[string]string
+	// Finalizers says that something holds the object back from its deletion, and Deleting that it was deleted and waits
+	// for that.
+	Finalizers, Deleting bool
+	// Immutable says that the API server refuses any change of the content.
+	Immutable bool
 	// Problem says why the content cannot be used; nil if it can, and if the object does not exist.
 	Problem *Problem
 }
@@ -144,14 +153,21 @@ func (k EvidenceKind) observed() bool {
 type Party struct {
 	Name string
 	Kind EvidenceKind
+	// Lease of what its members report (kind Acknowledgement).
+	Lease time.Duration
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
+	// VerifiesNothing says that the party only presents leaves: a server that asks for no certificate has nothing to load.
+	VerifiesNothing bool
 	// Grace of the kind GracePeriod; the least time after its renewal from which a leaf counts as presented for the kind
 	// Renewed, zero if only a presentation that was observed counts.
 	Grace time.Duration
 	// Reason why the kind None is enough.
 	Reason  string
 	Members []Member
+
+	// recorded says that the party counts because of the roster and not of the configuration.
+	recorded bool
 }
 
 // Member is one place of a relying party in which processes run: a node, a host, or what the operator calls one. It shows
@@ -162,12 +178,8 @@ type Member struct {
 	Instance string
 	// Holds are the names of the leaves that the member presents.
 	Holds []string
-	// Probe is where and how the member is probed; nil for other kinds than TLSProbe.
-	Probe *Probe
 	// Probes are where and how the member is probed, one for each address; empty for other kinds than TLSProbe.
 	Probes []Probe
-	// Observation is the latest one; nil if there is none.
-	Observation *Observation
 	// Observations are the latest ones of each process that was observed, ordered by Instance.
 	Observations []Observation
 	// RestartedAt is when the member was last seen to restart; zero if unknown. Older observations prove nothing.

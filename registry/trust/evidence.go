@@ -16,6 +16,8 @@ type verdict struct {
 	proven  bool
 	reason  Reason
 	message string
+	// lapsed says that there was evidence once, which was not renewed.
+	lapsed bool
 	// until is when time alone changes the verdict, zero if never.
 	until time.Time
 }
@@ -24,11 +26,16 @@ var proven = verdict{proven: true}
 
 // trusts says whether there is evidence that a member has loaded the anchor of ca.
 func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
+	if a.waiver(p, m) != nil {
+		return proven
+	}
 	switch p.Kind {
+	case None:
+		return proven
 	case GracePeriod:
 		return a.trustsByGrace(p, ca)
 	case Renewed:
-		return a.trustsByRenewal(m, ca)
+		return a.trustsByRenewal(p, m, ca)
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 		return a.trustsByObservation(p, m, ca)
 	}
@@ -44,7 +51,7 @@ func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) verdict {
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
 	}
-	if until := published.Add(p.Grace); until.After(a.now) {
+	if until := published.Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
 		return verdict{
 			reason: ReasonGracePeriod, until: until,
 			message: fmt.Sprintf("is in its grace period for %s until %s", ca.Subject, until.UTC().Format(time.RFC3339)),
@@ -53,7 +60,8 @@ func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) verdict {
 	return proven
 }
 
-func (a *assessor) trustsByRenewal(m *Member, ca *pki.Certificate) verdict {
+// trustsByRenewal takes the leaves that a member holds for what it has loaded with them: they are of ca, and presented.
+func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) verdict {
 	for _, name := range m.Holds {
 		l := a.leaves[name]
 		if l == nil || l.Certificate == nil || !l.Certificate.SignedBy(ca) {
@@ -62,6 +70,9 @@ func (a *assessor) trustsByRenewal(m *Member, ca *pki.Certificate) verdict {
 				message: fmt.Sprintf("still holds Secret/%s, which is not signed by %s", name, ca.Subject),
 			}
 		}
+		if v := a.deliversAfter(p, l); !v.proven {
+			return v
+		}
 	}
 	if len(m.Holds) == 0 {
 		return verdict{reason: ReasonNotObserved, message: "holds no leaf whose renewal could be evidence"}
@@ -69,120 +80,20 @@ func (a *assessor) trustsByRenewal(m *Member, ca *pki.Certificate) verdict {
 	return proven
 }
 
-func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) verdict {
-	o, missing := currentObservation(p, m)
-	if o == nil {
-		return missing
+// deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so without a
+// time nothing follows from the write.
+func (a *assessor) deliversAfter(p *Party, l *Leaf) verdict {
+	if p.Grace <= 0 {
+		return verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
+			"is not observed, and no delay is configured after which Secret/%s counts as presented", l.Name)}
 	}
-	if slices.Contains(o.Trusts, ca.Fingerprint) {
-		return proven
-	}
-	if slices.Contains(o.TrustedSubjects, ca.SubjectHash) {
-		if other := a.ambiguous(ca); other != nil {
-			return verdict{
-				reason:  ReasonAnchorNotLoaded,
-				message: fmt.Sprintf("accepts the subject %s, which two CAs share: that proves neither of them", ca.Subject),
-			}
-		}
-		return proven
-	}
-	return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
-}
-
-// nextStep is what a person can do about a member that lags.
-func nextStep(p *Party) string {
-	switch p.Kind {
-	case Acknowledgement:
-		return "make it reload its trust bundle and acknowledge"
-	case StaticPodRevision, WorkloadRollout:
-		return "its rollout has not brought the bundle there yet"
-	case TLSProbe, GracePeriod, Renewed:
-	}
-	return "make it reload its trust bundle, or restart it"
-}
-
-// nextDeliveryStep is what a person can do about a member that presents an older leaf.
-func nextDeliveryStep(p *Party) string {
-	switch p.Kind {
-	case StaticPodRevision, WorkloadRollout:
-		return "its rollout has not brought the leaf there yet"
-	case Acknowledgement:
-		return "make it reload its leaf and acknowledge"
-	case TLSProbe, GracePeriod, Renewed:
-	}
-	return "make it reload its leaf"
-}
-
-// ambiguous returns another CA with the subject of ca and a different key, if one is known.
-func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
-	for _, other := range a.authorities {
-		if other.SubjectHash == ca.SubjectHash && other.PublicKeyHash != ca.PublicKeyHash {
-			return other
-		}
-	}
-	return nil
-}
-
-// currentObservation returns what is known of the process that runs now, or why nothing is.
-func currentObservation(p *Party, m *Member) (*Observation, verdict) {
-	o := m.Observation
-	switch {
-	case o == nil && p.Kind == Acknowledgement:
-		return nil, verdict{reason: ReasonNotObserved, message: "has never acknowledged what it has loaded"}
-	case o == nil:
-		return nil, verdict{reason: ReasonNotObserved, message: "has not been observed yet"}
-	case o.ObservedAt.Before(m.RestartedAt):
-		return nil, verdict{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
-	case o.Failure != "":
-		return nil, verdict{reason: ReasonNotObserved, message: "cannot be observed: " + o.Failure}
-	}
-	return o, verdict{}
-}
-
-// delivers says whether there is evidence that a member presents the current content of the leaf that it holds, and
-// nothing older, as presentsOlder has found.
-func (a *assessor) delivers(p *Party, m *Member, l *Leaf, older bool) verdict {
-	if l.Certificate == nil {
-		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}
-	}
-	switch p.Kind {
-	case Renewed:
-		return proven
-	case GracePeriod:
-		if until := l.issuedAt().Add(p.Grace); until.After(a.now) {
-			return verdict{
-				reason: ReasonGracePeriod, until: until,
-				message: fmt.Sprintf("is in its grace period for Secret/%s until %s", l.Name, until.UTC().Format(time.RFC3339)),
-			}
-		}
-		return proven
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
-	}
-	o, missing := currentObservation(p, m)
-	if o == nil {
-		return missing
-	}
-	if !slices.Contains(o.Presents, l.Certificate.Fingerprint) || older {
+	if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
 		return verdict{
-			reason:  ReasonLeafNotPresented,
-			message: fmt.Sprintf("does not present the current Secret/%s yet: %s", l.Name, nextDeliveryStep(p)),
+			reason: ReasonGracePeriod, until: until,
+			message: fmt.Sprintf("counts as presenting Secret/%s from %s on", l.Name, until.UTC().Format(time.RFC3339)),
 		}
 	}
 	return proven
-}
-
-// presentsOlder says whether a member presents something that is not the current content of a leaf that it holds.
-func (a *assessor) presentsOlder(m *Member) bool {
-	if m.Observation == nil {
-		return false
-	}
-	current := make(map[pki.Fingerprint]bool, len(m.Holds))
-	for _, name := range m.Holds {
-		if l := a.leaves[name]; l != nil && l.Certificate != nil {
-			current[l.Certificate.Fingerprint] = true
-		}
-	}
-	return slices.ContainsFunc(m.Observation.Presents, func(f pki.Fingerprint) bool { return !current[f] })
 }
 
 // issuedAt is when a leaf was issued: never earlier than it really was, because a grace period is a lower bound.
@@ -212,40 +123,58 @@ func (a *assessor) untrusting(p *Party, ca *pki.Certificate) []Blocker {
 	var blockers []Blocker
 	for i := range p.Members {
 		m := &p.Members[i]
+		if p.VerifiesNothing || a.idle[m] {
+			continue
+		}
 		if v := a.trusts(p, m, ca); !v.proven {
 			a.recheckAt(v.until)
-			blockers = append(blockers, Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: v.message})
+			blockers = append(blockers, p.blocker(m, v))
 		}
 	}
 	a.trust[key] = blockers
 	return blockers
 }
 
-// waitsForDelivery lists the members that do not show evidence of presenting all their current leaves.
-func (a *assessor) waitsForDelivery() []Blocker {
-	var blockers []Blocker
-	for _, p := range a.parties {
-		for i := range p.Members {
-			m := &p.Members[i]
-			if v := a.deliversAll(p, m); !v.proven {
-				a.recheckAt(v.until)
-				blockers = append(blockers, Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: v.message})
-			}
+// blocker of a member. Whoever counts by the roster alone is told apart, with the ways out.
+func (p *Party) blocker(m *Member, v verdict) Blocker {
+	message := v.message
+	if p.recorded {
+		message += "; it counts as it did when the rotation began: configure it so again, or end its wait with `kubectl certrotation waive`"
+		if m.Instance != "" {
+			message += ", or remove its machine, so that it is proven to be gone"
 		}
+	}
+	return Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: message}
+}
+
+// waitsForAll lists what stands against a CA that is to sign for everybody: the members that do not show evidence of it,
+// and the leaves that nobody is known to verify. Nobody is not everybody.
+func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
+	blockers := a.waitsForTrust(a.parties, ca)
+	for i := range a.d.Leaves {
+		if l := &a.d.Leaves[i]; !l.Unnamed {
+			blockers = append(blockers, a.unverified(l.Name)...)
+		}
+	}
+	if len(a.d.Leaves) == 0 && !slices.ContainsFunc(a.parties, verifying) {
+		blockers = append(blockers, Blocker{
+			Object: secret(a.d.Signer.Name), Reason: ReasonNoVerifier, Message: noVerifier("what this signer signs"),
+		})
 	}
 	return blockers
 }
 
-func (a *assessor) deliversAll(p *Party, m *Member) verdict {
-	older := a.presentsOlder(m)
-	for _, name := range m.Holds {
-		l := a.leaves[name]
-		if l == nil {
-			continue
-		}
-		if v := a.delivers(p, m, l, older); !v.proven {
-			return v
-		}
+// unverified is the blocker of a leaf that nobody is known to verify, none if somebody does.
+func (a *assessor) unverified(leaf string) []Blocker {
+	if slices.ContainsFunc(a.verifiers[leaf], verifying) {
+		return nil
 	}
-	return proven
+	return []Blocker{{Object: secret(leaf), Reason: ReasonNoVerifier, Message: noVerifier("this leaf")}}
+}
+
+func verifying(p *Party) bool { return !p.VerifiesNothing && len(p.Members) > 0 }
+
+func noVerifier(what string) string {
+	return "no relying party with a member verifies " + what + ", so nothing tells who would refuse it: name who verifies it, " +
+		"or say with the evidence kind none why that need not be known"
 }

@@ -45,9 +45,9 @@ func TestTrustByObservation(t *testing.T) {
 		{name: "acknowledged nothing", party: "client-a", reason: ReasonAnchorNotLoaded, says: "acknowledge",
 			set: func(*world, *Member, *Observation) {}},
 		{name: "never acknowledged", party: "client-a", reason: ReasonNotObserved, says: "never acknowledged",
-			set: func(_ *world, m *Member, _ *Observation) { m.Observation = nil }},
+			set: func(_ *world, m *Member, _ *Observation) { m.Observations = nil }},
 		{name: "never probed", party: "server", reason: ReasonNotObserved, says: "not been observed",
-			set: func(_ *world, m *Member, _ *Observation) { m.Observation = nil }},
+			set: func(_ *world, m *Member, _ *Observation) { m.Observations = nil }},
 		{name: "restarted since", party: "client-a", reason: ReasonNotObserved, says: "restarted",
 			set: func(w *world, m *Member, o *Observation) {
 				o.Trusts = []pki.Fingerprint{w.d.Signer.Next.Fingerprint}
@@ -68,8 +68,8 @@ func TestTrustByObservation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := published(t)
 			m := w.member(tt.party)
-			m.Observation = &Observation{ObservedAt: w.now}
-			tt.set(w, m, m.Observation)
+			m.Observations = []Observation{w.observation(w.party(tt.party).Kind, m)}
+			tt.set(w, m, &m.Observations[0])
 			a := newAssessor(&w.d, w.now)
 			v := a.trusts(w.party(tt.party), m, w.d.Signer.Next)
 			if v.proven != tt.proven || v.reason != tt.reason || !strings.Contains(v.message, tt.says) {
@@ -82,7 +82,8 @@ func TestTrustByObservation(t *testing.T) {
 func TestSubjectOfOneKeyIsNotAmbiguous(t *testing.T) {
 	w := published(t)
 	m := w.member("server")
-	m.Observation = &Observation{ObservedAt: w.now, TrustedSubjects: []string{w.d.Signer.Next.SubjectHash}}
+	m.Observations = []Observation{w.observation(TLSProbe, m)}
+	m.Observations[0].TrustedSubjects = []string{w.d.Signer.Next.SubjectHash}
 	w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, resigned(w, w.d.Signer.Next))
 	a := newAssessor(&w.d, w.now)
 	if v := a.trusts(w.party("server"), m, w.d.Signer.Next); !v.proven {
@@ -172,8 +173,8 @@ func TestTrustByRenewal(t *testing.T) {
 			for _, name := range tt.issue {
 				w.perform(&Action{Kind: IssueLeaf, Object: name, Authority: w.d.Signer.Next.Fingerprint, Profile: w.leaf(name).Policy.Profile})
 			}
-			p := &Party{Name: "p", Kind: Renewed, Members: []Member{{Name: "m", Holds: tt.holds}}}
-			v := newAssessor(&w.d, w.now).trusts(p, &p.Members[0], w.d.Signer.Next)
+			p := &Party{Name: "p", Kind: Renewed, Grace: time.Minute, Members: []Member{{Name: "m", Holds: tt.holds}}}
+			v := newAssessor(&w.d, w.now.Add(time.Minute)).trusts(p, &p.Members[0], w.d.Signer.Next)
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v", v)
 			}

@@ -65,7 +65,7 @@ func newFleet(t rapid.TB, top topology) *fleet {
 			p.Profile.CommonName, p.Profile.Usages = name, []pki.Usage{usage}
 			f.d.Leaves = append(f.d.Leaves, Leaf{Object: Object{Name: name}, Policy: p})
 			f.d.Parties = append(f.d.Parties, Party{
-				Name: name, Kind: kind, Grace: fleetGrace, Members: []Member{{Name: name, Holds: []string{name}}},
+				Name: name, Kind: kind, Grace: fleetGrace, Members: []Member{fleetMember(kind, name)},
 			})
 			names = append(names, name)
 		}
@@ -90,6 +90,13 @@ func newFleet(t rapid.TB, top topology) *fleet {
 	f.loadAll()
 	f.done = nil
 	return f
+}
+
+func fleetMember(kind EvidenceKind, name string) Member {
+	if kind == TLSProbe {
+		return probedMember(name, name)
+	}
+	return Member{Name: name, Holds: []string{name}}
 }
 
 func (f *fleet) names() []string {
@@ -134,7 +141,7 @@ func (f *fleet) observe(p *process) {
 	if p.party.Kind != TLSProbe && p.party.Kind != Acknowledgement {
 		return
 	}
-	o := &Observation{ObservedAt: f.now}
+	o := f.observation(p.party.Kind, p.member)
 	for _, ca := range p.trust {
 		if p.party.Kind == TLSProbe {
 			o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
@@ -147,7 +154,7 @@ func (f *fleet) observe(p *process) {
 			o.Presents = append(o.Presents, c.Fingerprint)
 		}
 	}
-	p.member.Observation = o
+	p.member.Observations = []Observation{o}
 }
 
 func (f *fleet) loadAll() {

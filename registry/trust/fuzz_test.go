@@ -15,7 +15,7 @@ import (
 // fuzzed are the annotations that somebody may write, on every object.
 var fuzzed = []string{
 	AnnotationNotBefore, AnnotationNotAfter, AnnotationIssuer, AnnotationHostnames, AnnotationRefreshPeriod, AnnotationRolloutRevision,
-	AnnotationRotateRequested, AnnotationCompromised, AnnotationPlan, AnnotationAbortRequested, AnnotationPublished,
+	AnnotationCompromised, AnnotationPlan, AnnotationAnswered, AnnotationPublished,
 	AnnotationIssuedAt, AnnotationPromotedAt,
 }
 
@@ -53,7 +53,7 @@ func FuzzParsePublished(f *testing.F) {
 func FuzzAnnotations(f *testing.F) {
 	fleets := stagesOf(f)
 	values := []string{
-		"", "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z", "yesterday", "-1", "99999999999999999999", CompromisedPrefix + "x", "\x00\xff",
+		"", "2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z", "yesterday", "-1", "99999999999999999999", "\x00\xff",
 		string(fleets[0].d.Signer.Active.Fingerprint), string(fleets[0].d.Signer.Active.Fingerprint) + "=2020-01-01T00:00:00Z",
 	}
 	for stage := range fleets {

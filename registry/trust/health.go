@@ -30,6 +30,7 @@ func (a *assessor) problems() []Problem {
 		}
 	}
 	add(d.Bundle.Problem)
+	out = append(out, a.diverged()...)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		add(l.Problem)
@@ -52,6 +53,26 @@ func (a *assessor) expired(object string, c *pki.Certificate, next string) *Prob
 		Object: object, Reason: ReasonExpired,
 		Message: fmt.Sprintf("expired at %s; %s", c.NotAfter.UTC().Format(time.RFC3339), next),
 	}
+}
+
+// diverged are the members that trust other CAs than the domain says though no rotation is in flight: Secrets that are
+// older than the processes, as after a restore of the cluster, or a process that came back from an older disk.
+func (a *assessor) diverged() []Problem {
+	if !a.rest {
+		return nil
+	}
+	var out []Problem
+	for _, p := range a.parties {
+		for i := range p.Members {
+			if m := &p.Members[i]; !p.VerifiesNothing && a.denies(p, m, a.d.Signer.Active) {
+				out = append(out, Problem{
+					Object: secret(a.d.Signer.Name), Reason: ReasonDiverged,
+					Message: p.Name + "/" + m.Name + " " + divergence(a.d.Signer.Active),
+				})
+			}
+		}
+	}
+	return out
 }
 
 // overdue says that a stage has lasted longer than the operator allows.
@@ -93,6 +114,11 @@ func (a *assessor) clockProblem() *Problem {
 			"the controller's clock (%s) differs from the API server's by %s; nothing is issued or retired until the clocks agree",
 			a.now.UTC().Format(time.RFC3339), skew.Round(time.Second))}
 	}
+	if at := a.latestRecord(); at.After(a.now.Add(maxClockSkew)) {
+		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+			"the clock (%s) is before %s, when something was recorded in this trust domain; nothing is issued or retired until it is not",
+			a.now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))}
+	}
 	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
 		if ca != nil && ca.NotBefore.After(a.now) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
@@ -101,4 +127,21 @@ func (a *assessor) clockProblem() *Problem {
 		}
 	}
 	return nil
+}
+
+// latestRecord is the latest time that the controller has recorded of what it did.
+func (a *assessor) latestRecord() time.Time {
+	var latest time.Time
+	if at, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil {
+		latest = at
+	}
+	for f, at := range a.published {
+		if a.inBundle[f] && at.After(latest) {
+			latest = at
+		}
+	}
+	if latest.After(a.now) {
+		a.recheckAt(latest.Add(-maxClockSkew))
+	}
+	return latest
 }

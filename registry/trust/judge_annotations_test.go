@@ -45,7 +45,6 @@ func TestJudgeAnnotations(t *testing.T) {
 		}},
 		{name: "promoted-at of the signer deleted", before: inStage(Draining), edit: func(_ *world, d *Domain) { delete(d.Signer.Annotations, AnnotationPromotedAt) },
 			invariant: ContentDecides, object: "Secret/signer", says: "promoted-at", way: "Stable"},
-		{name: "a request in flight is queued", before: inStage(Draining), edit: func(_ *world, d *Domain) { d.Signer.Annotations[AnnotationRotateRequested] = "again" }},
 	}
 	for i := range tests {
 		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })

@@ -31,7 +31,7 @@ func TestJudgeAcceptsTheController(t *testing.T) {
 		}},
 		{"aborted", func(f *fleet, round int) {
 			if round == 0 {
-				f.d.Signer.Annotations[AnnotationAbortRequested] = ""
+				f.abort()
 			} else {
 				f.loadAll()
 			}
@@ -39,7 +39,7 @@ func TestJudgeAcceptsTheController(t *testing.T) {
 		{"aborted too late", func(f *fleet, round int) {
 			f.loadAll()
 			if round == 2 {
-				f.d.Signer.Annotations[AnnotationAbortRequested] = ""
+				f.abort()
 			}
 		}},
 		{"signer lost", func(f *fleet, round int) {

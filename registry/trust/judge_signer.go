@@ -19,7 +19,7 @@ func (j *judge) judgeSigner() {
 			j.refuse(OneRotation, object, nil,
 				fmt.Sprintf("the rotation is in the stage %s, and the Secret holds the keys that it still needs", j.stage),
 				"wait for the stage Stable; deleting a stable signer asks for its rotation")
-		case j.before.restorable() && !j.before.anyLive():
+		case j.before.restorable() && j.before.lives+len(j.before.unreadable) == 0:
 			j.refuse(TrustBeforeUse, object, nil,
 				"no leaf is live in a Secret, but holders may still present theirs: with this key nobody would be cut off, with a new one they would",
 				"wait until the leaves are reissued; deleting a stable signer asks for its rotation")
@@ -83,11 +83,6 @@ func (j *judge) judgeActive(old, s *Signer) {
 	}
 	j.refuse(TrustBeforeUse, object, untrustingNames(blockers),
 		fmt.Sprintf("%s would sign leaves before everybody who verifies them has loaded it", s.Active.Subject), rotate)
-}
-
-// interchangeable says whether verifiers cannot tell two CAs apart by what they sign.
-func interchangeable(a, b *pki.Certificate) bool {
-	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
 }
 
 // judgeNext refuses a second rotation, and to drop a CA that has signed.

@@ -50,7 +50,7 @@ func TestJudgeSigner(t *testing.T) {
 		{name: "active restored that all leaves are of", before: func(w *world) {
 			w.d.Signer.Active = foreign(w)
 			for _, m := range []string{"server", "client-a", "client-b"} {
-				w.member(m).Observation = nil
+				w.member(m).Observations = nil
 			}
 		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[0] }},
 		{name: "active replaced when everything has expired", before: func(w *world) { w.now = w.now.Add(6 * 365 * 24 * time.Hour) }, edit: replace},
@@ -108,7 +108,7 @@ func promoteByHand(_ *world, d *Domain) {
 
 func expiredButRecovered(w *world) {
 	w.now = w.now.Add(6 * 365 * 24 * time.Hour)
-	w.member("server").Observation.RecoveredUntil = w.now.Add(time.Hour)
+	w.member("server").Observations[0].RecoveredUntil = w.now.Add(time.Hour)
 }
 
 func dropPrevious(_ *world, d *Domain) { d.Signer.Previous = nil }

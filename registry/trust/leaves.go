@@ -28,6 +28,7 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 			la.Usable = l.Problem == nil && l.Certificate.ValidAt(a.now) &&
 				la.SignedBy != nil && a.inBundle[la.SignedBy.Fingerprint]
 		}
+		la.Unnamed = l.Unnamed
 		issue, waiting := a.issue(l)
 		if issue != nil {
 			a.issues = append(a.issues, *issue)
@@ -42,6 +43,9 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	if l.Problem != nil {
 		return nil, nil
+	}
+	if l.Unnamed {
+		return nil, a.unnamed(l)
 	}
 	best, against := a.bestSigner(l.Name)
 	reason := a.wants(l, best)
@@ -67,17 +71,29 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	if !same(best, a.newest()) && !a.compromised(best) {
 		profile.Validity = min(profile.Validity, replacedLeafLife)
 	}
-	issue := &Action{
-		Urgent: missing || rotationRequested(&l.Object),
-		Kind:   IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: profile, Authority: best.Fingerprint, Reason: reason,
-		// Whoever verifies a leaf that moves to another CA is cut off if the evidence has gone stale meanwhile.
-		Irreversible: !missing && !same(current, best),
+	if left := a.acceptedUntil(best, l.Name).Sub(a.now); left < profile.Validity {
+		profile.Validity = left
 	}
-	if _, ok := l.Annotations[AnnotationRotateRequested]; ok {
-		issue.RemoveAnnotations = []string{AnnotationRotateRequested}
+	issue := &Action{
+		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object),
+		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
+		Profile: profile, Authority: best.Fingerprint, Reason: reason,
+		// Whoever verifies a leaf that is signed because of evidence is cut off if that has gone stale meanwhile.
+		Irreversible: !same(current, best) && (!missing || !a.established(best)),
 	}
 	return issue, nil
+}
+
+// unnamed says what is to become of a leaf that the configuration does not name: it is live, and nobody reissues it.
+func (a *assessor) unnamed(l *Leaf) []Blocker {
+	if !a.live(l) || same(a.signers[l.Name], a.newest()) {
+		return nil
+	}
+	return []Blocker{{
+		Object: secret(l.Name), Reason: ReasonUnnamed,
+		Message: "is a live leaf of this trust domain that the configuration does not name, so it is not reissued: " +
+			"name it, release it in releasedLeaves, or delete it",
+	}}
 }
 
 // replacedLeafLife is how long a leaf of a CA that is being replaced lives at most, so that such a CA is not needed for
@@ -102,8 +118,8 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 		return "it does not exist"
 	case c.Expired(a.now):
 		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
-	case rotationRequested(&l.Object):
-		return "its rotation was requested" + requestText(&l.Object)
+	case a.rotationRequested(&l.Object):
+		return "its rotation was requested" + a.requestText(&l.Object)
 	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
 		return "it is due for renewal since " + a.due(&l.Object, c, l.Policy).UTC().Format(time.RFC3339)
 	}

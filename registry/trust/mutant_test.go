@@ -69,8 +69,9 @@ func TestCheckerFindsBrokenControllers(t *testing.T) {
 				f.load(f.process("server-0"))
 				f.observe(f.process("server-0"))
 				f.settle()
+				f.perform(&Action{Kind: DropNext, Object: "signer"})
 			},
-			mutant: func(*fleet) *Action { return &Action{Kind: DropNext, Object: "signer"} },
+			mutant: func(*fleet) *Action { return &Action{Kind: DestroyPrevious, Object: "signer"} },
 		},
 	}
 	for _, tt := range tests {

@@ -26,18 +26,31 @@ func (a *assessor) outlived() (members []string, until time.Time) {
 		}
 		for i := range p.Members {
 			m := &p.Members[i]
-			if m.Observation == nil || m.Observation.RecoveredUntil.Before(a.now) {
+			last := m.recoveredUntil()
+			if last.IsZero() || last.Before(a.now) {
 				continue
 			}
 			members = append(members, p.Name+"/"+m.Name)
-			a.recheckAt(m.Observation.RecoveredUntil.Add(time.Nanosecond))
-			if m.Observation.RecoveredUntil.After(until) {
-				until = m.Observation.RecoveredUntil
+			a.recheckAt(last.Add(time.Nanosecond))
+			if last.After(until) {
+				until = last
 			}
 		}
 	}
 	slices.Sort(members)
 	return members, until
+}
+
+// recoveredUntil is when the last recovered leaf ends that a process of the member was seen to present. That it was seen is
+// enough, however long ago: the leaf says itself until when it lives.
+func (m *Member) recoveredUntil() time.Time {
+	var last time.Time
+	for i := range m.Observations {
+		if until := m.Observations[i].RecoveredUntil; until.After(last) {
+			last = until
+		}
+	}
+	return last
 }
 
 // outlivedProblem says that nothing is done because a new CA would take the key away from leaves that work.

@@ -17,9 +17,10 @@ import (
 func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 	recovered := func(member string) func(w *world) {
 		return func(w *world) {
-			w.member(member).Observation = &Observation{
-				ObservedAt: w.now, Presents: []pki.Fingerprint{"recovered"}, RecoveredUntil: w.now.Add(day),
-			}
+			m := w.member(member)
+			o := w.observation(w.party(member).Kind, m)
+			o.Presents, o.RecoveredUntil, o.Expires = []pki.Fingerprint{"recovered"}, w.now.Add(day), w.now.Add(time.Minute)
+			m.Observations = []Observation{o}
 		}
 	}
 	tests := []struct {
@@ -29,11 +30,11 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 		want ActionKind
 	}{
 		{name: "nobody was recovered", want: GenerateActive},
-		{name: "nobody was ever observed", want: GenerateActive, change: func(w *world) { w.member("server").Observation = nil }},
+		{name: "nobody was ever observed", want: GenerateActive, change: func(w *world) { w.member("server").Observations = nil }},
 		{name: "a server was", change: recovered("server")},
 		{name: "a server was, and is down now", change: func(w *world) {
 			recovered("server")(w)
-			w.member("server").Observation.Failure = "it cannot be reached"
+			w.member("server").Observations[0].Failure = "it cannot be reached"
 		}},
 		{name: "a server was, and a new CA is on its way", change: func(w *world) {
 			recovered("server")(w)
@@ -47,8 +48,8 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 			recovered("server")(w)
 			w.now = w.now.Add(day + time.Second)
 		}},
-		{name: "somebody reports that he was", change: recovered("client-a"), want: GenerateActive},
-		{name: "a server was, and the signer was deleted", want: GenerateActive, change: func(w *world) {
+		{name: "somebody reports that he was", change: recovered("client-a"), want: GenerateNext},
+		{name: "a server was, and the signer was deleted", want: GenerateNext, change: func(w *world) {
 			recovered("server")(w)
 			deleteSigner(&w.d)
 		}},
@@ -69,7 +70,7 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 				if len(a.Actions) != 1 || a.Actions[0].Kind != tt.want {
 					t.Fatalf("actions %+v, want %s alone", a.Actions, tt.want)
 				}
-				if replaces := tt.want == GenerateActive && w.d.Signer.Active != nil; a.Actions[0].Irreversible != replaces {
+				if replaces := tt.want == GenerateActive; a.Actions[0].Irreversible != replaces {
 					t.Errorf("irreversible %t, want %t", a.Actions[0].Irreversible, replaces)
 				}
 				return
@@ -84,7 +85,7 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 			if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Message == p.Message }) {
 				t.Errorf("blockers %+v, want the signer", a.Blockers)
 			}
-			if until := w.member("server").Observation.RecoveredUntil; !a.Recheck.After(w.now) || a.Recheck.After(until.Add(time.Second)) {
+			if until := w.member("server").Observations[0].RecoveredUntil; !a.Recheck.After(w.now) || a.Recheck.After(until.Add(time.Second)) {
 				t.Errorf("recheck at %s, want by %s", a.Recheck, until)
 			}
 		})

@@ -29,7 +29,8 @@ func paced(t rapid.TB, n, perMinute int) (*world, map[string]*Leaf) {
 		w.d.Leaves = append(w.d.Leaves, Leaf{Object: Object{Name: p.Profile.CommonName}, Policy: p})
 		party.Verifies = append(party.Verifies, p.Profile.CommonName)
 	}
-	w.d.Parties = []Party{party}
+	holders := Party{Name: "clients", Kind: None, Reason: "not what this is about", VerifiesNothing: true, Members: []Member{{Name: "clients", Holds: party.Verifies}}}
+	w.d.Parties = []Party{party, holders}
 	index := make(map[string]*Leaf, n)
 	for i := range w.d.Leaves {
 		index[w.d.Leaves[i].Name] = &w.d.Leaves[i]
@@ -60,6 +61,7 @@ func (w *world) stepPaced(leaves map[string]*Leaf) int {
 		l := leaves[action.Object]
 		l.Present, l.Certificate, l.Authorities = true, pair.Certificate, pair.Chain
 		record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.now))
+		record(&l.Object, Metadata{Annotations: action.Annotations})
 		for _, key := range action.RemoveAnnotations {
 			delete(l.Annotations, key)
 		}
@@ -142,7 +144,7 @@ func TestPaceProperties(t *testing.T) {
 			case "policy":
 				l.Policy.Profile.Organizations = []string{"changed"}
 			case "request":
-				l.Annotations[AnnotationRotateRequested] = ""
+				w.requestFor(l.Name, "")
 			case "missing":
 				l.Present, l.Certificate = false, nil
 			case "claims":
@@ -165,7 +167,7 @@ func TestPaceProperties(t *testing.T) {
 			}
 			for i := range w.d.Leaves {
 				l := &w.d.Leaves[i]
-				urgent := l.Certificate == nil || l.Annotations[AnnotationRotateRequested] != "" || rotationRequested(&l.Object)
+				urgent := l.Certificate == nil || newAssessor(&w.d, w.now).rotationRequested(&l.Object)
 				listed := slices.ContainsFunc(a.Actions, func(x Action) bool { return x.Object == l.Name })
 				alone := len(a.Actions) == 1 && a.Actions[0].Kind != IssueLeaf
 				if urgent && !listed && !alone {
@@ -198,7 +200,7 @@ func TestPaceHoldsBackOnlyWhatCanWait(t *testing.T) {
 	for i := range w.d.Leaves {
 		w.d.Leaves[i].Policy.Profile.Organizations = []string{"changed"}
 	}
-	w.d.Leaves[3].Annotations[AnnotationRotateRequested] = ""
+	w.requestFor(w.d.Leaves[3].Name, "")
 	w.d.Leaves[4].Present, w.d.Leaves[4].Certificate = false, nil
 	delete(w.d.Leaves[5].Annotations, AnnotationNotAfter)
 	w.stepPaced(index)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -102,7 +103,7 @@ func (a *assessor) planSigner() *Plan {
 	for _, name := range first {
 		issue(name)
 	}
-	add(Reissuing, Promote, signer, membersOf(a.parties), "sign with the new CA; keep the old key")
+	add(Reissuing, Promote, signer, membersOf(a.parties), "sign with the new CA; keep the old key"+a.assumptions())
 	for i := range d.Leaves {
 		if name := d.Leaves[i].Name; !issued[name] {
 			issue(name)
@@ -110,7 +111,10 @@ func (a *assessor) planSigner() *Plan {
 	}
 	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
 	add(Retiring, DestroyPrevious, signer, nil, "destroy the old key")
-	p.Blockers = a.planBlockers()
+	if len(d.Leaves) > 0 || d.Unlisted != nil {
+		p.Blockers = a.waitsForNobody()
+	}
+	p.Blockers = append(p.Blockers, a.planBlockers()...)
 	p.Breaks = a.breaksNow()
 	return p
 }
@@ -159,17 +163,58 @@ func (a *assessor) planBlockers() []Blocker {
 			if !p.Kind.observed() {
 				continue
 			}
-			if o, missing := currentObservation(p, &p.Members[i]); o == nil {
-				out = append(out, Blocker{Party: p.Name, Member: p.Members[i].Name, Reason: missing.reason, Message: missing.message})
+			m := &p.Members[i]
+			// In the stage Stable evidence is not renewed: that it has lapsed is nothing to wait for.
+			if seen, missing := a.observed(p, m); len(seen) == 0 && !missing.lapsed && a.waiver(p, m) == nil {
+				out = append(out, p.blocker(m, missing))
 			}
 		}
 	}
 	return out
 }
 
+// waitsForNobody are the leaves that nobody is known to verify or to present: a rotation would wait at them for ever.
+func (a *assessor) waitsForNobody() []Blocker {
+	var out []Blocker
+	for _, b := range append(a.waitsForAll(a.newest()), a.waitsForDelivery()...) {
+		if b.Reason == ReasonNoVerifier || b.Reason == ReasonNoHolder {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// assumptions are what is taken for granted of those who are not observed, as the end of a message.
+func (a *assessor) assumptions() string {
+	var out []string
+	for _, p := range a.parties {
+		switch p.Kind {
+		case GracePeriod:
+			out = append(out, fmt.Sprintf("%s is assumed to load what is published within %s", p.Name, p.Grace))
+		case Renewed:
+			out = append(out, fmt.Sprintf("%s is assumed to use a renewed leaf, and what came with it, after %s", p.Name, p.Grace))
+		case None:
+			out = append(out, fmt.Sprintf("nothing is asked of %s: %s", p.Name, p.Reason))
+		case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+		}
+	}
+	for i := range a.d.Waivers {
+		if w := &a.d.Waivers[i]; w.Expires.After(a.now) {
+			out = append(out, fmt.Sprintf("%s/%s is waived until %s: %s", w.Party, w.Member, w.Expires.UTC().Format(time.RFC3339), w.Reason))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, "; ") + ")"
+}
+
 func membersOf(parties []*Party) []string {
 	var out []string
 	for _, p := range parties {
+		if p.VerifiesNothing {
+			continue
+		}
 		for i := range p.Members {
 			out = append(out, p.Name+"/"+p.Members[i].Name)
 		}
@@ -213,7 +258,8 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
 	}
 	return finish(&Plan{Target: s.Name, Steps: []Step{
-		{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "destroy the new CA's key"},
+		{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "sign with the old CA only"},
 		{Stage: Draining, Action: RetireAnchors, Object: configMap(d.Bundle.Name), WaitsFor: a.holders(), Message: "stop trusting the new CA"},
+		{Stage: Retiring, Action: DestroyPrevious, Object: secret(s.Name), Message: "destroy the new CA's key"},
 	}}), nil
 }

@@ -19,6 +19,11 @@ const (
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
 	ReasonClockSkewed        Reason = "ClockSkewed"
+	// ReasonDiverged is a member that was seen to trust other CAs than the domain says, with no rotation in flight.
+	ReasonDiverged Reason = "Diverged"
+	// ReasonImmutable and ReasonDeleting are objects that cannot be written any more.
+	ReasonImmutable Reason = "Immutable"
+	ReasonDeleting  Reason = "Deleting"
 	// ReasonOutlived is an expired CA whose key members that were recovered still need.
 	ReasonOutlived Reason = "Outlived"
 )
@@ -34,6 +39,10 @@ const (
 	ReasonObjectProblem    Reason = "ObjectProblem"
 	ReasonNoUsableSigner   Reason = "NoUsableSigner"
 	ReasonPaced            Reason = "Paced"
+	ReasonNoVerifier       Reason = "NoVerifier"
+	ReasonNoHolder         Reason = "NoHolder"
+	ReasonUnnamed          Reason = "Unnamed"
+	ReasonWriteRefused     Reason = "WriteRefused"
 )
 
 // Problem is something wrong with an object that only a person (or another system) can put right.

@@ -45,14 +45,14 @@ func (a *assessor) unproven() bool {
 	if a.lives == 0 || a.liveUnder(s.Active) > 0 {
 		return false
 	}
-	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForTrust(a.parties, s.Active)) > 0
+	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForAll(s.Active)) > 0
 }
 
 // leavesBehind says whether a leaf is still signed by another CA than the active one.
 func (a *assessor) leavesBehind() bool {
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
-		if l.Certificate != nil && !same(a.signers[l.Name], a.d.Signer.Active) {
+		if l.Certificate != nil && !same(a.signers[l.Name], a.d.Signer.Active) && (a.live(l) || !l.Unnamed) {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 	switch out.Stage {
 	case Distributing, Reissuing:
 		if out.Newest != nil && (s.Next != nil || out.Stage == Distributing) {
-			all = append(all, a.waitsForTrust(a.parties, out.Newest)...)
+			all = append(all, a.waitsForAll(out.Newest)...)
 		}
 	case Draining:
 		all = append(all, a.waitsForDelivery()...)
@@ -127,13 +127,14 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 			Message: fmt.Sprintf("%d leaves wait for their turn: at most %d are reissued in a minute", a.paced, a.d.ReissuePerMinute),
 		})
 	}
-	if s.Next != nil && abortRequested(&s.Object) {
+	all = append(all, a.refusedWrites()...)
+	if s.Next != nil && a.abortRequest() != nil {
 		all = append(all, Blocker{
 			Object: secret(s.Name), Reason: ReasonAbortTooLate,
 			Message: "an abort was requested, but a leaf is signed by the new CA already: let the rotation end, then rotate again",
 		})
 	}
-	if _, asked := s.Annotations[AnnotationRotateRequested]; asked && out.InFlight() {
+	if a.rotateRequest(&s.Object) != nil && out.InFlight() {
 		all = append(all, Blocker{
 			Object: secret(s.Name), Reason: ReasonRotationQueued,
 			Message: "another rotation was requested; it starts when this one has ended",
@@ -148,8 +149,8 @@ func (a *assessor) wanted() string {
 	switch {
 	case s.Active == nil:
 		return ""
-	case rotationRequested(&s.Object):
-		return "its rotation was requested" + requestText(&s.Object)
+	case a.rotationRequested(&s.Object):
+		return "its rotation was requested" + a.requestText(&s.Object)
 	case s.Active.Expired(a.now):
 		return fmt.Sprintf("it expired at %s", s.Active.NotAfter.UTC().Format(time.RFC3339))
 	case a.compromised(s.Active):
@@ -160,6 +161,18 @@ func (a *assessor) wanted() string {
 		return fmt.Sprintf("its key is %s and the configuration says %s", s.Active.KeyAlgorithm, s.Policy.Profile.Key)
 	}
 	return ""
+}
+
+// refusedWrites are what the API server does not let the controller do: it waits for a person like any other blocker.
+func (a *assessor) refusedWrites() []Blocker {
+	var out []Blocker
+	for _, r := range a.d.Refusals {
+		out = append(out, Blocker{
+			Object: r.Object, Reason: ReasonWriteRefused,
+			Message: fmt.Sprintf("the API server refuses to %s it since %s: %s", r.Verb, r.Since.UTC().Format(time.RFC3339), r.Answer),
+		})
+	}
+	return out
 }
 
 func distinct(in []Blocker) []Blocker {

@@ -3,30 +3,95 @@
 
 package trust
 
-// rotationRequested says whether a person asked for a new certificate: by our annotation, or, as library-go's users
-// do, by deleting certificate-not-after from an object that still has its companions.
-func rotationRequested(o *Object) bool {
-	if _, ok := o.Annotations[AnnotationRotateRequested]; ok {
+// rotationRequested says whether a person asked for a new certificate: by a recorded request, or, as library-go's users
+// do, by deleting or emptying certificate-not-after on an object that still has its companions.
+func (a *assessor) rotationRequested(o *Object) bool {
+	if a.rotateRequest(o) != nil {
 		return true
 	}
-	_, notAfter := o.Annotations[AnnotationNotAfter]
 	_, notBefore := o.Annotations[AnnotationNotBefore]
 	_, issuer := o.Annotations[AnnotationIssuer]
-	return !notAfter && (notBefore || issuer)
+	return o.Annotations[AnnotationNotAfter] == "" && (notBefore || issuer)
 }
 
 // requestText is the reason that was given with a request, as the end of a clause.
-func requestText(o *Object) string {
-	if reason := o.Annotations[AnnotationRotateRequested]; reason != "" {
-		return ": " + reason
+func (a *assessor) requestText(o *Object) string {
+	switch r := a.rotateRequest(o); {
+	case r == nil:
+		return " by deleting the annotation " + AnnotationNotAfter
+	case r.Reason != "":
+		return ": " + r.Reason
 	}
-	if _, ok := o.Annotations[AnnotationRotateRequested]; ok {
-		return ""
-	}
-	return " by deleting the annotation " + AnnotationNotAfter
+	return ""
 }
 
-func abortRequested(o *Object) bool {
-	_, ok := o.Annotations[AnnotationAbortRequested]
-	return ok
+// rotateRequest is the request for the rotation of an object that was not answered yet, nil if there is none.
+func (a *assessor) rotateRequest(o *Object) *Request {
+	r := a.requested(RequestRotate, o.Name)
+	if r == nil || r.ID == o.Annotations[AnnotationAnswered] {
+		return nil
+	}
+	return r
+}
+
+// abortRequest is the request to end the rotation in flight, nil if there is none.
+func (a *assessor) abortRequest() *Request { return a.requested(RequestAbort, a.d.Signer.Name) }
+
+func (a *assessor) requested(kind RequestKind, name string) *Request {
+	for i := range a.d.Requests {
+		if r := &a.d.Requests[i]; r.Kind == kind && r.Secret == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// answers are the annotations that say which request a write answers: from then on it asks for nothing, even before its
+// record is deleted.
+func (a *assessor) answers(o *Object) map[string]string {
+	if r := a.rotateRequest(o); r != nil {
+		return map[string]string{AnnotationAnswered: r.ID}
+	}
+	return nil
+}
+
+// answered are the requests whose records are to be deleted: those that were answered, an abort of what is over, and those
+// for what the domain does not have.
+func (a *assessor) answered(out *Assessment) []Action {
+	var actions []Action
+	for i := range a.d.Requests {
+		r := &a.d.Requests[i]
+		reason := a.answer(r, out.Stage)
+		if reason == "" {
+			continue
+		}
+		actions = append(actions, Action{
+			Kind: ClearRequest, ObjectKind: RecordKind, Object: r.Record, Request: r, Reason: reason,
+		})
+	}
+	return actions
+}
+
+// answer says why a request asks for nothing any more, "" while it does.
+func (a *assessor) answer(r *Request, stage Stage) string {
+	s := &a.d.Signer
+	switch object := a.requestedObject(r); {
+	case object == nil:
+		return "there is no Secret/" + r.Secret + " in the trust domain"
+	case r.Kind == RequestRotate && object.Annotations[AnnotationAnswered] == r.ID:
+		return "it was answered"
+	case r.Kind == RequestAbort && s.Next == nil:
+		return "there is nothing to abort in the stage " + string(stage)
+	}
+	return ""
+}
+
+func (a *assessor) requestedObject(r *Request) *Object {
+	if r.Secret == a.d.Signer.Name {
+		return &a.d.Signer.Object
+	}
+	if l := a.leaves[r.Secret]; l != nil && r.Kind == RequestRotate {
+		return &l.Object
+	}
+	return nil
 }

@@ -23,17 +23,16 @@ func TestRequests(t *testing.T) {
 		{"all three", map[string]string{AnnotationNotBefore: "a", AnnotationNotAfter: "b", AnnotationIssuer: "c"}, false, ""},
 		{"not-after deleted", map[string]string{AnnotationNotBefore: "a", AnnotationIssuer: "c"}, true, "by deleting"},
 		{"not-after deleted, no issuer", map[string]string{AnnotationNotBefore: "a"}, true, "by deleting"},
-		{"asked for", map[string]string{AnnotationRotateRequested: "audit", AnnotationNotAfter: "b"}, true, ": audit"},
-		{"asked for without a reason", map[string]string{AnnotationRotateRequested: ""}, true, ""},
+		{"not-after emptied", map[string]string{AnnotationNotBefore: "a", AnnotationNotAfter: "", AnnotationIssuer: "c"}, true, "by deleting"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := &Object{Annotations: tt.annotations}
-			if got := rotationRequested(o); got != tt.want {
+			a, o := newAssessor(&Domain{}, start), &Object{Name: "x", Annotations: tt.annotations}
+			if got := a.rotationRequested(o); got != tt.want {
 				t.Errorf("requested %t", got)
 			}
-			if tt.want && !strings.Contains(requestText(o), tt.text) {
-				t.Errorf("text %q", requestText(o))
+			if tt.want && !strings.Contains(a.requestText(o), tt.text) {
+				t.Errorf("text %q", a.requestText(o))
 			}
 		})
 	}
@@ -42,13 +41,13 @@ func TestRequests(t *testing.T) {
 func TestLeafRequestIsClearedByTheIssue(t *testing.T) {
 	w := bootstrapped(t)
 	old := w.leaf("server").Certificate
-	w.leaf("server").Annotations[AnnotationRotateRequested] = "audit"
+	w.requestFor("server", "audit")
 	a := w.settle()
-	if diff := cmp.Diff([]string{"IssueLeaf server"}, w.done); diff != "" {
+	if diff := cmp.Diff([]string{"IssueLeaf server", "ClearRequest rotate.server"}, w.done); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
-	if _, asked := w.leaf("server").Annotations[AnnotationRotateRequested]; asked || same(old, w.leaf("server").Certificate) || a.Stage != Stable {
-		t.Errorf("still asked for: %t, stage %s", asked, a.Stage)
+	if w.asked("server") || same(old, w.leaf("server").Certificate) || a.Stage != Stable {
+		t.Errorf("still asked for: %t, stage %s", w.asked("server"), a.Stage)
 	}
 }
 
@@ -80,15 +79,15 @@ func TestAbortThatCannotBeHonoured(t *testing.T) {
 	w := published(t)
 	w.reload("server")
 	w.settle()
-	w.d.Signer.Annotations[AnnotationAbortRequested] = ""
+	w.abort()
 	a := w.assess()
 	if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Reason == ReasonAbortTooLate }) || w.step() {
 		t.Errorf("blockers %+v, done %v", a.Blockers, w.done)
 	}
 	w = bootstrapped(t)
-	w.d.Signer.Annotations[AnnotationAbortRequested] = ""
+	w.abort()
 	w.settle()
-	if diff := cmp.Diff([]string{"ClearRequest signer"}, w.done); diff != "" {
+	if diff := cmp.Diff([]string{"ClearRequest abort.signer"}, w.done); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 }

@@ -5,8 +5,6 @@ package trust
 
 import (
 	"time"
-
-	"certrotation.dev/registry/pki"
 )
 
 // RequestKind says what is asked for.
@@ -37,8 +35,8 @@ type Request struct {
 type Roster struct {
 	// ResourceVersion of the record.
 	ResourceVersion string
-	// Active is the fingerprint of the CA that was active when the roster was written, "" if there was none.
-	Active pki.Fingerprint
+	// Signers are the names of the Secrets that were the signer of the domain, ordered: their CAs are its own.
+	Signers []string
 	// Members ordered by party and member.
 	Members []RosterMember
 	// Leaves are the names of the leaf Secrets, ordered.
@@ -55,10 +53,14 @@ type RosterMember struct {
 	Grace time.Duration
 	// Verifies and Presents are names of leaves.
 	Verifies, Presents []string
+	// VerifiesNothing is that of the Party.
+	VerifiesNothing bool
 	// Started says that the member may be running: its leaves were issued once, or it was seen.
 	Started bool
 	// Absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the member.
 	Absent string
+	// Observations are those of the member, as in Member. They are no part of the record.
+	Observations []Observation
 }
 
 // Waiver has a rotation go on without the evidence of one member, by the decision of a person.

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"fmt"
 	"slices"
 
 	"certrotation.dev/registry/pki"
@@ -16,8 +17,33 @@ func (a *assessor) live(l *Leaf) bool {
 
 // anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live, and so do leaves
 // that no Secret holds.
+//
+// What is lacking proves nothing: processes live on when their Secrets are deleted. An anchor of the domain that has not
+// expired says that somebody may still present a leaf of it, and so does whoever was seen to present one.
 func (a *assessor) anyLive() bool {
-	return a.lives+len(a.unreadable) > 0 || a.unlistedLive()
+	return a.lives+len(a.unreadable) > 0 || a.unlistedLive() || a.anyAnchor() || a.anyPresented()
+}
+
+// anyAnchor says whether the bundle holds an own CA that has not expired. A next one is not meant: it has signed only what
+// is in Secrets.
+func (a *assessor) anyAnchor() bool {
+	return slices.ContainsFunc(a.d.Bundle.Anchors, func(ca *pki.Certificate) bool {
+		slot := a.slot(ca)
+		return a.usable(ca) && slot != SlotNext && slot != SlotForeign
+	})
+}
+
+// anyPresented says whether a process was seen to present a leaf, and that observation has not ended.
+func (a *assessor) anyPresented() bool {
+	for i := range a.d.Parties {
+		for k := range a.d.Parties[i].Members {
+			presents := func(o *Observation) bool { return len(o.Presents) > 0 }
+			if slices.ContainsFunc(a.current(&a.d.Parties[i], &a.d.Parties[i].Members[k]), presents) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unlistedLive says whether leaves that no Secret holds may be presented: of the active CA, or, if its key was lost, of
@@ -44,8 +70,8 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 	}
 	switch a.slot(ca) {
 	case SlotPrevious:
-		// It was active, and its anchor has not left the bundle since.
-		return true
+		// Its anchor has not left the bundle since it was active.
+		return a.wasActive(ca)
 	case SlotActive:
 		under := a.liveUnder(ca)
 		if a.replaces() && under < len(a.d.Leaves) {
@@ -65,8 +91,15 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 // replaces says whether the active CA has replaced one that can still sign.
 func (a *assessor) replaces() bool {
 	return slices.ContainsFunc(a.d.Signer.Previous, func(ca *pki.Certificate) bool {
-		return ca.ValidAt(a.now) && a.inBundle[ca.Fingerprint]
+		return ca.ValidAt(a.now) && a.inBundle[ca.Fingerprint] && a.wasActive(ca)
 	})
+}
+
+// wasActive tells a former active CA from one that was dropped before it was promoted: that one is younger than the active
+// one.
+func (a *assessor) wasActive(previous *pki.Certificate) bool {
+	active := a.d.Signer.Active
+	return active == nil || !previous.NotBefore.After(active.NotBefore)
 }
 
 // maySign says whether a leaf may be signed by a CA (TrustBeforeUse), and who stands against it.
@@ -78,10 +111,29 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 		}}
 	}
 	if a.established(ca) {
-		return true, nil
+		blockers := a.denied(ca, leaf)
+		return len(blockers) == 0, blockers
 	}
-	blockers := a.waitsForTrust(a.verifiers[leaf], ca)
+	blockers := append(a.unverified(leaf), a.waitsForTrust(a.verifiers[leaf], ca)...)
 	return len(blockers) == 0, blockers
+}
+
+// denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.
+func (a *assessor) denied(ca *pki.Certificate, leaf string) []Blocker {
+	var blockers []Blocker
+	for _, p := range a.verifiers[leaf] {
+		for i := range p.Members {
+			if m := &p.Members[i]; a.denies(p, m, ca) {
+				blockers = append(blockers, p.blocker(m, verdict{reason: ReasonDiverged, message: divergence(ca)}))
+			}
+		}
+	}
+	return blockers
+}
+
+func divergence(ca *pki.Certificate) string {
+	return fmt.Sprintf("was seen to trust other CAs than %s, which everybody should have loaded: make it load the bundle, "+
+		"or restore what it trusts if the Secrets are older than its process", ca.Subject)
 }
 
 // candidates are the CAs whose keys are there to sign with, newest first, and valid now.

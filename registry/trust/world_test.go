@@ -4,8 +4,10 @@
 package trust
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -21,6 +23,8 @@ type world struct {
 	now time.Time
 	// keys of the CAs by fingerprint.
 	keys map[pki.Fingerprint]*pki.Pair
+	// requests that were ever made.
+	requests int
 	// done are the kinds and objects of the performed actions, in order.
 	done []string
 }
@@ -46,7 +50,7 @@ func newWorld(t rapid.TB) *world {
 		Bundle: Bundle{Object: Object{Name: "bundle"}},
 		Leaves: []Leaf{leaf("client-a", pki.ClientAuth), leaf("client-b", pki.ClientAuth), leaf("server", pki.ServerAuth)},
 		Parties: []Party{
-			{Name: "server", Kind: TLSProbe, Verifies: []string{"client-a", "client-b"}, Members: []Member{{Name: "server", Holds: []string{"server"}}}},
+			{Name: "server", Kind: TLSProbe, Verifies: []string{"client-a", "client-b"}, Members: []Member{probedMember("server", "server")}},
 			{Name: "client-a", Kind: Acknowledgement, Verifies: []string{"server"}, Members: []Member{{Name: "client-a", Holds: []string{"client-a"}}}},
 			{Name: "client-b", Kind: Acknowledgement, Verifies: []string{"server"}, Members: []Member{{Name: "client-b", Holds: []string{"client-b"}}}},
 		},
@@ -79,7 +83,7 @@ func (w *world) assess() *Assessment { return Assess(&w.d, w.now) }
 func (w *world) reload(parties ...string) {
 	for _, name := range parties {
 		m := w.member(name)
-		o := &Observation{ObservedAt: w.now}
+		o := w.observation(w.party(name).Kind, m)
 		for _, ca := range w.d.Bundle.Anchors {
 			o.Trusts = append(o.Trusts, ca.Fingerprint)
 		}
@@ -88,8 +92,25 @@ func (w *world) reload(parties ...string) {
 				o.Presents = append(o.Presents, c.Fingerprint)
 			}
 		}
-		m.Observation = o
+		m.Observations = []Observation{o}
 	}
+}
+
+// lease of evidence: longer than anything that a test of something else waits for.
+const lease = 30 * day
+
+// probedMember presents a leaf at an address of its own.
+func probedMember(name, leaf string) Member {
+	return Member{Name: name, Holds: []string{leaf}, Probes: []Probe{{Address: name + ":443", Presents: leaf}}}
+}
+
+// observation of a member that says nothing yet.
+func (w *world) observation(kind EvidenceKind, m *Member) Observation {
+	o := Observation{Instance: "only", Kind: kind, ObservedAt: w.now, Expires: w.now.Add(lease)}
+	if len(m.Probes) > 0 {
+		o.Address = m.Probes[0].Address
+	}
+	return o
 }
 
 func (w *world) reloadAll() { w.reload("server", "client-a", "client-b") }
@@ -115,10 +136,19 @@ func (w *world) settle() *Assessment {
 }
 
 func (w *world) perform(action *Action) {
-	w.done = append(w.done, string(action.Kind)+" "+action.Object)
 	s, b := &w.d.Signer, &w.d.Bundle
+	if action.Kind == RecordRoster {
+		// Written whenever something else changes who counts: counted_test.go is about that.
+		roster := *action.Roster
+		w.d.Roster = &roster
+		return
+	}
+	w.done = append(w.done, string(action.Kind)+" "+action.Object)
 	switch action.Kind {
 	case GenerateActive:
+		if s.Active != nil {
+			s.Previous = append([]*pki.Certificate{s.Active}, s.Previous...)
+		}
 		s.Present, s.Active = true, w.authority(action.Profile)
 		record(&s.Object, MetadataOfSigner(w.d.Name, s.Active, s.Policy))
 	case GenerateNext:
@@ -131,12 +161,16 @@ func (w *world) perform(action *Action) {
 		}
 		s.Active, s.Next = s.Next, nil
 	case DropNext:
+		s.Previous = append([]*pki.Certificate{s.Next}, s.Previous...)
 		s.Next = nil
 	case DestroyPrevious:
 		s.Previous = nil
 	case IssueLeaf:
 		w.issue(action)
-	case ClearRequest, RecordMetadata:
+	case ClearRequest:
+		w.d.Requests = slices.DeleteFunc(slices.Clone(w.d.Requests), func(r Request) bool { return r.ID == action.Request.ID })
+		return
+	case RecordMetadata, RecordRoster:
 	default:
 		w.t.Fatalf("unknown action %q", action.Kind)
 	}
@@ -203,8 +237,37 @@ func bootstrapped(t rapid.TB) *world {
 	return w
 }
 
-func (w *world) request(reason string) {
-	w.d.Signer.Annotations[AnnotationRotateRequested] = reason
+func (w *world) request(reason string) { w.requestFor(w.d.Signer.Name, reason) }
+
+func (w *world) requestFor(name, reason string) {
+	w.addRequest(Request{Kind: RequestRotate, Secret: name, Reason: reason})
+}
+
+func (w *world) requestCompromised(reason string) {
+	w.addRequest(Request{Kind: RequestRotate, Secret: w.d.Signer.Name, Reason: reason, Compromised: true})
+}
+
+func (w *world) abort() { w.addRequest(Request{Kind: RequestAbort, Secret: w.d.Signer.Name}) }
+
+// addRequest records a request. One that stands already stays as it is.
+func (w *world) addRequest(r Request) {
+	r.Record = strings.ToLower(string(r.Kind)) + "." + r.Secret
+	if slices.ContainsFunc(w.d.Requests, func(other Request) bool { return other.Record == r.Record }) {
+		return
+	}
+	w.requests++
+	r.ID = fmt.Sprint(w.requests)
+	w.d.Requests = append(slices.Clone(w.d.Requests), r)
+}
+
+// steps are what was done apart from the records of requests.
+func (w *world) steps() []string {
+	return slices.DeleteFunc(slices.Clone(w.done), func(done string) bool { return strings.HasPrefix(done, string(ClearRequest)) })
+}
+
+// asked says whether a request for an object waits for its answer.
+func (w *world) asked(name string) bool {
+	return slices.ContainsFunc(w.d.Requests, func(r Request) bool { return r.Kind == RequestRotate && r.Secret == name })
 }
 
 // clone copies what edits change.

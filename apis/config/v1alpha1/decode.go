@@ -15,11 +15,12 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// MaxSize bounds a document, in bytes. A ConfigMap may hold 1 MiB; a configuration of thousands of leaves is well below
-// half of it.
+// MaxSize bounds a document, in bytes. An object of the API may be three times as large; a configuration of thousands of
+// leaves is well below.
 const MaxSize = 512 << 10
 
-// Decode reads one RotationConfiguration in YAML or JSON. Unknown and duplicate fields are errors that name their path,
+// Decode reads one RotationConfiguration in YAML or JSON, from a file; those in the cluster are decoded by its API server
+// and by the schema of the CustomResourceDefinition. Unknown and duplicate fields are errors that name their path,
 // as are a second document, a wrong kind or version, and durations that do not parse. Nothing is defaulted.
 func Decode(data []byte) (*RotationConfiguration, error) {
 	if len(data) > MaxSize {

@@ -5,17 +5,19 @@ package v1alpha1
 
 import (
 	"errors"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-const header = "apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\n"
+const header = "apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: a, namespace: ns}\n"
 
 // fieldErrors are type and path of the field errors of an aggregate.
 func fieldErrors(t *testing.T, err error) []string {
@@ -60,37 +62,44 @@ func TestDecodeRefuses(t *testing.T) {
 		},
 		{
 			name: "unknown fields",
-			data: header + "trustDomains:\n- name: a\n  signr: {}\nextra: 1\n",
-			want: []string{"FieldValueForbidden extra", "FieldValueForbidden trustDomains[0].signr"},
+			data: header + "spec:\n  trustDomains:\n  - name: a\n    signr: {}\nextra: 1\n",
+			want: []string{"FieldValueForbidden extra", "FieldValueForbidden spec.trustDomains[0].signr"},
 		},
 		{
 			name: "field in another case",
-			data: header + "TrustDomains: []\n",
-			want: []string{"FieldValueForbidden TrustDomains"},
+			data: header + "spec:\n  TrustDomains: []\n",
+			want: []string{"FieldValueForbidden spec.TrustDomains"},
 		},
 		{
 			name:    "duplicate fields in YAML",
-			data:    header + "trustDomains:\n- name: a\n  name: b\n",
-			want:    []string{"FieldValueForbidden trustDomains[0].name"},
-			message: "duplicate field in line 5, first in line 4",
+			data:    header + "spec:\n  trustDomains:\n  - name: a\n    name: b\n",
+			want:    []string{"FieldValueForbidden spec.trustDomains[0].name"},
+			message: "duplicate field in line 7, first in line 6",
 		},
 		{
 			name: "duplicate fields in JSON",
-			data: `{"apiVersion":"config.certrotation.dev/v1alpha1","kind":"RotationConfiguration","trustDomains":[{"name":"a","name":"b"}]}`,
-			want: []string{"FieldValueForbidden trustDomains[0].name"},
+			data: `{"apiVersion":"config.certrotation.dev/v1alpha1","kind":"RotationConfiguration","spec":{"trustDomains":[{"name":"a","name":"b"}]}}`,
+			want: []string{"FieldValueForbidden spec.trustDomains[0].name"},
 		},
 		{
 			name: "durations",
-			data: header + "trustDomains:\n- stageDeadline: 60\n  signer:\n    policy: {validity: 5y, backdate: 5m}\n",
+			data: header + "spec:\n  trustDomains:\n  - stageDeadline: 60\n    signer:\n      policy: {validity: 5y, backdate: 5m}\n",
 			want: []string{
-				"FieldValueInvalid trustDomains[0].signer.policy.validity",
-				"FieldValueTypeInvalid trustDomains[0].stageDeadline",
+				"FieldValueInvalid spec.trustDomains[0].signer.policy.validity",
+				"FieldValueTypeInvalid spec.trustDomains[0].stageDeadline",
 			},
 			message: "the longest unit is the hour",
 		},
-		{name: "a text instead of a list", data: header + "trustDomains: a\n", message: "trustDomains"},
+		{name: "a text instead of a list", data: header + "spec: {trustDomains: a}\n", message: "trustDomains"},
 		{name: "a kind that is no text", data: "kind: []\n", message: "decode RotationConfiguration"},
-		{name: "an alias bomb", data: header + aliases(), message: "with its aliases expanded"},
+		{
+			name:    "an alias",
+			data:    header + "spec:\n  trustDomains:\n  - &a {name: a}\n  - *a\n",
+			want:    []string{"FieldValueForbidden spec.trustDomains[0]", "FieldValueForbidden spec.trustDomains[1]"},
+			message: "write out",
+		},
+		{name: "an anchor of the whole", data: "&a {kind: b}\n", want: []string{"FieldValueForbidden document"}},
+		{name: "a key with an anchor", data: header + "spec:\n  &a preset: {}\n", want: []string{"FieldValueForbidden spec.preset"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg, err := Decode([]byte(tc.data))
@@ -107,59 +116,50 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// aliases is small as YAML and several times MaxSize with the aliases written out, yet below what the parser refuses.
-func aliases() string {
-	return "extra:\n- &a " + strings.Repeat("x", 1<<16) + strings.Repeat("\n- *a", 64) + "\n"
-}
-
-// TestDecodeKnowsEveryDuration keeps the names that checkDurations looks for complete.
+// TestDecodeKnowsEveryDuration keeps the names that checkDurations looks for complete, and unlike those of other fields.
 func TestDecodeKnowsEveryDuration(t *testing.T) {
-	for _, field := range []string{
-		"trustDomains[0].stageDeadline",
-		"trustDomains[0].unlistedLeaves.drain",
-		"trustDomains[0].signer.policy.validity",
-		"trustDomains[0].signer.policy.backdate",
-		"trustDomains[0].relyingParties[0].evidence.gracePeriod",
-		"trustDomains[0].relyingParties[0].evidence.tlsProbe.interval",
-		"trustDomains[0].relyingParties[0].evidence.tlsProbe.timeout",
-	} {
-		t.Run(field, func(t *testing.T) {
-			value := `"1d"`
-			parts := strings.Split(field, ".")
-			slices.Reverse(parts)
-			for _, part := range parts {
-				if name, isList := strings.CutSuffix(part, "[0]"); isList {
-					value = `{"` + name + `": [` + value + `]}`
-				} else {
-					value = `{"` + part + `": ` + value + `}`
-				}
-			}
-			data := `{"apiVersion": "config.certrotation.dev/v1alpha1", "kind": "RotationConfiguration", ` + value[1:]
-			_, err := Decode([]byte(data))
-			if err == nil {
-				t.Fatal("decoded")
-			}
-			if diff := cmp.Diff([]string{"FieldValueInvalid " + field}, fieldErrors(t, err)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
-		})
+	durations, others := sets.New[string](), sets.New[string]()
+	fieldNames(reflect.TypeFor[RotationConfigurationSpec](), durations, others)
+	if diff := cmp.Diff(sets.List(durations), sets.List(durationFields)); diff != "" {
+		t.Errorf("names of durations (-types +durationFields):\n%s", diff)
+	}
+	if both := durations.Intersection(others); len(both) > 0 {
+		t.Errorf("names of durations and of other fields: %v", sets.List(both))
 	}
 }
 
-func TestLoadRefusesWhatDecodeDoes(t *testing.T) {
-	if cfg, err := Load(nil, "ns"); err == nil {
-		t.Errorf("loaded %+v", cfg)
+// fieldNames collects the JSON names of the fields that are durations, and of all others.
+func fieldNames(of reflect.Type, durations, others sets.Set[string]) {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		fieldNames(of.Elem(), durations, others)
+	case reflect.Struct:
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			isDuration := strings.HasSuffix(of.Field(i).Type.String(), "v1.Duration")
+			switch {
+			case isDuration:
+				durations.Insert(name)
+			default:
+				others.Insert(name)
+				fieldNames(of.Field(i).Type, durations, others)
+			}
+		}
 	}
 }
 
 func TestDecodeReadsYAMLAndJSON(t *testing.T) {
-	want := &RotationConfiguration{TrustDomains: []TrustDomain{{Name: "a"}}}
-	want.APIVersion, want.Kind = SchemeGroupVersion.String(), Kind
+	want := &RotationConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: SchemeGroupVersion.String(), Kind: Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns"},
+		Spec:       RotationConfigurationSpec{TrustDomains: []TrustDomain{{Name: "a"}}},
+	}
 	for name, data := range map[string]string{
-		"YAML":           header + "trustDomains:\n- name: a\n",
-		"YAML with dots": "---\n" + header + "trustDomains:\n- name: a\n...\n",
-		"JSON":           `{"apiVersion":"config.certrotation.dev/v1alpha1","kind":"RotationConfiguration","trustDomains":[{"name":"a"}]}`,
-		"YAML aliases":   header + "trustDomains:\n- name: &n a\n  stageDeadline: null\n",
+		"YAML":           header + "spec:\n  trustDomains:\n  - name: a\n",
+		"YAML with dots": "---\n" + header + "spec:\n  trustDomains:\n  - name: a\n...\n",
+		"JSON": `{"apiVersion":"config.certrotation.dev/v1alpha1","kind":"RotationConfiguration",` +
+			`"metadata":{"name":"a","namespace":"ns"},"spec":{"trustDomains":[{"name":"a"}]}}`,
+		"with null": header + "spec:\n  trustDomains:\n  - name: a\n    stageDeadline: null\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decode([]byte(data))

@@ -28,10 +28,12 @@ func TestSetDefaults(t *testing.T) {
 	}{
 		{
 			name: "everything is missing",
-			have: TrustDomain{Leaves: []Leaf{{}}, RelyingParties: []RelyingParty{{}, {Evidence: Evidence{TLSProbe: &TLSProbe{}}}}},
+			have: TrustDomain{Leaves: []Leaf{{}}, RelyingParties: []RelyingParty{
+				{Evidence: Evidence{Kind: EvidenceAcknowledgement}}, {Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{}}},
+			}},
 			want: TrustDomain{
 				Signer: Signer{Policy: signer}, Leaves: []Leaf{{Policy: leaf}}, StageDeadline: duration(time.Hour), ReissuePerMinute: 600,
-				RelyingParties: []RelyingParty{{}, {Evidence: Evidence{TLSProbe: &TLSProbe{Interval: duration(5 * time.Second), Timeout: duration(5 * time.Second)}}}},
+				RelyingParties: []RelyingParty{{Evidence: Evidence{Kind: EvidenceAcknowledgement, Lease: duration(time.Hour)}}, {Evidence: probeEvidence(TLSProbe{})}},
 			},
 		},
 		{
@@ -44,17 +46,54 @@ func TestSetDefaults(t *testing.T) {
 			have: TrustDomain{
 				Signer:        Signer{Policy: IssuancePolicy{Key: Ed25519, Validity: duration(1), RenewAtPercent: 7, JitterPercent: new(int32(3)), Backdate: duration(0)}},
 				StageDeadline: duration(2), ReissuePerMinute: 1,
-				RelyingParties: []RelyingParty{{Evidence: Evidence{TLSProbe: &TLSProbe{Interval: duration(3), Timeout: duration(4)}}}},
+				RelyingParties: []RelyingParty{
+					{Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{Proof: ProofHandshake, Interval: duration(3), Timeout: duration(4)}}},
+					{Evidence: Evidence{Kind: EvidenceAcknowledgement, Lease: duration(5)}},
+				},
 			},
 			want: TrustDomain{
 				Signer:        Signer{Policy: IssuancePolicy{Key: Ed25519, Validity: duration(1), RenewAtPercent: 7, JitterPercent: new(int32(3)), Backdate: duration(0)}},
 				StageDeadline: duration(2), ReissuePerMinute: 1,
-				RelyingParties: []RelyingParty{{Evidence: Evidence{TLSProbe: &TLSProbe{Interval: duration(3), Timeout: duration(4)}}}},
+				RelyingParties: []RelyingParty{
+					{Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{Proof: ProofHandshake, Interval: duration(3), Timeout: duration(4)}}},
+					{Evidence: Evidence{Kind: EvidenceAcknowledgement, Lease: duration(5)}},
+				},
 			},
+		},
+		{
+			name: "endpoints of a lone member",
+			have: TrustDomain{RelyingParties: []RelyingParty{{
+				Name: "server", Presents: []string{"leaf"},
+				Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{
+					ServerName: "name", ClientLeaf: "client",
+					Endpoints: []ProbeEndpoint{{Address: "a:1"}, {Address: "a:2", ServerName: "other", ClientLeaf: "another"}},
+				}},
+			}}},
+			want: TrustDomain{Signer: Signer{Policy: signer}, StageDeadline: duration(time.Hour), ReissuePerMinute: 600, RelyingParties: []RelyingParty{{
+				Name: "server", Presents: []string{"leaf"},
+				Evidence: probeEvidence(TLSProbe{
+					ServerName: "name", ClientLeaf: "client",
+					Endpoints: []ProbeEndpoint{
+						{Member: "server", Address: "a:1", Presents: "leaf", ServerName: "name", ClientLeaf: "client"},
+						{Member: "server", Address: "a:2", Presents: "leaf", ServerName: "other", ClientLeaf: "another"},
+					},
+				}),
+			}}},
+		},
+		{
+			name: "endpoints of several members that present several leaves",
+			have: TrustDomain{RelyingParties: []RelyingParty{{
+				Members: []string{"x", "y"}, Presents: []string{"leaf", "other"},
+				Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{Endpoints: []ProbeEndpoint{{Address: "a:1"}}}},
+			}}},
+			want: TrustDomain{Signer: Signer{Policy: signer}, StageDeadline: duration(time.Hour), ReissuePerMinute: 600, RelyingParties: []RelyingParty{{
+				Members: []string{"x", "y"}, Presents: []string{"leaf", "other"},
+				Evidence: probeEvidence(TLSProbe{Endpoints: []ProbeEndpoint{{Address: "a:1"}}}),
+			}}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cfg := &RotationConfiguration{TrustDomains: []TrustDomain{tc.have}}
+			cfg := &RotationConfigurationSpec{TrustDomains: []TrustDomain{tc.have}}
 			for range 2 {
 				SetDefaults(cfg)
 				if diff := cmp.Diff(tc.want, cfg.TrustDomains[0]); diff != "" {
@@ -65,13 +104,21 @@ func TestSetDefaults(t *testing.T) {
 	}
 }
 
+// probeEvidence is a probe with the defaults of its own fields.
+func probeEvidence(probe TLSProbe) Evidence {
+	probe.Proof, probe.Interval, probe.Timeout = ProofAcceptableAuthorities, duration(5*time.Second), duration(5*time.Second)
+	return Evidence{Kind: EvidenceTLSProbe, TLSProbe: &probe}
+}
+
 func TestAddToScheme(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	if !scheme.Recognizes(SchemeGroupVersion.WithKind(Kind)) {
-		t.Errorf("%s is not registered", Kind)
+	for _, kind := range []string{Kind, Kind + "List", "RotationRecord", "RotationRecordList"} {
+		if !scheme.Recognizes(SchemeGroupVersion.WithKind(kind)) {
+			t.Errorf("%s is not registered", kind)
+		}
 	}
 }
 
@@ -87,6 +134,7 @@ func TestLeafSelectionMatches(t *testing.T) {
 		{name: "none of the usages", selection: LeafSelection{Usages: []Usage{ClientAuth}}},
 		{name: "by name", selection: LeafSelection{Leaves: []string{"b", "a"}}, want: true},
 		{name: "another name", selection: LeafSelection{Leaves: []string{"b"}}},
+		{name: "nothing", selection: LeafSelection{Nothing: true}},
 		{name: "name and another usage", selection: LeafSelection{Usages: []Usage{ClientAuth}, Leaves: []string{"a"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -14,32 +14,37 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// durationFields are the names of all fields that are durations; no other field has one of them.
+var durationFields = sets.New("validity", "renewBefore", "backdate", "stageDeadline", "drain", "signerValidity", "leafValidity",
+	"gracePeriod", "lease", "minimumDelay", "interval", "timeout", "coalesce", "installerTimeout", "staticPodTimeout")
+
 // checkDurations finds the durations of a JSON document that do not parse. It is asked only when decoding has failed:
 // the decoder reports such a value, of which "5y" is the most likely, without saying where it stands.
 func checkDurations(data []byte) field.ErrorList {
-	var document any
+	var document struct {
+		Spec any `json:"spec"`
+	}
 	if err := json.Unmarshal(data, &document); err != nil {
 		return nil
 	}
-	names := sets.New("validity", "backdate", "stageDeadline", "gracePeriod", "interval", "timeout", "drain")
-	return walkDurations(document, nil, names)
+	return walkDurations(document.Spec, specPath)
 }
 
-func walkDurations(value any, path *field.Path, names sets.Set[string]) field.ErrorList {
+func walkDurations(value any, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch value := value.(type) {
 	case []any:
 		for i, item := range value {
-			errs = append(errs, walkDurations(item, path.Index(i), names)...)
+			errs = append(errs, walkDurations(item, path.Index(i))...)
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			child := path.Child(key)
-			if names.Has(key) && value[key] != nil {
+			if durationFields.Has(key) && value[key] != nil {
 				errs = append(errs, checkDuration(child, value[key])...)
 				continue
 			}
-			errs = append(errs, walkDurations(value[key], child, names)...)
+			errs = append(errs, walkDurations(value[key], child)...)
 		}
 	}
 	return errs

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzLoad: whatever the bytes are, Load returns, and what it accepts is a fixed point: written out and loaded again it
-// is the same.
+// FuzzLoad: whatever the bytes are, Decode and Load return, and what they accept is a fixed point: written out and loaded
+// again it is the same.
 func FuzzLoad(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
@@ -29,22 +29,22 @@ func FuzzLoad(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		cfg, err := Load(data, "ns")
+		loaded, err := decodeAndLoad(data)
 		if err != nil {
 			return
 		}
-		out, err := yaml.Marshal(cfg)
+		out, err := yaml.Marshal(loaded)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Load(out, "ns")
+		again, err := decodeAndLoad(out)
 		if err != nil {
 			if len(out) > MaxSize {
 				return
 			}
 			t.Fatalf("load again: %v\n%s", err, out)
 		}
-		if diff := cmp.Diff(cfg, again, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(loaded, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("the second Load differs (-first +second):\n%s", diff)
 		}
 	})

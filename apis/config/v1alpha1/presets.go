@@ -66,11 +66,6 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 	}
 }
 
-// presetRollsOut says whether the preset brings a rollout.
-func presetRollsOut(preset *Preset) bool {
-	return preset.Name == PresetOpenShiftEtcd && preset.OpenShiftEtcd != nil && preset.OpenShiftEtcd.Rollout != nil
-}
-
 func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	mtlsService, openShiftEtcd := path.Child("mtlsService"), path.Child("openshiftEtcd")

@@ -33,7 +33,7 @@ func TestLoadGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg, err := Load(data, "ns")
+			cfg, err := decodeAndLoad(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestLoadGolden(t *testing.T) {
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", golden, diff)
 			}
-			again, err := Load(got, "ns")
+			again, err := decodeAndLoad(got)
 			if err != nil {
 				t.Fatalf("what Load returned is not valid itself: %v", err)
 			}
@@ -65,6 +65,20 @@ func TestLoadGolden(t *testing.T) {
 	}
 }
 
+// decodeAndLoad returns the object of a file with its spec loaded for the namespace "ns".
+func decodeAndLoad(data []byte) (*RotationConfiguration, error) {
+	cfg, err := Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := Load(&cfg.Spec, "ns")
+	if err != nil {
+		return nil, err
+	}
+	cfg.Spec = *spec
+	return cfg, nil
+}
+
 func mtlsPreset(mutate func(*MTLSServicePreset)) *Preset {
 	params := &MTLSServicePreset{Clients: []string{"a", "b"}, ServerAddresses: []string{"127.0.0.1:8443"}}
 	mutate(params)
@@ -72,33 +86,33 @@ func mtlsPreset(mutate func(*MTLSServicePreset)) *Preset {
 }
 
 func TestValidatePresets(t *testing.T) {
-	const params = "preset.mtlsService"
+	const params = "spec.preset.mtlsService"
 	for _, tc := range []struct {
 		name   string
-		cfg    RotationConfiguration
+		cfg    RotationConfigurationSpec
 		want   []string
 		detail string
 	}{
-		{name: "no name", cfg: RotationConfiguration{Preset: &Preset{}}, want: []string{"FieldValueRequired preset.name"}},
+		{name: "no name", cfg: RotationConfigurationSpec{Preset: &Preset{}}, want: []string{"FieldValueRequired spec.preset.name"}},
 		{
 			name:   "unknown name",
-			cfg:    RotationConfiguration{Preset: &Preset{Name: "kafka"}},
-			want:   []string{"FieldValueNotSupported preset.name"},
+			cfg:    RotationConfigurationSpec{Preset: &Preset{Name: "kafka"}},
+			want:   []string{"FieldValueNotSupported spec.preset.name"},
 			detail: `"mtls-service"`,
 		},
 		{
 			name: "mtls-service without parameters",
-			cfg:  RotationConfiguration{Preset: &Preset{Name: PresetMTLSService}},
+			cfg:  RotationConfigurationSpec{Preset: &Preset{Name: PresetMTLSService}},
 			want: []string{"FieldValueRequired " + params},
 		},
 		{
 			name: "mtls-service with empty parameters",
-			cfg:  RotationConfiguration{Preset: &Preset{Name: PresetMTLSService, MTLSService: &MTLSServicePreset{}}},
+			cfg:  RotationConfigurationSpec{Preset: &Preset{Name: PresetMTLSService, MTLSService: &MTLSServicePreset{}}},
 			want: []string{"FieldValueRequired " + params + ".clients", "FieldValueRequired " + params + ".serverAddresses"},
 		},
 		{
 			name: "mtls-service with bad parameters",
-			cfg: RotationConfiguration{Preset: mtlsPreset(func(p *MTLSServicePreset) {
+			cfg: RotationConfigurationSpec{Preset: mtlsPreset(func(p *MTLSServicePreset) {
 				p.Name, p.Key, p.ServerName = "a.b", "DSA", "no name"
 				p.Clients = []string{"a.b", "c", "c"}
 				p.DNSNames, p.IPAddresses, p.ServerAddresses = []string{"a b"}, []string{"1"}, []string{"1"}
@@ -116,7 +130,7 @@ func TestValidatePresets(t *testing.T) {
 		},
 		{
 			name: "mtls-service with names that make no common name",
-			cfg: RotationConfiguration{Preset: mtlsPreset(func(p *MTLSServicePreset) {
+			cfg: RotationConfigurationSpec{Preset: mtlsPreset(func(p *MTLSServicePreset) {
 				p.Name = strings.Repeat("n", 60)
 			})},
 			want: []string{
@@ -127,50 +141,51 @@ func TestValidatePresets(t *testing.T) {
 		},
 		{
 			name: "parameters of another preset",
-			cfg: RotationConfiguration{Preset: &Preset{
+			cfg: RotationConfigurationSpec{Preset: &Preset{
 				Name: PresetOpenShiftEtcd, MTLSService: &MTLSServicePreset{},
 			}},
 			want: []string{"FieldValueForbidden " + params},
 		},
 		{
 			name: "parameters of another preset",
-			cfg: RotationConfiguration{Preset: &Preset{
+			cfg: RotationConfigurationSpec{Preset: &Preset{
 				Name: PresetMTLSService, MTLSService: mtlsPreset(func(*MTLSServicePreset) {}).MTLSService, OpenShiftEtcd: &OpenShiftEtcdPreset{},
 			}},
-			want: []string{"FieldValueForbidden preset.openshiftEtcd"},
+			want: []string{"FieldValueForbidden spec.preset.openshiftEtcd"},
 		},
 		{
 			name: "openshift-etcd with bad parameters",
-			cfg: RotationConfiguration{Preset: &Preset{Name: PresetOpenShiftEtcd, OpenShiftEtcd: &OpenShiftEtcdPreset{
+			cfg: RotationConfigurationSpec{Preset: &Preset{Name: PresetOpenShiftEtcd, OpenShiftEtcd: &OpenShiftEtcdPreset{
 				Key: "DSA", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}},
 			}}},
-			want: []string{"FieldValueInvalid preset.openshiftEtcd.nodeSelector.matchLabels", "FieldValueNotSupported preset.openshiftEtcd.key"},
+			want: []string{"FieldValueInvalid spec.preset.openshiftEtcd.nodeSelector.matchLabels", "FieldValueNotSupported spec.preset.openshiftEtcd.key"},
 		},
 		{
 			name: "explicit aggregate beside that of the preset",
-			cfg: RotationConfiguration{Preset: &Preset{Name: PresetOpenShiftEtcd}, Aggregate: &Aggregate{
+			cfg: RotationConfigurationSpec{Preset: &Preset{Name: PresetOpenShiftEtcd}, Aggregate: &Aggregate{
 				SecretName: "s", ConfigMapName: "c", Leaves: []string{"etcd-client"},
 				Bundles: []AggregatedBundle{{Key: "k", ConfigMapName: "etcd-ca-bundle"}},
 			}},
-			want: []string{"FieldValueForbidden aggregate"},
+			want: []string{"FieldValueForbidden spec.aggregate"},
 		},
 		{
 			name: "explicit domain that claims what the preset has",
-			cfg: RotationConfiguration{
+			cfg: RotationConfigurationSpec{
 				Preset: mtlsPreset(func(*MTLSServicePreset) {}),
 				TrustDomains: []TrustDomain{{
 					Name: "service", Signer: Signer{SecretName: "service-signer"}, Bundle: Bundle{ConfigMapName: "other"},
 				}},
 			},
-			want:   []string{"FieldValueDuplicate trustDomains[0].name", "FieldValueInvalid trustDomains[0].signer.secretName"},
+			want:   []string{"FieldValueDuplicate spec.trustDomains[0].name", "FieldValueInvalid spec.trustDomains[0].signer.secretName"},
 			detail: "service",
 		},
 		{
 			name: "explicit domain beside a preset",
-			cfg: RotationConfiguration{
+			cfg: RotationConfigurationSpec{
 				Preset: mtlsPreset(func(*MTLSServicePreset) {}),
 				TrustDomains: []TrustDomain{{
 					Name: "other", Signer: Signer{SecretName: "other-signer"}, Bundle: Bundle{ConfigMapName: "other"},
+					RelyingParties: []RelyingParty{{Name: "somebody", Evidence: Evidence{Kind: EvidenceAcknowledgement}}},
 				}},
 			},
 		},
@@ -188,7 +203,7 @@ func TestValidatePresets(t *testing.T) {
 }
 
 func TestExpandRefuses(t *testing.T) {
-	for name, cfg := range map[string]*RotationConfiguration{
+	for name, cfg := range map[string]*RotationConfigurationSpec{
 		"a preset that is not known": {Preset: &Preset{Name: "kafka"}},
 		"two aggregates":             {Preset: &Preset{Name: PresetOpenShiftEtcd}, Aggregate: &Aggregate{}},
 	} {
@@ -202,7 +217,7 @@ func TestExpandRefuses(t *testing.T) {
 
 // TestExpandSharesNothing changes what Expand returned and expects the input unchanged.
 func TestExpandSharesNothing(t *testing.T) {
-	cfg := &RotationConfiguration{Preset: mtlsPreset(func(p *MTLSServicePreset) {
+	cfg := &RotationConfigurationSpec{Preset: mtlsPreset(func(p *MTLSServicePreset) {
 		p.DNSNames, p.IPAddresses = []string{"a.example"}, []string{"10.0.0.1"}
 	})}
 	before := cfg.DeepCopy()
@@ -212,28 +227,28 @@ func TestExpandSharesNothing(t *testing.T) {
 	}
 	server := &got.TrustDomains[0].Leaves[0]
 	server.DNSNames[0], server.IPAddresses[0] = "changed", "changed"
-	got.TrustDomains[0].RelyingParties[0].Evidence.TLSProbe.Addresses[0] = "changed"
+	got.TrustDomains[0].RelyingParties[0].Evidence.TLSProbe.Endpoints[0].Address = "changed"
 	if diff := cmp.Diff(before, cfg); diff != "" {
 		t.Errorf("the input changed (-want +got):\n%s", diff)
 	}
 }
 
-func TestLoadReportsPathsOfTheDocument(t *testing.T) {
-	data := header + `
-preset: {name: openshift-etcd}
-trustDomains:
-- name: mine
-  signer: {secretName: etcd-signer}
-  bundle: {configMapName: mine}
-`
-	_, err := Load([]byte(data), "openshift-etcd")
+func TestLoadReportsPathsOfTheObject(t *testing.T) {
+	_, err := decodeAndLoad([]byte(header + `
+spec:
+  preset: {name: openshift-etcd}
+  trustDomains:
+  - name: mine
+    signer: {secretName: etcd-signer}
+    bundle: {configMapName: mine}
+`))
 	if err == nil {
 		t.Fatal("loaded")
 	}
-	if diff := cmp.Diff([]string{"FieldValueInvalid trustDomains[0].signer.secretName"}, fieldErrors(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"FieldValueInvalid spec.trustDomains[0].signer.secretName"}, fieldErrors(t, err)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if want := "claimed by preset[etcd].signer.secretName"; !strings.Contains(err.Error(), want) {
+	if want := "claimed by spec.preset[etcd].signer.secretName"; !strings.Contains(err.Error(), want) {
 		t.Errorf("message %q does not contain %q", err, want)
 	}
 }

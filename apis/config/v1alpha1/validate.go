@@ -35,11 +35,7 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 	if spec.Rollout != nil {
 		v.rollout(spec.Rollout, spec.Aggregate, specPath.Child("rollout"))
 	}
-	if spec.Rollout == nil && (spec.Preset == nil || !presetRollsOut(spec.Preset)) {
-		for _, path := range v.rolledOut {
-			v.add(field.Invalid(path, EvidenceStaticPodRevision, "there is no rollout whose revisions could be evidence"))
-		}
-	}
+	v.rollouts(spec, namespace)
 	for i := range spec.Copies {
 		v.copy(&spec.Copies[i], namespace, specPath.Child("copies").Index(i))
 	}
@@ -55,8 +51,8 @@ type validator struct {
 	domains sets.Set[string]
 	leaves  sets.Set[string]
 	bundles sets.Set[string]
-	// rolledOut are the fields that ask for evidence of a rollout.
-	rolledOut []*field.Path
+	// rolledOut are the parties whose evidence is a rollout.
+	rolledOut []rolledOutParty
 }
 
 func (v *validator) add(errs ...*field.Error) {
@@ -89,6 +85,7 @@ func (v *validator) preset(spec *RotationConfigurationSpec, namespace string) {
 }
 
 func (v *validator) domain(domain *TrustDomain, path *field.Path) {
+	before := len(v.errs)
 	v.add(validateName(domain.Name, path.Child("name"))...)
 	if domain.Name != "" && v.domains.Has(domain.Name) {
 		v.add(field.Duplicate(path.Child("name"), domain.Name))
@@ -123,13 +120,16 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		}
 		names.Insert(party.Name)
 		v.add(validateParty(party, declared, partyPath)...)
-		if party.Evidence.Kind == EvidenceStaticPodRevision {
-			v.rolledOut = append(v.rolledOut, partyPath.Child("evidence", "kind"))
+		if party.Evidence.Kind == EvidenceStaticPodRevision && party.ForEachNode != nil {
+			v.rolledOut = append(v.rolledOut, rolledOutParty{party: party, bundle: domain.Bundle.ConfigMapName, path: partyPath})
 		}
 	}
-	v.add(validateCoverage(domain, declared, path)...)
 	v.add(validateReleased(domain, declared, path.Child("releasedLeaves"))...)
 	v.add(validateRenewalOrder(domain, path.Child("relyingParties"))...)
+	// What is wrong with a leaf or a party would be told a second time.
+	if len(v.errs) == before {
+		v.add(validateCoverage(domain, declared, path)...)
+	}
 }
 
 // validateReleased wants names of Secrets that the domain no longer declares.

@@ -34,7 +34,7 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 		if evidence.TLSProbe == nil {
 			errs = append(errs, field.Required(path.Child("tlsProbe"), "the kind tlsProbe needs endpoints"))
 		}
-		if !party.Verifies.Nothing && !domain.verifiesClients(party) {
+		if domain.verifiesAnything(party) && !domain.verifiesClients(party) {
 			errs = append(errs, field.Invalid(kind, evidence.Kind, "a probe sees only whose client certificates a server accepts, and the party "+
 				"verifies no leaf with the usage ClientAuth: a server that asks for none says verifies: {nothing: true}, and what it "+
 				"verifies as a client is another party with evidence of another kind such as acknowledgement"))

@@ -12,13 +12,13 @@ import (
 )
 
 // onLeaf mutates the leaf web-server.
-func onLeaf(mutate func(*Leaf)) func(*RotationConfiguration) {
-	return func(c *RotationConfiguration) { mutate(&c.TrustDomains[0].Leaves[0]) }
+func onLeaf(mutate func(*Leaf)) func(*RotationConfigurationSpec) {
+	return func(c *RotationConfigurationSpec) { mutate(&c.TrustDomains[0].Leaves[0]) }
 }
 
 // onNodeLeaf mutates the leaf node-{node}, and drops what refers to it.
-func onNodeLeaf(mutate func(*Leaf)) func(*RotationConfiguration) {
-	return func(c *RotationConfiguration) {
+func onNodeLeaf(mutate func(*Leaf)) func(*RotationConfigurationSpec) {
+	return func(c *RotationConfigurationSpec) {
 		mutate(&c.TrustDomains[1].Leaves[0])
 		c.TrustDomains[1].RelyingParties = nil
 		c.Aggregate.Leaves = []string{"web-server"}
@@ -30,25 +30,25 @@ func TestValidateLeaves(t *testing.T) {
 		{
 			name:   "name without the placeholder for each node",
 			mutate: onNodeLeaf(func(l *Leaf) { l.SecretName = "node" }),
-			want:   []string{"FieldValueInvalid trustDomains[1].leaves[0].secretName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].leaves[0].secretName"},
 			detail: "exactly once",
 		},
 		{
 			name:   "name with two placeholders",
 			mutate: onNodeLeaf(func(l *Leaf) { l.SecretName = "{node}-{node}" }),
-			want:   []string{"FieldValueInvalid trustDomains[1].leaves[0].secretName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].leaves[0].secretName"},
 			detail: "exactly once",
 		},
 		{
 			name:   "name with the placeholder but not for each node",
 			mutate: onNodeLeaf(func(l *Leaf) { l.ForEachNode, l.NodeAddresses, l.CommonName = nil, false, "x" }),
-			want:   []string{"FieldValueInvalid trustDomains[1].leaves[0].secretName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].leaves[0].secretName"},
 			detail: "only with forEachNode",
 		},
 		{
 			name:   "name around the placeholder is bad",
 			mutate: onNodeLeaf(func(l *Leaf) { l.SecretName = "Node-{node}" }),
-			want:   []string{"FieldValueInvalid trustDomains[1].leaves[0].secretName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].leaves[0].secretName"},
 			detail: `"Node-{node}"`,
 		},
 		{
@@ -56,22 +56,22 @@ func TestValidateLeaves(t *testing.T) {
 			mutate: onNodeLeaf(func(l *Leaf) {
 				l.ForEachNode = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
 			}),
-			want: []string{"FieldValueInvalid trustDomains[1].leaves[0].forEachNode.matchLabels"},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].leaves[0].forEachNode.matchLabels"},
 		},
 		{
 			name:   "node addresses without nodes",
 			mutate: onLeaf(func(l *Leaf) { l.NodeAddresses = true }),
-			want:   []string{"FieldValueForbidden trustDomains[0].leaves[0].nodeAddresses"},
+			want:   []string{"FieldValueForbidden spec.trustDomains[0].leaves[0].nodeAddresses"},
 		},
 		{
 			name:   "no identity",
 			mutate: onLeaf(func(l *Leaf) { l.DNSNames, l.IPAddresses = nil, nil }),
-			want:   []string{"FieldValueRequired trustDomains[0].leaves[0].commonName"},
+			want:   []string{"FieldValueRequired spec.trustDomains[0].leaves[0].commonName"},
 		},
 		{
 			name:   "common name too long",
 			mutate: onLeaf(func(l *Leaf) { l.CommonName = strings.Repeat("ä", 65) }),
-			want:   []string{"FieldValueTooLong trustDomains[0].leaves[0].commonName"},
+			want:   []string{"FieldValueTooLong spec.trustDomains[0].leaves[0].commonName"},
 		},
 		{
 			name:   "common name of 64 characters",
@@ -80,59 +80,59 @@ func TestValidateLeaves(t *testing.T) {
 		{
 			name:   "common name with a line break",
 			mutate: onLeaf(func(l *Leaf) { l.CommonName = "a\nb" }),
-			want:   []string{"FieldValueInvalid trustDomains[0].leaves[0].commonName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[0].commonName"},
 		},
 		{
 			name:   "common name with the placeholder",
 			mutate: onLeaf(func(l *Leaf) { l.CommonName = "a-{node}" }),
-			want:   []string{"FieldValueInvalid trustDomains[0].leaves[0].commonName"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[0].commonName"},
 		},
 		{
 			name:   "organizations",
 			mutate: onLeaf(func(l *Leaf) { l.Organizations = []string{"", strings.Repeat("o", 65)} }),
 			want: []string{
-				"FieldValueRequired trustDomains[0].leaves[0].organizations[0]",
-				"FieldValueTooLong trustDomains[0].leaves[0].organizations[1]",
+				"FieldValueRequired spec.trustDomains[0].leaves[0].organizations[0]",
+				"FieldValueTooLong spec.trustDomains[0].leaves[0].organizations[1]",
 			},
 		},
 		{
 			name:   "DNS names",
 			mutate: onLeaf(func(l *Leaf) { l.DNSNames = []string{"ok.example", "not ok", "*.*.example", "10.0.0.1", "ok.example"} }),
 			want: []string{
-				"FieldValueInvalid trustDomains[0].leaves[0].dnsNames[1]",
-				"FieldValueInvalid trustDomains[0].leaves[0].dnsNames[2]",
-				"FieldValueInvalid trustDomains[0].leaves[0].dnsNames[3]",
-				"FieldValueDuplicate trustDomains[0].leaves[0].dnsNames[4]",
+				"FieldValueInvalid spec.trustDomains[0].leaves[0].dnsNames[1]",
+				"FieldValueInvalid spec.trustDomains[0].leaves[0].dnsNames[2]",
+				"FieldValueInvalid spec.trustDomains[0].leaves[0].dnsNames[3]",
+				"FieldValueDuplicate spec.trustDomains[0].leaves[0].dnsNames[4]",
 			},
 		},
 		{
 			name:   "addresses",
 			mutate: onLeaf(func(l *Leaf) { l.IPAddresses = []string{"10.0.0.256", "010.0.0.1", "::1", "::1"} }),
 			want: []string{
-				"FieldValueInvalid trustDomains[0].leaves[0].ipAddresses[0]",
-				"FieldValueInvalid trustDomains[0].leaves[0].ipAddresses[1]",
-				"FieldValueDuplicate trustDomains[0].leaves[0].ipAddresses[3]",
+				"FieldValueInvalid spec.trustDomains[0].leaves[0].ipAddresses[0]",
+				"FieldValueInvalid spec.trustDomains[0].leaves[0].ipAddresses[1]",
+				"FieldValueDuplicate spec.trustDomains[0].leaves[0].ipAddresses[3]",
 			},
 		},
 		{
 			name:   "no usages",
 			mutate: onLeaf(func(l *Leaf) { l.Usages = nil }),
-			want:   []string{"FieldValueRequired trustDomains[0].leaves[0].usages"},
+			want:   []string{"FieldValueRequired spec.trustDomains[0].leaves[0].usages"},
 		},
 		{
 			name:   "unknown and duplicate usages",
 			mutate: onLeaf(func(l *Leaf) { l.Usages = []Usage{"CodeSigning", ServerAuth, ServerAuth} }),
 			want: []string{
-				"FieldValueNotSupported trustDomains[0].leaves[0].usages[0]",
-				"FieldValueDuplicate trustDomains[0].leaves[0].usages[2]",
+				"FieldValueNotSupported spec.trustDomains[0].leaves[0].usages[0]",
+				"FieldValueDuplicate spec.trustDomains[0].leaves[0].usages[2]",
 			},
 		},
 	})
 }
 
 // onPolicy mutates the policy of the signer web-signer.
-func onPolicy(mutate func(*IssuancePolicy)) func(*RotationConfiguration) {
-	return func(c *RotationConfiguration) { mutate(&c.TrustDomains[0].Signer.Policy) }
+func onPolicy(mutate func(*IssuancePolicy)) func(*RotationConfigurationSpec) {
+	return func(c *RotationConfigurationSpec) { mutate(&c.TrustDomains[0].Signer.Policy) }
 }
 
 func TestValidatePolicies(t *testing.T) {
@@ -140,23 +140,23 @@ func TestValidatePolicies(t *testing.T) {
 		{
 			name:   "unknown key algorithm",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.Key = "RSA-1024" }),
-			want:   []string{"FieldValueNotSupported trustDomains[0].signer.policy.key"},
+			want:   []string{"FieldValueNotSupported spec.trustDomains[0].signer.policy.key"},
 			detail: `"ECDSA-P256"`,
 		},
 		{
 			name:   "validity of zero",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.Validity = duration(0) }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.validity"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.validity"},
 		},
 		{
 			name:   "negative validity",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.Validity = duration(-time.Hour) }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.validity"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.validity"},
 		},
 		{
 			name:   "validity below the resolution of a certificate",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.Validity = duration(time.Second - 1) }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.validity"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.validity"},
 		},
 		{
 			name:   "a short signer shortens the default of its leaves",
@@ -165,48 +165,48 @@ func TestValidatePolicies(t *testing.T) {
 		{
 			name:   "renewal below the range",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.RenewAtPercent = -1 }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.renewAtPercent"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.renewAtPercent"},
 		},
 		{
 			name:   "renewal above the range",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.RenewAtPercent = 100 }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.renewAtPercent"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.renewAtPercent"},
 		},
 		{
 			name: "renewal at the ends of the range",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].Signer.Policy.RenewAtPercent, c.TrustDomains[1].Signer.Policy.RenewAtPercent = 1, 99
 			},
 		},
 		{
 			name:   "negative backdate",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.Backdate = duration(-1) }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.backdate"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.backdate"},
 		},
 		{
 			name:   "backdate of more than a day",
 			mutate: onPolicy(func(p *IssuancePolicy) { p.Backdate = duration(24*time.Hour + 1) }),
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.policy.backdate"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.policy.backdate"},
 		},
 		{
 			name: "backdate of nothing, and of a day",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].Signer.Policy.Backdate, c.TrustDomains[1].Signer.Policy.Backdate = duration(0), duration(24*time.Hour)
 			},
 		},
 		{
 			name: "leaf that is meant to outlive its signer",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].Signer.Policy.Validity = duration(time.Hour)
 				c.TrustDomains[0].Leaves[1].Policy.Validity = duration(2 * time.Hour)
 			},
-			want:   []string{"FieldValueInvalid trustDomains[0].leaves[1].policy.validity"},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[1].policy.validity"},
 			detail: "1h0m0s",
 		},
 		{
 			name:   "policy of a leaf",
 			mutate: onLeaf(func(l *Leaf) { l.Policy.Key = "DSA" }),
-			want:   []string{"FieldValueNotSupported trustDomains[0].leaves[0].policy.key"},
+			want:   []string{"FieldValueNotSupported spec.trustDomains[0].leaves[0].policy.key"},
 		},
 	})
 }

@@ -59,7 +59,7 @@ func validatePresents(party *RelyingParty, domain *declaredDomain, path *field.P
 			errs = append(errs, field.Invalid(path.Index(i), name,
 				"the leaf is held by the member of its node: the party needs forEachNode, or members that are named as the nodes"))
 		}
-		if leaf != nil && party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ServerAuth) {
+		if leaf != nil && len(leaf.Usages) > 0 && party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ServerAuth) {
 			errs = append(errs, field.Invalid(path.Index(i), name, "a tlsProbe never sees this leaf, which has no usage ServerAuth: "+
 				"have another party present it, with evidence of another kind such as acknowledgement"))
 		}

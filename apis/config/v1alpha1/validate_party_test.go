@@ -4,23 +4,25 @@
 package v1alpha1
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // onParty mutates the party "server", which is probed.
-func onParty(mutate func(*RelyingParty)) func(*RotationConfiguration) {
-	return func(c *RotationConfiguration) { mutate(&c.TrustDomains[0].RelyingParties[0]) }
+func onParty(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
+	return func(c *RotationConfigurationSpec) { mutate(&c.TrustDomains[0].RelyingParties[0]) }
 }
 
 // onNodeParty mutates the party "agents", which is probed on each node.
-func onNodeParty(mutate func(*RelyingParty)) func(*RotationConfiguration) {
-	return func(c *RotationConfiguration) { mutate(&c.TrustDomains[1].RelyingParties[0]) }
+func onNodeParty(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
+	return func(c *RotationConfigurationSpec) { mutate(&c.TrustDomains[1].RelyingParties[0]) }
 }
 
 func TestValidateParties(t *testing.T) {
-	const server = "trustDomains[0].relyingParties[0]"
+	const server = "spec.trustDomains[0].relyingParties[0]"
 	runValidateCases(t, []validateCase{
 		{
 			name:   "no name",
@@ -30,7 +32,7 @@ func TestValidateParties(t *testing.T) {
 		{
 			name:   "two parties of one name",
 			mutate: onParty(func(p *RelyingParty) { p.Name = "client" }),
-			want:   []string{"FieldValueDuplicate trustDomains[0].relyingParties[1].name"},
+			want:   []string{"FieldValueDuplicate spec.trustDomains[0].relyingParties[1].name"},
 		},
 		{
 			name:   "parties of different domains may share a name",
@@ -48,24 +50,73 @@ func TestValidateParties(t *testing.T) {
 			},
 		},
 		{
+			name:   "verifies nothing and something",
+			mutate: onParty(func(p *RelyingParty) { p.Verifies.Nothing = true }),
+			want:   []string{"FieldValueForbidden " + server + ".verifies.nothing"},
+		},
+		{
+			name: "verifies nothing and presents nothing",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[1].RelyingParties[1].Verifies.Nothing = true
+			},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[1].verifies.nothing"},
+		},
+		{
+			name: "verifies a usage that no leaf has",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[0].RelyingParties[1].Verifies = LeafSelection{Leaves: []string{"web-server"}, Usages: []Usage{ClientAuth}}
+			},
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].relyingParties[1].verifies"},
+			detail: "verifies: {nothing: true}",
+		},
+		{
+			name: "verifies a usage that unlisted leaves may have",
+			mutate: func(c *RotationConfigurationSpec) {
+				domain := &c.TrustDomains[0]
+				domain.UnlistedLeaves = &UnlistedLeaves{Drain: *duration(time.Hour)}
+				domain.Leaves[1].Usages = []Usage{ServerAuth, ClientAuth}
+				domain.RelyingParties[1].Verifies = LeafSelection{Usages: []Usage{ServerAuth}}
+				domain.RelyingParties[1].Evidence = Evidence{Kind: EvidenceAcknowledgement}
+			},
+		},
+		{
 			name:   "presents what there is not",
 			mutate: onParty(func(p *RelyingParty) { p.Presents = []string{"other"} }),
 			want:   []string{"FieldValueNotFound " + server + ".presents[0]"},
 		},
 		{
-			name:   "a lone member cannot hold the leaves of the nodes",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[1].RelyingParties[1].Presents = []string{"node-{node}"} },
-			want:   []string{"FieldValueInvalid trustDomains[1].relyingParties[1].presents[0]"},
+			name: "a probe never sees the leaf of a client",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Presents = append(p.Presents, "web-client")
+				for i := range p.Evidence.TLSProbe.Endpoints {
+					p.Evidence.TLSProbe.Endpoints[i].Presents = "web-server"
+				}
+			}),
+			want: []string{
+				"FieldValueInvalid " + server + ".presents[1]",
+				"FieldValueRequired " + server + ".evidence.tlsProbe.endpoints",
+				"FieldValueRequired " + server + ".evidence.tlsProbe.endpoints",
+			},
+			detail: "have another party present it",
+		},
+		{
+			name: "a lone member cannot hold the leaves of the nodes",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[1].RelyingParties[1].Presents = []string{"node-{node}"}
+			},
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[1].presents[0]"},
 			detail: "forEachNode",
 		},
 		{
 			name:   "members and nodes",
 			mutate: onNodeParty(func(p *RelyingParty) { p.Members = []string{"a"} }),
-			want:   []string{"FieldValueForbidden trustDomains[1].relyingParties[0].members"},
+			want:   []string{"FieldValueForbidden spec.trustDomains[1].relyingParties[0].members"},
 		},
 		{
-			name:   "bad and duplicate members",
-			mutate: onParty(func(p *RelyingParty) { p.Members = []string{"A", "A"} }),
+			name: "bad and duplicate members",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Members, p.Evidence = []string{"A", "A"}, Evidence{Kind: EvidenceAcknowledgement}
+			}),
 			want: []string{
 				"FieldValueInvalid " + server + ".members[0]",
 				"FieldValueDuplicate " + server + ".members[1]",
@@ -76,13 +127,13 @@ func TestValidateParties(t *testing.T) {
 			mutate: onNodeParty(func(p *RelyingParty) {
 				p.ForEachNode = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 			}),
-			want: []string{"FieldValueInvalid trustDomains[1].relyingParties[0].forEachNode.matchExpressions[0].operator"},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[0].forEachNode.matchExpressions[0].operator"},
 		},
 	})
 }
 
 func TestValidateEvidence(t *testing.T) {
-	const evidence = "trustDomains[0].relyingParties[0].evidence"
+	const evidence = "spec.trustDomains[0].relyingParties[0].evidence"
 	runValidateCases(t, []validateCase{
 		{
 			name:   "no kind",
@@ -120,104 +171,71 @@ func TestValidateEvidence(t *testing.T) {
 			want:   []string{"FieldValueForbidden " + evidence + ".gracePeriod"},
 		},
 		{
-			name:   "renewed without a leaf to look at",
-			mutate: onParty(func(p *RelyingParty) { p.Presents, p.Evidence = nil, Evidence{Kind: EvidenceRenewed} }),
-			want:   []string{"FieldValueRequired trustDomains[0].relyingParties[0].presents"},
-		},
-	})
-}
-
-func TestValidateProbes(t *testing.T) {
-	const (
-		probe     = "trustDomains[0].relyingParties[0].evidence.tlsProbe"
-		nodeProbe = "trustDomains[1].relyingParties[0].evidence.tlsProbe"
-	)
-	runValidateCases(t, []validateCase{
-		{
-			name:   "no addresses",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = nil }),
-			want:   []string{"FieldValueRequired " + probe + ".addresses"},
-		},
-		{
-			name:   "fewer addresses than members",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"a:1"} }),
-			want:   []string{"FieldValueInvalid " + probe + ".addresses"},
-			detail: "must be 2",
-		},
-		{
-			name:   "more addresses than the single member",
-			mutate: onParty(func(p *RelyingParty) { p.Members = nil }),
-			want:   []string{"FieldValueInvalid " + probe + ".addresses"},
-			detail: "name the members",
-		},
-		{
-			name:   "several addresses for each node",
-			mutate: onNodeParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"{node}:1", "{node}:2"} }),
-			want:   []string{"FieldValueInvalid " + nodeProbe + ".addresses"},
-			detail: "single entry",
-		},
-		{
-			name:   "address of each node without the placeholder",
-			mutate: onNodeParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"a:1"} }),
-			want:   []string{"FieldValueInvalid " + nodeProbe + ".addresses[0]"},
-		},
-		{
-			name:   "placeholder that is not the host",
-			mutate: onNodeParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"{node}.example:1"} }),
-			want:   []string{"FieldValueInvalid " + nodeProbe + ".addresses[0]"},
-			detail: "{node}:port",
-		},
-		{
-			name:   "placeholder without nodes",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"{node}:1", "b:1"} }),
-			want:   []string{"FieldValueInvalid " + probe + ".addresses[0]"},
-		},
-		{
-			name:   "no port, and a port by name",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"a", "b:https"} }),
-			want:   []string{"FieldValueInvalid " + probe + ".addresses[0]", "FieldValueInvalid " + probe + ".addresses[1]"},
-		},
-		{
-			name:   "port out of range, and no host",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"a:65536", ":1"} }),
-			want:   []string{"FieldValueInvalid " + probe + ".addresses[0]", "FieldValueInvalid " + probe + ".addresses[1]"},
-		},
-		{
-			name:   "one address for two members",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.Addresses = []string{"a:1", "a:1"} }),
-			want:   []string{"FieldValueDuplicate " + probe + ".addresses[1]"},
-		},
-		{
-			name:   "server name",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.ServerName = "no name" }),
-			want:   []string{"FieldValueInvalid " + probe + ".serverName"},
-		},
-		{
-			name:   "server name that is an address",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.ServerName = "::1" }),
-		},
-		{
-			name:   "unknown client leaf",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.ClientLeaf = "other" }),
-			want:   []string{"FieldValueNotFound " + probe + ".clientLeaf"},
-		},
-		{
-			name:   "client leaf that is none of a client",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence.TLSProbe.ClientLeaf = "web-server" }),
-			want:   []string{"FieldValueInvalid " + probe + ".clientLeaf"},
-			detail: "ClientAuth",
-		},
-		{
-			name:   "client leaf for each node",
-			mutate: onNodeParty(func(p *RelyingParty) { p.Evidence.TLSProbe.ClientLeaf = "node-{node}" }),
-			want:   []string{"FieldValueInvalid " + nodeProbe + ".clientLeaf"},
-		},
-		{
-			name: "interval and timeout",
+			name: "renewed without a leaf to look at",
 			mutate: onParty(func(p *RelyingParty) {
-				p.Evidence.TLSProbe.Interval, p.Evidence.TLSProbe.Timeout = duration(0), duration(-1)
+				p.Presents, p.Evidence = nil, Evidence{Kind: EvidenceRenewed, Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Second)}}
 			}),
-			want: []string{"FieldValueInvalid " + probe + ".interval", "FieldValueInvalid " + probe + ".timeout"},
+			want: []string{"FieldValueRequired spec.trustDomains[0].relyingParties[0].presents"},
+		},
+		{
+			name:   "renewed without a delay",
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].RelyingParties[1].Evidence.Renewed = nil },
+			want:   []string{"FieldValueRequired spec.trustDomains[0].relyingParties[1].evidence.renewed"},
+			detail: "minimumDelay",
+		},
+		{
+			name: "renewed after no time",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[0].RelyingParties[1].Evidence.Renewed.MinimumDelay = *duration(time.Second - 1)
+			},
+			want: []string{"FieldValueInvalid spec.trustDomains[0].relyingParties[1].evidence.renewed.minimumDelay"},
+		},
+		{
+			name: "parameters of other kinds",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Evidence = Evidence{
+					Kind: EvidenceGracePeriod, GracePeriod: duration(1), Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Second)},
+					Lease: duration(time.Hour), Reason: "no reason",
+				}
+			}),
+			want: []string{
+				"FieldValueForbidden " + evidence + ".renewed", "FieldValueForbidden " + evidence + ".lease", "FieldValueForbidden " + evidence + ".reason",
+			},
+		},
+		{
+			name: "a lease that ends before anybody can report again",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Evidence = Evidence{Kind: EvidenceAcknowledgement, Lease: duration(time.Minute - 1)}
+			}),
+			want: []string{"FieldValueInvalid " + evidence + ".lease"},
+		},
+		{
+			name: "a lease that hardly ends",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Evidence = Evidence{Kind: EvidenceAcknowledgement, Lease: duration(720*time.Hour + 1)}
+			}),
+			want: []string{"FieldValueInvalid " + evidence + ".lease"},
+		},
+		{
+			name: "leases at both ends of the range",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[0].RelyingParties[0].Evidence = Evidence{Kind: EvidenceAcknowledgement, Lease: duration(time.Minute)}
+				c.TrustDomains[0].RelyingParties[1].Evidence = Evidence{Kind: EvidenceAcknowledgement, Lease: duration(720 * time.Hour)}
+			},
+		},
+		{
+			name:   "none without a reason",
+			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceNone, Reason: " "} }),
+			want:   []string{"FieldValueRequired " + evidence + ".reason"},
+		},
+		{
+			name:   "none with a book for a reason",
+			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceNone, Reason: strings.Repeat("ä", 1025)} }),
+			want:   []string{"FieldValueTooLong " + evidence + ".reason"},
+		},
+		{
+			name:   "none with a reason",
+			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceNone, Reason: strings.Repeat("ä", 1024)} }),
 		},
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // rolloutConfig is a valid configuration whose aggregate is rolled out to static pods.
-func rolloutConfig() *RotationConfiguration {
+func rolloutConfig() *RotationConfigurationSpec {
 	cfg := validConfig()
 	cfg.Aggregate = &Aggregate{
 		SecretName: "all-certs", ConfigMapName: "all-bundles", Leaves: []string{"node-{node}"},
@@ -33,21 +33,21 @@ func rolloutConfig() *RotationConfiguration {
 }
 
 func TestValidateRolloutAndCopies(t *testing.T) {
-	const rollout = "rollout.staticPod"
+	const rollout = "spec.rollout.staticPod"
 	for _, tc := range []struct {
 		name   string
-		mutate func(*RotationConfiguration)
+		mutate func(*RotationConfigurationSpec)
 		want   []string
 	}{
-		{name: "valid", mutate: func(*RotationConfiguration) {}},
+		{name: "valid", mutate: func(*RotationConfigurationSpec) {}},
 		{
 			name:   "rollout of no kind",
-			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod = nil },
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod = nil },
 			want:   []string{"FieldValueRequired " + rollout},
 		},
 		{
 			name: "names, image and directories",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				r := c.Rollout.StaticPod
 				r.Name, r.PodConfigMapName, r.Image = "a.b", "A", ""
 				r.ResourceDirectory, r.ManifestDirectory = "relative", "/etc/../etc"
@@ -62,44 +62,44 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 		},
 		{
 			name:   "every node of the cluster",
-			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod.NodeSelector = metav1.LabelSelector{} },
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.NodeSelector = metav1.LabelSelector{} },
 			want:   []string{"FieldValueRequired " + rollout + ".nodeSelector"},
 		},
 		{
 			name: "reloaded Secret that is not rolled out",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"all-certs"}, []string{"other"}
 			},
 			want: []string{"FieldValueNotFound " + rollout + ".reloadedSecretNames[0]", "FieldValueInvalid " + rollout + ".reloadedSecretNames"},
 		},
 		{
 			name: "aggregate Secret that would restart",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"all-certs", "other"}, []string{"other"}
 			},
 			want: []string{"FieldValueInvalid " + rollout + ".reloadedSecretNames"},
 		},
 		{
 			name: "aggregate Secret that is not rolled out, beside one that restarts",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Rollout.StaticPod.SecretNames, c.Rollout.StaticPod.ReloadedSecretNames = []string{"other"}, []string{"other"}
 			},
 		},
 		{
 			name:   "the manifest twice",
-			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod.ConfigMapNames = []string{"store-pod"} },
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.ConfigMapNames = []string{"store-pod"} },
 			want:   []string{"FieldValueInvalid " + rollout + ".configMapNames"},
 		},
 		{
 			name: "no aggregate and nothing named",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Aggregate = nil
 			},
 			want: []string{"FieldValueRequired " + rollout + ".configMapNames"},
 		},
 		{
 			name: "durations and limits",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				r := c.Rollout.StaticPod
 				r.Coalesce, r.InstallerTimeout, r.StaticPodTimeout = duration(-1), duration(-1), duration(-1)
 				r.FailedRevisionLimit, r.SucceededRevisionLimit = -2, -1
@@ -113,7 +113,7 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 		},
 		{
 			name: "quorum",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Rollout.StaticPod.Quorum = &Quorum{Endpoint: "http://{node}:2379", ClientLeaf: "no", BundleConfigMapName: "no", Strategy: "Hope", Timeout: duration(-1)}
 			},
 			want: []string{
@@ -126,44 +126,74 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 		},
 		{
 			name:   "quorum without the node",
-			mutate: func(c *RotationConfiguration) { c.Rollout.StaticPod.Quorum.Endpoint = "https://store:2379" },
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.Quorum.Endpoint = "https://store:2379" },
 			want:   []string{"FieldValueInvalid " + rollout + ".quorum.endpoint"},
 		},
 		{
 			name: "copies of what nobody has, and of a signer",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Copies = []Copy{{Kind: CopyConfigMap, Name: "no"}, {Kind: CopySecret, Name: "web-signer", ToName: "key"}, {Name: "x"}, {Kind: "Pod", Name: "x"}}
 			},
 			want: []string{
-				"FieldValueNotFound copies[0].name", "FieldValueNotFound copies[1].name",
-				"FieldValueRequired copies[2].kind", "FieldValueNotSupported copies[3].kind",
+				"FieldValueNotFound spec.copies[0].name", "FieldValueNotFound spec.copies[1].name",
+				"FieldValueRequired spec.copies[2].kind", "FieldValueNotSupported spec.copies[3].kind",
 			},
 		},
 		{
 			name: "copies over each other and over their source",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Copies = append(c.Copies, c.Copies[0], Copy{Kind: CopySecret, Name: "web-client"},
 					Copy{Kind: CopyConfigMap, Name: "nodes-bundle", ToNamespace: "A b", ToName: "kube-root-ca.crt"})
 			},
 			want: []string{
-				"FieldValueInvalid copies[2]", "FieldValueInvalid copies[3]",
-				"FieldValueInvalid copies[4].toNamespace", "FieldValueForbidden copies[4]",
+				"FieldValueInvalid spec.copies[2]", "FieldValueInvalid spec.copies[3]",
+				"FieldValueInvalid spec.copies[4].toNamespace", "FieldValueForbidden spec.copies[4]",
 			},
 		},
 		{
 			name: "evidence of a rollout without nodes",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
 			},
-			want: []string{"FieldValueInvalid trustDomains[0].relyingParties[0].evidence.kind"},
+			want: []string{"FieldValueInvalid spec.trustDomains[0].relyingParties[0].evidence.kind"},
+		},
+		{
+			name: "evidence of a rollout that does not bring the bundle",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
+				c.Aggregate.Bundles[0].ConfigMapName = "web-bundle"
+			},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[0].evidence.kind"},
+		},
+		{
+			name: "evidence of a rollout that leaves the aggregate out",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
+				c.Rollout.StaticPod.ConfigMapNames = []string{"other"}
+			},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[0].evidence.kind"},
+		},
+		{
+			name: "evidence of a rollout that does not bring the leaf",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
+				c.Aggregate.Leaves = []string{"web-server"}
+			},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[0].presents[0]"},
+		},
+		{
+			name: "evidence of a rollout",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
+			},
 		},
 		{
 			name: "evidence of no rollout",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.Rollout, c.Copies = nil, nil
 				c.TrustDomains[1].RelyingParties[0].Evidence = Evidence{Kind: EvidenceStaticPodRevision}
 			},
-			want: []string{"FieldValueInvalid trustDomains[1].relyingParties[0].evidence.kind"},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[0].evidence.kind"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -208,22 +238,21 @@ func TestRolloutDefaults(t *testing.T) {
 }
 
 func TestPresetOpenShiftEtcdWithRollout(t *testing.T) {
-	data := header + `
-preset:
-  name: openshift-etcd
-  openshiftEtcd:
-    clients: [kube-apiserver-0, kube-apiserver-1]
-    signerValidity: 240h
-    leafValidity: 24h
-    copies: true
-    rollout: {image: "certrotation:test"}
-`
-	cfg, err := Load([]byte(data), "openshift-etcd")
+	cfg, err := Load(&RotationConfigurationSpec{Preset: &Preset{
+		Name: PresetOpenShiftEtcd,
+		OpenShiftEtcd: &OpenShiftEtcdPreset{
+			Clients:        []string{"kube-apiserver-0", "kube-apiserver-1"},
+			SignerValidity: duration(240 * time.Hour),
+			LeafValidity:   duration(24 * time.Hour),
+			Copies:         true,
+			Rollout:        &OpenShiftEtcdRollout{Image: "certrotation:test"},
+		},
+	}}, "openshift-etcd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]EvidenceKind{}
-	addresses := map[string][]string{}
+	addresses := map[string][]ProbeEndpoint{}
 	for _, domain := range cfg.TrustDomains {
 		if domain.Signer.Policy.Validity.Duration != 240*time.Hour || domain.Leaves[0].Policy.Validity.Duration != 24*time.Hour {
 			t.Errorf("%s: validity %v and %v", domain.Name, domain.Signer.Policy.Validity, domain.Leaves[0].Policy.Validity)
@@ -231,7 +260,7 @@ preset:
 		for _, party := range domain.RelyingParties {
 			got[party.Name] = party.Evidence.Kind
 			if party.Evidence.TLSProbe != nil {
-				addresses[party.Name] = party.Evidence.TLSProbe.Addresses
+				addresses[party.Name] = append(addresses[party.Name], party.Evidence.TLSProbe.Endpoints...)
 			}
 		}
 	}
@@ -241,8 +270,10 @@ preset:
 	}, got); diff != "" {
 		t.Errorf("parties (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string][]string{
-		"etcd-serving": {"{node}:2379"}, "etcd-peer": {"{node}:2380"}, "etcd-metrics-serving": {"{node}:9979"},
+	if diff := cmp.Diff(map[string][]ProbeEndpoint{
+		"etcd-serving":         {{Address: "{node}:2379", Presents: "etcd-serving-{node}", ClientLeaf: "etcd-client"}},
+		"etcd-peer":            {{Address: "{node}:2380", Presents: "etcd-peer-{node}", ClientLeaf: "etcd-client"}},
+		"etcd-metrics-serving": {{Address: "{node}:9979", Presents: "etcd-serving-metrics-{node}", ClientLeaf: "etcd-metric-client"}},
 	}, addresses); diff != "" {
 		t.Errorf("probes (-want +got):\n%s", diff)
 	}

@@ -19,10 +19,9 @@ func duration(d time.Duration) *metav1.Duration {
 }
 
 // validConfig has two trust domains, every kind of evidence, node leaves and an aggregate.
-func validConfig() *RotationConfiguration {
+func validConfig() *RotationConfigurationSpec {
 	allNodes := &metav1.LabelSelector{}
-	return &RotationConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: SchemeGroupVersion.String(), Kind: Kind},
+	return &RotationConfigurationSpec{
 		TrustDomains: []TrustDomain{{
 			Name:   "web",
 			Signer: Signer{SecretName: "web-signer"},
@@ -38,7 +37,7 @@ func validConfig() *RotationConfiguration {
 					Presents: []string{"web-server"},
 					Members:  []string{"server-0", "server-1"},
 					Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{
-						Addresses:  []string{"10.0.0.1:8443", "[::1]:8443"},
+						Endpoints:  []ProbeEndpoint{{Member: "server-0", Address: "10.0.0.1:8443"}, {Member: "server-1", Address: "[::1]:8443"}},
 						ServerName: "web.ns.svc",
 						ClientLeaf: "web-client",
 					}},
@@ -47,7 +46,7 @@ func validConfig() *RotationConfiguration {
 					Name:     "client",
 					Verifies: LeafSelection{Leaves: []string{"web-server"}},
 					Presents: []string{"web-client"},
-					Evidence: Evidence{Kind: EvidenceRenewed},
+					Evidence: Evidence{Kind: EvidenceRenewed, Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Minute)}},
 				},
 			},
 		}, {
@@ -60,7 +59,7 @@ func validConfig() *RotationConfiguration {
 			RelyingParties: []RelyingParty{
 				{
 					Name: "agents", Presents: []string{"node-{node}"}, ForEachNode: allNodes,
-					Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{Addresses: []string{"{node}:2379"}}},
+					Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{Endpoints: []ProbeEndpoint{{Address: "{node}:2379"}}}},
 				},
 				{Name: "legacy", Evidence: Evidence{Kind: EvidenceGracePeriod, GracePeriod: duration(time.Hour)}},
 			},
@@ -95,7 +94,7 @@ func summary(errs field.ErrorList) []string {
 
 type validateCase struct {
 	name   string
-	mutate func(*RotationConfiguration)
+	mutate func(*RotationConfigurationSpec)
 	want   []string
 	// detail is part of the message of the first error.
 	detail string
@@ -122,74 +121,74 @@ func TestValidateDomains(t *testing.T) {
 	runValidateCases(t, []validateCase{
 		{
 			name:   "nothing configured",
-			mutate: func(c *RotationConfiguration) { *c = RotationConfiguration{} },
-			want:   []string{"FieldValueRequired trustDomains"},
+			mutate: func(c *RotationConfigurationSpec) { *c = RotationConfigurationSpec{} },
+			want:   []string{"FieldValueRequired spec.trustDomains"},
 		},
 		{
 			name:   "domain without a name",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].Name = "" },
-			want:   []string{"FieldValueRequired trustDomains[0].name"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Name = "" },
+			want:   []string{"FieldValueRequired spec.trustDomains[0].name"},
 		},
 		{
 			name:   "domain name is no subdomain",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].Name = "Web_1" },
-			want:   []string{"FieldValueInvalid trustDomains[0].name"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Name = "Web_1" },
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].name"},
 		},
 		{
 			name:   "two domains of one name",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[1].Name = "web" },
-			want:   []string{"FieldValueDuplicate trustDomains[1].name"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[1].Name = "web" },
+			want:   []string{"FieldValueDuplicate spec.trustDomains[1].name"},
 		},
 		{
 			name:   "signer without a name",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].Signer.SecretName = "" },
-			want:   []string{"FieldValueRequired trustDomains[0].signer.secretName"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Signer.SecretName = "" },
+			want:   []string{"FieldValueRequired spec.trustDomains[0].signer.secretName"},
 		},
 		{
 			name:   "signer with a placeholder",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].Signer.SecretName = "signer-{node}" },
-			want:   []string{"FieldValueInvalid trustDomains[0].signer.secretName"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Signer.SecretName = "signer-{node}" },
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].signer.secretName"},
 		},
 		{
 			name:   "bundle name is no subdomain",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[1].Bundle.ConfigMapName = "a/b" },
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[1].Bundle.ConfigMapName = "a/b" },
 			want: []string{
-				"FieldValueInvalid trustDomains[1].bundle.configMapName",
-				"FieldValueNotFound aggregate.bundles[1].configMapName",
+				"FieldValueInvalid spec.trustDomains[1].bundle.configMapName",
+				"FieldValueNotFound spec.aggregate.bundles[1].configMapName",
 			},
 		},
 		{
 			name:   "bundle that kube-controller-manager publishes",
-			mutate: func(c *RotationConfiguration) { setBundle(c, "kube-root-ca.crt") },
-			want:   []string{"FieldValueForbidden trustDomains[1].bundle.configMapName"},
+			mutate: func(c *RotationConfigurationSpec) { setBundle(c, "kube-root-ca.crt") },
+			want:   []string{"FieldValueForbidden spec.trustDomains[1].bundle.configMapName"},
 			detail: "kube-controller-manager",
 		},
 		{
 			name:   "bundle that OpenShift publishes",
-			mutate: func(c *RotationConfiguration) { setBundle(c, "openshift-service-ca.crt") },
-			want:   []string{"FieldValueForbidden trustDomains[1].bundle.configMapName"},
+			mutate: func(c *RotationConfigurationSpec) { setBundle(c, "openshift-service-ca.crt") },
+			want:   []string{"FieldValueForbidden spec.trustDomains[1].bundle.configMapName"},
 			detail: "OpenShift",
 		},
 		{
 			name:   "unlisted leaves that need no time",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{} },
-			want:   []string{"FieldValueInvalid trustDomains[0].unlistedLeaves.drain"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{} },
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].unlistedLeaves.drain"},
 		},
 		{
 			name: "unlisted leaves",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{Drain: *duration(1)}
 			},
 		},
 		{
 			name:   "stage deadline of zero",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].StageDeadline = duration(0) },
-			want:   []string{"FieldValueInvalid trustDomains[0].stageDeadline"},
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].StageDeadline = duration(0) },
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].stageDeadline"},
 		},
 	})
 }
 
-func setBundle(c *RotationConfiguration, name string) {
+func setBundle(c *RotationConfigurationSpec, name string) {
 	c.TrustDomains[1].Bundle.ConfigMapName = name
 	c.Aggregate.Bundles[1].ConfigMapName = name
 }
@@ -198,52 +197,52 @@ func TestValidateClaims(t *testing.T) {
 	runValidateCases(t, []validateCase{
 		{
 			name:   "two signers",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[1].Signer.SecretName = "web-signer" },
-			want:   []string{"FieldValueInvalid trustDomains[1].signer.secretName"},
-			detail: "already claimed by trustDomains[0].signer.secretName",
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[1].Signer.SecretName = "web-signer" },
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].signer.secretName"},
+			detail: "already claimed by spec.trustDomains[0].signer.secretName",
 		},
 		{
 			name:   "two bundles",
-			mutate: func(c *RotationConfiguration) { setBundle(c, "web-bundle") },
-			want:   []string{"FieldValueInvalid trustDomains[1].bundle.configMapName"},
-			detail: "already claimed by trustDomains[0].bundle.configMapName",
+			mutate: func(c *RotationConfigurationSpec) { setBundle(c, "web-bundle") },
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].bundle.configMapName"},
+			detail: "already claimed by spec.trustDomains[0].bundle.configMapName",
 		},
 		{
 			name: "leaf and signer of another domain",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[1].Signer.SecretName = "web-client"
 			},
-			want:   []string{"FieldValueInvalid trustDomains[1].signer.secretName"},
-			detail: "already claimed by trustDomains[0].leaves[1].secretName",
+			want:   []string{"FieldValueInvalid spec.trustDomains[1].signer.secretName"},
+			detail: "already claimed by spec.trustDomains[0].leaves[1].secretName",
 		},
 		{
 			name: "two leaves",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[0].Leaves = append(c.TrustDomains[0].Leaves, c.TrustDomains[0].Leaves[0])
 			},
-			want:   []string{"FieldValueInvalid trustDomains[0].leaves[2].secretName"},
-			detail: "already claimed by trustDomains[0].leaves[0].secretName",
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].leaves[2].secretName"},
+			detail: "already claimed by spec.trustDomains[0].leaves[0].secretName",
 		},
 		{
 			name: "two leaves per node",
-			mutate: func(c *RotationConfiguration) {
+			mutate: func(c *RotationConfigurationSpec) {
 				c.TrustDomains[1].Leaves = append(c.TrustDomains[1].Leaves, c.TrustDomains[1].Leaves[0])
 			},
-			want: []string{"FieldValueInvalid trustDomains[1].leaves[1].secretName"},
+			want: []string{"FieldValueInvalid spec.trustDomains[1].leaves[1].secretName"},
 		},
 		{
 			name:   "aggregate and leaf",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.SecretName = "web-server" },
-			want:   []string{"FieldValueInvalid aggregate.secretName"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.SecretName = "web-server" },
+			want:   []string{"FieldValueInvalid spec.aggregate.secretName"},
 		},
 		{
 			name:   "aggregate and bundle",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.ConfigMapName = "web-bundle" },
-			want:   []string{"FieldValueInvalid aggregate.configMapName"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.ConfigMapName = "web-bundle" },
+			want:   []string{"FieldValueInvalid spec.aggregate.configMapName"},
 		},
 		{
 			name:   "a Secret and a ConfigMap may share a name",
-			mutate: func(c *RotationConfiguration) { c.TrustDomains[0].Signer.SecretName = "web-bundle" },
+			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].Signer.SecretName = "web-bundle" },
 		},
 	})
 }
@@ -252,43 +251,43 @@ func TestValidateAggregate(t *testing.T) {
 	runValidateCases(t, []validateCase{
 		{
 			name:   "no leaves and no bundles",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Leaves, c.Aggregate.Bundles = nil, nil },
-			want:   []string{"FieldValueRequired aggregate.leaves", "FieldValueRequired aggregate.bundles"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Leaves, c.Aggregate.Bundles = nil, nil },
+			want:   []string{"FieldValueRequired spec.aggregate.leaves", "FieldValueRequired spec.aggregate.bundles"},
 		},
 		{
 			name:   "unknown leaf",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Leaves[0] = "node-1" },
-			want:   []string{"FieldValueNotFound aggregate.leaves[0]"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Leaves[0] = "node-1" },
+			want:   []string{"FieldValueNotFound spec.aggregate.leaves[0]"},
 		},
 		{
 			name:   "duplicate leaf",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Leaves[1] = c.Aggregate.Leaves[0] },
-			want:   []string{"FieldValueDuplicate aggregate.leaves[1]"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Leaves[1] = c.Aggregate.Leaves[0] },
+			want:   []string{"FieldValueDuplicate spec.aggregate.leaves[1]"},
 		},
 		{
 			name:   "bundle without a key",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Bundles[0].Key = "" },
-			want:   []string{"FieldValueRequired aggregate.bundles[0].key"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[0].Key = "" },
+			want:   []string{"FieldValueRequired spec.aggregate.bundles[0].key"},
 		},
 		{
 			name:   "bundle with a bad key",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Bundles[0].Key = "a/b" },
-			want:   []string{"FieldValueInvalid aggregate.bundles[0].key"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[0].Key = "a/b" },
+			want:   []string{"FieldValueInvalid spec.aggregate.bundles[0].key"},
 		},
 		{
 			name:   "two bundles under one key",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Bundles[1].Key = "web.crt" },
-			want:   []string{"FieldValueDuplicate aggregate.bundles[1].key"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[1].Key = "web.crt" },
+			want:   []string{"FieldValueDuplicate spec.aggregate.bundles[1].key"},
 		},
 		{
 			name:   "unknown bundle",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Bundles[1].ConfigMapName = "other" },
-			want:   []string{"FieldValueNotFound aggregate.bundles[1].configMapName"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[1].ConfigMapName = "other" },
+			want:   []string{"FieldValueNotFound spec.aggregate.bundles[1].configMapName"},
 		},
 		{
 			name:   "bundle without a ConfigMap",
-			mutate: func(c *RotationConfiguration) { c.Aggregate.Bundles[1].ConfigMapName = "" },
-			want:   []string{"FieldValueRequired aggregate.bundles[1].configMapName"},
+			mutate: func(c *RotationConfigurationSpec) { c.Aggregate.Bundles[1].ConfigMapName = "" },
+			want:   []string{"FieldValueRequired spec.aggregate.bundles[1].configMapName"},
 		},
 	})
 }

@@ -15,12 +15,9 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// maxExpandedSize leaves room for the quotes of JSON, but little for aliases: the cost of validation grows with the number
-// of leaves and parties, however they are written.
-const maxExpandedSize = 2 * MaxSize
-
-// yamlToJSON converts a single YAML document. Duplicate keys are found here, on the parsed nodes, because the
-// conversion would report them by line and not by path.
+// yamlToJSON converts a single YAML document. Aliases are refused: what they stand for is written once and read many
+// times, and a configuration says what it says where it says it. Duplicate keys are found here, on the parsed nodes,
+// because the conversion would report them by line and not by path.
 func yamlToJSON(data []byte) ([]byte, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document yaml.Node
@@ -33,32 +30,31 @@ func yamlToJSON(data []byte) ([]byte, error) {
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, decodeError(errors.New("only one document is allowed"))
 	}
-	if errs := duplicateKeys(&document, nil); len(errs) > 0 {
+	if errs := checkNode(&document, nil); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
 	converted, err := sigsyaml.YAMLToJSONStrict(data)
 	if err != nil {
 		return nil, decodeError(err)
 	}
-	if len(converted) > maxExpandedSize {
-		return nil, decodeError(fmt.Errorf("as JSON, with its aliases expanded, the document is larger than %d bytes", maxExpandedSize))
-	}
 	return converted, nil
 }
 
-// duplicateKeys does not follow aliases: what they stand for is visited where it is written, so that the cost is linear
-// in the size of the document.
-func duplicateKeys(node *yaml.Node, path *field.Path) field.ErrorList {
+// checkNode finds aliases, anchors and duplicate keys.
+func checkNode(node *yaml.Node, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return field.ErrorList{field.Forbidden(orDocument(path), fmt.Sprintf("line %d: aliases and anchors of YAML are not read: write out what they stand for", node.Line))}
+	}
 	switch node.Kind {
 	case yaml.ScalarNode, yaml.AliasNode:
 	case yaml.DocumentNode:
 		for _, child := range node.Content {
-			errs = append(errs, duplicateKeys(child, path)...)
+			errs = append(errs, checkNode(child, path)...)
 		}
 	case yaml.SequenceNode:
 		for i, child := range node.Content {
-			errs = append(errs, duplicateKeys(child, path.Index(i))...)
+			errs = append(errs, checkNode(child, path.Index(i))...)
 		}
 	case yaml.MappingNode:
 		seen := make(map[string]int, len(node.Content)/2)
@@ -70,8 +66,17 @@ func duplicateKeys(node *yaml.Node, path *field.Path) field.ErrorList {
 				continue
 			}
 			seen[key.Value] = key.Line
-			errs = append(errs, duplicateKeys(value, child)...)
+			errs = append(errs, checkNode(key, child)...)
+			errs = append(errs, checkNode(value, child)...)
 		}
 	}
 	return errs
+}
+
+// orDocument names the root.
+func orDocument(path *field.Path) *field.Path {
+	if path == nil {
+		return field.NewPath("document")
+	}
+	return path
 }

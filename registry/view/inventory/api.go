@@ -17,10 +17,10 @@ import (
 // Namespace is everything that is known of one namespace which has a RotationConfiguration. It is immutable.
 type Namespace struct {
 	Name string
-	// Configurations are the names of the ConfigMaps that hold a RotationConfiguration, ordered.
+	// Configurations are the names of the RotationConfigurations, ordered.
 	Configurations []string
-	// Problems of the configurations themselves (object ConfigMap/NAME): unparsable, invalid, claims that collide. A
-	// configuration with a problem contributes no domains. Evidence records that cannot be read are here too.
+	// Problems of the configurations themselves (object RotationConfiguration/NAME): invalid, claims that collide. A
+	// configuration with a problem contributes no domains. Records that cannot be read are here too.
 	Problems []trust.Problem
 	// Domains ordered by configuration and then as configured.
 	Domains []*trust.Domain
@@ -32,7 +32,12 @@ type Namespace struct {
 	Copies []configv1alpha1.Copy
 
 	claims map[objectKey]Claim
+	// configured are the names of the domains of each configuration.
+	configured map[string][]string
 }
+
+// ConfigurationKind is the kind of the object that declares trust domains. Nobody claims one.
+const ConfigurationKind trust.ObjectKind = configv1alpha1.Kind
 
 type objectKey struct {
 	kind trust.ObjectKind
@@ -49,6 +54,15 @@ func (n *Namespace) Domain(name string) *trust.Domain {
 	return nil
 }
 
+// DomainsOf returns the trust domains of a configuration, as it has them; none if it has no effect.
+func (n *Namespace) DomainsOf(configuration string) []*trust.Domain {
+	var domains []*trust.Domain
+	for _, name := range n.configured[configuration] {
+		domains = append(domains, n.Domain(name))
+	}
+	return domains
+}
+
 // Claim says what the Secret or ConfigMap of that name is to this namespace, whether it exists or not.
 func (n *Namespace) Claim(kind trust.ObjectKind, name string) (Claim, bool) {
 	claim, ok := n.claims[objectKey{kind: kind, name: name}]
@@ -57,7 +71,7 @@ func (n *Namespace) Claim(kind trust.ObjectKind, name string) (Claim, bool) {
 
 // Claim says which trust domain an object belongs to, and as what.
 type Claim struct {
-	// Domain is "" for configurations, for aggregates, which span domains, and for evidence that cannot be read.
+	// Domain is "" for aggregates, which span domains, and for copies.
 	Domain string
 	Kind   ClaimKind
 }
@@ -67,12 +81,10 @@ type ClaimKind string
 
 // Claim kinds.
 const (
-	ClaimSigner        ClaimKind = "signer"
-	ClaimLeaf          ClaimKind = "leaf"
-	ClaimBundle        ClaimKind = "bundle"
-	ClaimAggregate     ClaimKind = "aggregate"
-	ClaimConfiguration ClaimKind = "configuration"
-	ClaimEvidence      ClaimKind = "evidence"
+	ClaimSigner    ClaimKind = "signer"
+	ClaimLeaf      ClaimKind = "leaf"
+	ClaimBundle    ClaimKind = "bundle"
+	ClaimAggregate ClaimKind = "aggregate"
 	// ClaimCopy is a copy of a bundle or leaf in the namespace of its source.
 	ClaimCopy ClaimKind = "copy"
 )
@@ -84,8 +96,8 @@ const (
 	// ReasonConflictingClaim is on a configuration that claims what an older one has, and on a leaf whose name is
 	// taken within its own configuration.
 	ReasonConflictingClaim trust.Reason = "ConflictingClaim"
-	// ReasonInvalidEvidence is on an evidence record that cannot be read; it proves nothing.
-	ReasonInvalidEvidence trust.Reason = "InvalidEvidence"
+	// ReasonInvalidRecord is on a record that cannot be read; it proves nothing and allows nothing.
+	ReasonInvalidRecord trust.Reason = "InvalidRecord"
 	// ReasonInvalidStatus is on the status of a rollout that cannot be read.
 	ReasonInvalidStatus trust.Reason = "InvalidRolloutStatus"
 )
@@ -94,11 +106,14 @@ const (
 // A Sources is immutable; With* return changed copies that share the rest.
 type Sources struct {
 	Namespace string
+	// Configurations and Records by name.
+	Configurations map[string]*Configuration
+	Records        map[string]*Record
 	// Secrets of type kubernetes.io/tls by name.
 	Secrets map[string]*Secret
 	// Others are the Secrets of other types by name, aggregates among them. No name is in both.
 	Others map[string]*OtherSecret
-	// ConfigMaps by name: configurations, bundles, aggregates, evidence records, and the bare existence of the rest.
+	// ConfigMaps by name: bundles, aggregates, and the bare existence of the rest.
 	ConfigMaps map[string]*ConfigMap
 	// Nodes of the cluster by name.
 	Nodes map[string]*Node
@@ -129,6 +144,28 @@ func (s *Sources) WithConfigMap(name string, cm *corev1.ConfigMap) *Sources {
 	delete(out.ConfigMaps, name)
 	if cm != nil {
 		out.ConfigMaps = with(out.ConfigMaps, name, ParseConfigMap(cm, s.cache()))
+	}
+	return &out
+}
+
+// WithConfiguration returns the sources as they would be with that configuration; nil means that it is deleted.
+func (s *Sources) WithConfiguration(name string, cfg *configv1alpha1.RotationConfiguration) *Sources {
+	out := *s
+	out.Configurations = maps.Clone(s.Configurations)
+	delete(out.Configurations, name)
+	if cfg != nil {
+		out.Configurations = with(out.Configurations, name, ParseConfiguration(cfg))
+	}
+	return &out
+}
+
+// WithRecord returns the sources as they would be with that record; nil means that it is deleted.
+func (s *Sources) WithRecord(name string, r *configv1alpha1.RotationRecord) *Sources {
+	out := *s
+	out.Records = maps.Clone(s.Records)
+	delete(out.Records, name)
+	if r != nil {
+		out.Records = with(out.Records, name, ParseRecord(r))
 	}
 	return &out
 }

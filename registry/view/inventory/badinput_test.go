@@ -164,42 +164,52 @@ func TestBadInput(t *testing.T) {
 		},
 		{
 			name: "a malformed record",
-			bad:  configMap("certrotation-evidence-web.clients.b", map[string]string{"x": "y"}, trust.LabelEvidence),
-			want: "ConfigMap/certrotation-evidence-web.clients.b InvalidEvidence: ", wantText: "unknown key",
+			bad:  malformed("evidence.web.clients.b", "web", configv1alpha1.RecordEvidence),
+			want: "RotationRecord/evidence.web.clients.b InvalidRecord: ", wantText: "exactly the field",
+		},
+		{
+			name: "a malformed roster",
+			bad:  malformed("roster.web", "web", configv1alpha1.RecordRoster),
+			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it nobody can say who counts",
+			check: func(t *testing.T, d *trust.Domain) {
+				if len(d.Problems) != 1 || d.Roster != nil {
+					t.Errorf("roster %v, problems %v: want the problem on the domain itself", d.Roster, d.Problems)
+				}
+			},
+		},
+		{
+			name: "a roster of an unknown kind",
+			bad:  malformed("roster.web", "web", "Other"),
+			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it nobody can say who counts",
 		},
 		{
 			name: "a record under a foreign name",
-			bad: func() *corev1.ConfigMap {
-				cm := record("web", "clients", "a", &trust.Observation{})
-				cm.Name = "copy"
-				return cm
+			bad: func() *configv1alpha1.RotationRecord {
+				r := evidenceOf("web", "clients", "a")
+				r.Name = "copy"
+				return r
 			}(),
-			want: "ConfigMap/copy InvalidEvidence: ", wantText: "must be named certrotation-evidence-web.clients.a",
+			want: "RotationRecord/copy InvalidRecord: ", wantText: "must be named evidence.web.clients.a",
 		},
 		{
-			name: "a configuration with an unknown field",
-			bad:  configuration("bad", strings.Replace(disjointConfig("third"), "kind: R", "typo: x\nkind: R", 1)),
-			want: "ConfigMap/bad InvalidConfiguration: ", wantText: "typo",
+			name: "a configuration that is not valid",
+			bad:  configuration("bad", strings.Replace(disjointConfig("third"), "stageDeadline: 30m", "stageDeadline: -1s", 1)),
+			want: "RotationConfiguration/bad InvalidConfiguration: ", wantText: "stageDeadline",
 		},
 		{
-			name: "a configuration without its key",
-			bad:  configMap("bad", nil, configv1alpha1.ConfigLabel),
-			want: "ConfigMap/bad InvalidConfiguration: ", wantText: "config.yaml is missing",
+			name: "an empty configuration",
+			bad:  configuration("bad", ""),
+			want: "RotationConfiguration/bad InvalidConfiguration: ", wantText: "spec",
 		},
 		{
 			name: "a second configuration with the same domain",
 			bad:  configuration("zz", strings.Replace(disjointConfig("third"), "name: third\n", "name: web\n", 1)),
-			want: "ConfigMap/zz ConflictingClaim: ", wantText: "trust domain web of ConfigMap/config",
+			want: "RotationConfiguration/zz ConflictingClaim: ", wantText: "trust domain web of RotationConfiguration/config",
 		},
 		{
 			name: "a second configuration with the same Secret",
 			bad:  configuration("zz", strings.Replace(disjointConfig("third"), "secretName: third-signer", "secretName: web-client", 1)),
-			want: "ConfigMap/zz ConflictingClaim: ", wantText: "Secret/web-client of ConfigMap/config",
-		},
-		{
-			name: "a bundle that is a configuration",
-			bad:  configuration("zz", strings.ReplaceAll(disjointConfig("third"), "third-bundle", "config")),
-			want: "ConfigMap/zz ConflictingClaim: ", wantText: "ConfigMap/config, which is a configuration",
+			want: "RotationConfiguration/zz ConflictingClaim: ", wantText: "Secret/web-client of RotationConfiguration/config",
 		},
 	}
 	for _, tt := range tests {
@@ -219,6 +229,10 @@ func TestBadInput(t *testing.T) {
 				after = inventory.Build(base.WithSecret(bad.Name, bad))
 			case *corev1.ConfigMap:
 				after = inventory.Build(base.WithConfigMap(bad.Name, bad))
+			case *configv1alpha1.RotationConfiguration:
+				after = inventory.Build(base.WithConfiguration(bad.Name, bad))
+			case *configv1alpha1.RotationRecord:
+				after = inventory.Build(base.WithRecord(bad.Name, bad))
 			case *corev1.Node:
 				base.Nodes[bad.Name] = inventory.ParseNode(bad)
 				after = inventory.Build(base)
@@ -316,7 +330,7 @@ func TestNodeWithoutAddress(t *testing.T) {
 			t.Errorf("problems:\n%s\nwant %q", allProblems(n), want)
 		}
 	}
-	if members := d.Parties[0].Members; len(members) != 3 || members[2].Probe.Address != "" || members[2].Holds != nil {
+	if members := d.Parties[0].Members; len(members) != 3 || members[2].Probes[0].Address != "" || members[2].Holds != nil {
 		t.Errorf("members = %+v", members)
 	}
 	if got := n.Aggregates[0].Leaves; !cmp.Equal(got, []string{"web-serving-n1", "web-serving-n2"}) {
@@ -345,7 +359,7 @@ func TestOlderConfigurationWins(t *testing.T) {
 	if diff := cmp.Diff([]string{"aa", "zz"}, n.Configurations); diff != "" {
 		t.Errorf("configurations (-want +got):\n%s", diff)
 	}
-	if len(n.Domains) != 1 || len(n.Problems) != 1 || n.Problems[0].Object != "ConfigMap/aa" {
+	if len(n.Domains) != 1 || len(n.Problems) != 1 || n.Problems[0].Object != "RotationConfiguration/aa" {
 		t.Errorf("domains %v, problems %v", n.Domains, n.Problems)
 	}
 }

@@ -18,8 +18,8 @@ func BenchmarkBuild(b *testing.B) {
 	for _, nodes := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprintf("leaves=%d", nodes), func(b *testing.B) {
 			s := &inventory.Sources{
-				ConfigMaps: map[string]*inventory.ConfigMap{
-					"config": inventory.ParseConfigMap(configuration("config", webConfig), pki.NewCache(1)),
+				Configurations: map[string]*inventory.Configuration{
+					"config": inventory.ParseConfiguration(configuration("config", webConfig)),
 				},
 				Secrets: map[string]*inventory.Secret{},
 				Nodes:   map[string]*inventory.Node{},

@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"certrotation.dev/registry/trust"
@@ -13,59 +14,51 @@ import (
 // Build makes of the facts of a namespace what its configurations say they are. It returns nil if there is no
 // configuration. Nothing is parsed here, and the same facts give the same answer.
 func Build(s *Sources) *Namespace {
-	configurations := configurationsOf(s)
-	if len(configurations) == 0 {
+	if len(s.Configurations) == 0 {
 		return nil
 	}
-	b := newBuilder(s, configurations)
+	b := newBuilder(s)
 	parts := map[string]*part{}
-	for _, cm := range byAge(configurations) {
-		if p := b.add(cm); p != nil {
-			parts[cm.Name] = p
+	for _, cfg := range byAge(s.Configurations) {
+		if p := b.add(cfg); p != nil {
+			parts[cfg.Name] = p
 		}
 	}
-	b.claimEvidence()
+	b.refuseRecords()
 
-	out := &Namespace{Name: s.Namespace, claims: b.claims}
-	for _, cm := range configurations {
-		out.Configurations = append(out.Configurations, cm.Name)
-		if p := parts[cm.Name]; p != nil {
-			out.Domains = append(out.Domains, p.domains...)
-			if p.aggregate != nil {
-				out.Aggregates = append(out.Aggregates, p.aggregate)
-			}
-			if p.rollout != nil {
-				p.rollout.Configuration = cm.Name
-				for _, d := range p.domains {
-					p.rollout.Domains = append(p.rollout.Domains, d.Name)
-				}
-				out.Rollouts = append(out.Rollouts, p.rollout)
-			}
-			out.Copies = append(out.Copies, p.copies...)
+	out := &Namespace{Name: s.Namespace, claims: b.claims, configured: map[string][]string{}}
+	for _, name := range sortedNames(s.Configurations) {
+		out.Configurations = append(out.Configurations, name)
+		if p := parts[name]; p != nil {
+			out.add(name, p)
 		}
 	}
+	// What the configurations name goes first: the leaves that they do not name are of the rest.
+	b.addUnnamed(out.Domains)
 	slices.SortFunc(b.problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })
 	out.Problems = b.problems
 	return out
 }
 
-// configurationsOf returns the ConfigMaps that claim to be a configuration, ordered by name.
-func configurationsOf(s *Sources) []*ConfigMap {
-	var list []*ConfigMap
-	for _, cm := range s.ConfigMaps {
-		if cm.Configuration != nil {
-			list = append(list, cm)
-		}
+func (n *Namespace) add(configuration string, p *part) {
+	n.Domains = append(n.Domains, p.domains...)
+	for _, d := range p.domains {
+		n.configured[configuration] = append(n.configured[configuration], d.Name)
 	}
-	slices.SortFunc(list, func(x, y *ConfigMap) int { return cmp.Compare(x.Name, y.Name) })
-	return list
+	if p.aggregate != nil {
+		n.Aggregates = append(n.Aggregates, p.aggregate)
+	}
+	if p.rollout != nil {
+		p.rollout.Configuration = configuration
+		p.rollout.Domains = n.configured[configuration]
+		n.Rollouts = append(n.Rollouts, p.rollout)
+	}
+	n.Copies = append(n.Copies, p.copies...)
 }
 
 // byAge puts the oldest first: it keeps what a younger one claims as well.
-func byAge(configurations []*ConfigMap) []*ConfigMap {
-	list := slices.Clone(configurations)
-	slices.SortStableFunc(list, func(x, y *ConfigMap) int {
-		return x.CreationTimestamp.Compare(y.CreationTimestamp.Time)
+func byAge(configurations map[string]*Configuration) []*Configuration {
+	return slices.SortedFunc(maps.Values(configurations), func(x, y *Configuration) int {
+		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 	})
-	return list
 }

@@ -15,8 +15,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// byFingerprint compares certificates by what identifies them.
-var byFingerprint = cmp.Comparer(func(x, y *pki.Certificate) bool { return x.Equal(y) })
+// byFingerprint compares certificates by what identifies them, and domains as others see them.
+var byFingerprint = cmp.Options{
+	cmp.Comparer(func(x, y *pki.Certificate) bool { return x.Equal(y) }),
+	cmpopts.IgnoreUnexported(trust.Party{}),
+}
 
 func leafNames(d *trust.Domain) []string {
 	var names []string
@@ -32,13 +35,13 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 	client := issue(t, ca, "client")
 	signer := pairSecret(t, "web-signer", ca)
 	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = next.CertPEM(), keyPEM(t, next)
-	observation := &trust.Observation{Trusts: []pki.Fingerprint{ca.Certificate.Fingerprint}, ObservedAt: testTime}
+	old, young := report("pod-1", ca.Certificate.Fingerprint), report("pod-2", next.Certificate.Fingerprint)
 
 	n := inventory.Build(sources(t,
 		configuration("config", webConfig), signer, pairSecret(t, "web-client", client),
 		bundle("web-bundle", ca.Certificate, next.Certificate, ca.Certificate),
 		node("n2", "fd00:0::2", "10.0.0.2", "not-an-ip"), node("n1", "10.0.0.1"),
-		record("web", "clients", "b", observation), record("web", "clients", "gone", observation),
+		evidenceOf("web", "clients", "b", young, old), evidenceOf("web", "clients", "gone", old),
 		configMap("unrelated", map[string]string{"big": "data"}),
 	))
 
@@ -68,9 +71,9 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 			}),
 		}
 	}
-	probe := func(address string) *trust.Probe {
+	probe := func(address, presents string) *trust.Probe {
 		return &trust.Probe{
-			Address: address, ServerName: "web.svc", ClientLeaf: "web-client", Interval: 5 * time.Second, Timeout: 5 * time.Second,
+			Address: address, Presents: presents, ServerName: "web.svc", ClientLeaf: "web-client", Interval: 5 * time.Second, Timeout: 5 * time.Second,
 		}
 	}
 	want := &trust.Domain{
@@ -95,15 +98,17 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 			{
 				Name: "servers", Kind: trust.TLSProbe, Verifies: []string{"web-client"},
 				Members: []trust.Member{
-					{Name: "n1", Holds: []string{"web-serving-n1"}, Probe: probe("10.0.0.1:8443")},
-					{Name: "n2", Holds: []string{"web-serving-n2"}, Probe: probe("[fd00::2]:8443")},
+					{Name: "n1", Instance: "uid-n1", Holds: []string{"web-serving-n1"},
+						Probes: []trust.Probe{*probe("10.0.0.1:8443", "web-serving-n1")}},
+					{Name: "n2", Instance: "uid-n2", Holds: []string{"web-serving-n2"},
+						Probes: []trust.Probe{*probe("[fd00::2]:8443", "web-serving-n2")}},
 				},
 			},
 			{
-				Name: "clients", Kind: trust.Acknowledgement, Verifies: []string{"web-serving-n1", "web-serving-n2"},
+				Name: "clients", Kind: trust.Acknowledgement, Lease: time.Hour, Verifies: []string{"web-serving-n1", "web-serving-n2"},
 				Members: []trust.Member{
 					{Name: "a", Holds: []string{"web-client"}},
-					{Name: "b", Holds: []string{"web-client"}, Observation: observation},
+					{Name: "b", Holds: []string{"web-client"}, Observations: []trust.Observation{old, young}},
 				},
 			},
 		},
@@ -133,9 +138,8 @@ func TestBuildWithoutConfiguration(t *testing.T) {
 
 func TestClaims(t *testing.T) {
 	t.Parallel()
-	malformed := configMap("certrotation-evidence-x", nil, trust.LabelEvidence)
-	n := inventory.Build(sources(t, configuration("config", webConfig), node("n1", "10.0.0.1"), malformed,
-		record("web", "clients", "a", &trust.Observation{}), opaqueSecret("other", nil)))
+	n := inventory.Build(sources(t, configuration("config", webConfig), node("n1", "10.0.0.1"), opaqueSecret("other", nil),
+		evidenceOf("web", "clients", "a", report("pod-1"))))
 	tests := []struct {
 		kind trust.ObjectKind
 		name string
@@ -150,9 +154,8 @@ func TestClaims(t *testing.T) {
 		{trust.SecretKind, "web-bundle", inventory.Claim{}},
 		{trust.ConfigMapKind, "web-bundle", inventory.Claim{Domain: "web", Kind: inventory.ClaimBundle}},
 		{trust.ConfigMapKind, "all-bundles", inventory.Claim{Kind: inventory.ClaimAggregate}},
-		{trust.ConfigMapKind, "config", inventory.Claim{Kind: inventory.ClaimConfiguration}},
-		{trust.ConfigMapKind, "certrotation-evidence-web.clients.a", inventory.Claim{Domain: "web", Kind: inventory.ClaimEvidence}},
-		{trust.ConfigMapKind, "certrotation-evidence-x", inventory.Claim{Kind: inventory.ClaimEvidence}},
+		{inventory.ConfigurationKind, "config", inventory.Claim{}},
+		{trust.RecordKind, "evidence.web.clients.a", inventory.Claim{}},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.kind)+" "+tt.name, func(t *testing.T) {

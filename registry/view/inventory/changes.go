@@ -8,12 +8,35 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+func (i *Inventory) objectHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{AddFunc: i.changed, UpdateFunc: i.updated, DeleteFunc: i.changed}
+}
+
+// configurationChanged begins or ends to read the ConfigMaps of a namespace before it announces the configuration.
+func (i *Inventory) configurationChanged(object any) {
+	if namespace, ok := namespaceOf(object); ok {
+		i.follow(namespace)
+		i.memory.forget(namespace)
+		i.tell(namespace)
+	}
+}
+
 // changed announces an object that came or went.
 func (i *Inventory) changed(object any) {
+	if namespace, ok := namespaceOf(object); ok {
+		i.announce(namespace)
+	}
+}
+
+func namespaceOf(object any) (string, bool) {
 	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
 	}
-	i.announce(object)
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return "", false
+	}
+	return accessor.GetNamespace(), true
 }
 
 // updated leaves nothing out but a repetition: the model needs the latest resource version of an object, even if
@@ -24,29 +47,14 @@ func (i *Inventory) updated(before, after any) {
 	if errX == nil && errY == nil && x.GetUID() == y.GetUID() && x.GetResourceVersion() == y.GetResourceVersion() {
 		return
 	}
-	i.announce(after, before)
+	i.changed(after)
 }
 
-// announce takes the states of one object.
-func (i *Inventory) announce(states ...any) {
-	object, err := meta.Accessor(states[0])
-	if err != nil {
-		return
-	}
-	namespace := object.GetNamespace()
+func (i *Inventory) announce(namespace string) {
 	i.memory.forget(namespace)
-	if i.configured(namespace) || anyConfiguration(states) {
+	if i.configured(namespace) {
 		i.tell(namespace)
 	}
-}
-
-func anyConfiguration(states []any) bool {
-	for _, state := range states {
-		if cm, ok := state.(*ConfigMap); ok && cm.Configuration != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func (i *Inventory) nodeChanged(any) {

@@ -28,7 +28,7 @@ type part struct {
 
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
-func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, error) {
+func (b *builder) expand(cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
 	rivals, err := b.candidates(cfg)
 	if err != nil {
 		return nil, err
@@ -52,6 +52,9 @@ func (b *builder) expand(cfg *configv1alpha1.RotationConfiguration) (*part, erro
 			leaves[leaf.Template] = append(leaves[leaf.Template], leaf.Name)
 		}
 		p.domains = append(p.domains, domain)
+	}
+	for _, domain := range p.domains {
+		b.remember(domain, p)
 	}
 	if cfg.Aggregate != nil {
 		p.aggregate = b.aggregate(cfg.Aggregate, leaves)

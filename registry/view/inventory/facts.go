@@ -8,6 +8,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
@@ -47,6 +48,8 @@ type Secret struct {
 	AuthoritiesFault *Fault
 	// DataBytes is the size of all values.
 	DataBytes int
+	// Immutable says that the API server refuses any change of the content.
+	Immutable bool
 }
 
 // OtherSecret is what is known of a Secret of another type: that it exists.
@@ -54,6 +57,8 @@ type OtherSecret struct {
 	metav1.ObjectMeta
 	// Aggregate is the content of a Secret with the label trust.LabelAggregate, nil for any other.
 	Aggregate *AggregateSecret
+	// Immutable is known of an aggregate only.
+	Immutable bool
 }
 
 // AggregateSecret is the content of an aggregate Secret.
@@ -69,24 +74,38 @@ type AggregateSecret struct {
 // kind; a bare name is left of one that concerns nobody here.
 type ConfigMap struct {
 	metav1.ObjectMeta
-	// Configuration of a ConfigMap with the label configv1alpha1.ConfigLabel.
-	Configuration *Configuration
 	// Bundle of a ConfigMap with the key BundleKey.
 	Bundle *Bundle
 	// Aggregate of a ConfigMap with the label trust.LabelAggregate: the anchors by key, an empty list where the
 	// value is not readable.
 	Aggregate map[string][]pki.Fingerprint
-	// Evidence of a ConfigMap with the label trust.LabelEvidence.
-	Evidence *Evidence
 	// Rollout of a ConfigMap with the label rollout.LabelStatus.
 	Rollout *RolloutStatus
+	// Immutable says that the API server refuses any change of the content.
+	Immutable bool
 }
 
-// Configuration is a loaded configuration or the reason why it was refused.
+// Configuration is what is known of a RotationConfiguration.
 type Configuration struct {
-	// Loaded is complete: presets are expanded, defaults filled in. It is shared and must not be changed.
-	Loaded *configv1alpha1.RotationConfiguration
+	metav1.ObjectMeta
+	// Loaded is complete: presets are expanded, defaults filled in. It is shared and must not be changed. It is nil if the
+	// configuration was refused.
+	Loaded *configv1alpha1.RotationConfigurationSpec
 	// Error is the text of the error if Loaded is nil.
+	Error string
+	// Status is what was last written of it. It is shared and must not be changed.
+	Status configv1alpha1.RotationConfigurationStatus
+}
+
+// Record is one RotationRecord.
+type Record struct {
+	metav1.ObjectMeta
+	// Domain and Kind are as they are written, whether the record can be read or not.
+	Domain string
+	Kind   configv1alpha1.RecordKind
+	// Said is what the record says, nil if it was refused. It is shared and must not be changed.
+	Said *record.Record
+	// Error is the text of the error if Said is nil.
 	Error string
 }
 
@@ -96,14 +115,6 @@ type Bundle struct {
 	Anchors []*pki.Certificate
 	// Fault says why the bundle cannot be read. An empty bundle has none.
 	Fault *Fault
-}
-
-// Evidence is one evidence record or the reason why it was refused.
-type Evidence struct {
-	Domain, Party, Member string
-	Observation           *trust.Observation
-	// Error is the text of the error if Observation is nil.
-	Error string
 }
 
 // Node is what is known of a Node.

@@ -4,6 +4,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -25,8 +27,6 @@ var testTime = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // webConfig has a domain with every kind of expansion in it.
 const webConfig = `
-apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
 trustDomains:
 - name: web
   stageDeadline: 30m
@@ -52,7 +52,7 @@ trustDomains:
     presents: ["web-serving-{node}"]
     evidence:
       kind: tlsProbe
-      tlsProbe: {addresses: ["{node}:8443"], serverName: web.svc, clientLeaf: web-client}
+      tlsProbe: {endpoints: [{address: "{node}:8443"}], serverName: web.svc, clientLeaf: web-client}
   - name: clients
     members: [a, b]
     verifies: {leaves: ["web-serving-{node}"]}
@@ -133,15 +133,42 @@ func bundle(name string, anchors ...*pki.Certificate) *corev1.ConfigMap {
 	return configMap(name, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))})
 }
 
-func configuration(name, text string) *corev1.ConfigMap {
-	return configMap(name, map[string]string{configv1alpha1.ConfigKey: text}, configv1alpha1.ConfigLabel)
+// configuration has the spec that the text is in YAML.
+func configuration(name, text string) *configv1alpha1.RotationConfiguration {
+	out := &configv1alpha1.RotationConfiguration{ObjectMeta: objectMeta(name)}
+	if err := yaml.UnmarshalStrict([]byte(text), &out.Spec); err != nil {
+		panic(fmt.Sprintf("%s: %v", name, err))
+	}
+	return out
 }
 
-func record(domain, party, member string, o *trust.Observation) *corev1.ConfigMap {
-	data, labels := evidence.Encode(domain, party, member, o)
-	cm := configMap(evidence.RecordName(domain, party, member), data)
-	cm.Labels = labels
-	return cm
+// evidenceOf is the record of a member; the processes need no lease of their own.
+func evidenceOf(domain, party, member string, observations ...trust.Observation) *configv1alpha1.RotationRecord {
+	out, err := record.OfEvidence(testNamespace, domain, party, member, observations)
+	if err != nil {
+		panic(err)
+	}
+	return stored(out)
+}
+
+// stored gives a record what the API server does.
+func stored(r *configv1alpha1.RotationRecord) *configv1alpha1.RotationRecord {
+	r.UID, r.ResourceVersion = types.UID("uid-"+r.Name), "7"
+	return r
+}
+
+// malformed is a record that nobody can read.
+func malformed(name, domain string, kind configv1alpha1.RecordKind) *configv1alpha1.RotationRecord {
+	return &configv1alpha1.RotationRecord{
+		ObjectMeta: objectMeta(name), Spec: configv1alpha1.RotationRecordSpec{TrustDomain: domain, Kind: kind},
+	}
+}
+
+// report is what one process says that it trusts.
+func report(instance string, trusts ...pki.Fingerprint) trust.Observation {
+	return trust.Observation{
+		Instance: instance, Kind: trust.Acknowledgement, Trusts: trusts, ObservedAt: testTime, Expires: testTime.Add(time.Hour),
+	}
 }
 
 func node(name string, addresses ...string) *corev1.Node {
@@ -164,6 +191,10 @@ func sources(t *testing.T, objects ...any) *inventory.Sources {
 			s = s.WithSecret(o.Name, o)
 		case *corev1.ConfigMap:
 			s = s.WithConfigMap(o.Name, o)
+		case *configv1alpha1.RotationConfiguration:
+			s = s.WithConfiguration(o.Name, o)
+		case *configv1alpha1.RotationRecord:
+			s = s.WithRecord(o.Name, o)
 		case *corev1.Node:
 			s.Nodes[o.Name] = inventory.ParseNode(o)
 		default:

@@ -17,7 +17,7 @@ type candidate struct {
 
 // candidates finds who would have the name of each node's leaf. Two templates can meet: with peer-{node} and
 // peer-metrics-{node}, a node metrics-x meets a node x.
-func (b *builder) candidates(cfg *configv1alpha1.RotationConfiguration) (map[string][]candidate, error) {
+func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map[string][]candidate, error) {
 	found := map[string][]candidate{}
 	for i := range cfg.TrustDomains {
 		for j := range cfg.TrustDomains[i].Leaves {

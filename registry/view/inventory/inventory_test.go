@@ -21,6 +21,8 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -29,6 +31,7 @@ import (
 type cluster struct {
 	*inventory.Inventory
 	client *fake.Clientset
+	own    *ownfake.Clientset
 
 	mu      sync.Mutex
 	changes []string
@@ -40,17 +43,24 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	var metas []runtime.Object
+	var core, own, metas []runtime.Object
 	for _, object := range objects {
-		if secret, ok := object.(*corev1.Secret); ok {
+		switch o := object.(type) {
+		case *configv1alpha1.RotationConfiguration, *configv1alpha1.RotationRecord:
+			own = append(own, o)
+			continue
+		case *corev1.Secret:
 			metas = append(metas, &metav1.PartialObjectMetadata{
-				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: secret.ObjectMeta,
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: o.ObjectMeta,
 			})
 		}
+		core = append(core, object)
 	}
-	c := &cluster{client: fake.NewClientset(objects...)}
+	c := &cluster{client: fake.NewClientset(core...), own: ownfake.NewSimpleClientset(own...)}
 	var err error
-	c.Inventory, err = inventory.New(c.client, metadatafake.NewSimpleMetadataClient(scheme, metas...), inventory.Options{})
+	c.Inventory, err = inventory.New(inventory.Clients{
+		Core: c.client, Metadata: metadatafake.NewSimpleMetadataClient(scheme, metas...), Config: c.own,
+	}, inventory.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +101,11 @@ func (c *cluster) taken() []string {
 func TestInventory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := authority(t, "ca")
-		elsewhere := configMap("web-bundle", nil)
-		elsewhere.Namespace = "elsewhere"
+		elsewhere, secretElsewhere := configMap("web-bundle", nil), opaqueSecret("other", nil)
+		elsewhere.Namespace, secretElsewhere.Namespace = "elsewhere", "elsewhere"
 		c := newCluster(t, configuration("config", webConfig), pairSecret(t, "web-signer", ca), opaqueSecret("other", nil),
-			node("n1", "10.0.0.1"), elsewhere)
+			node("n1", "10.0.0.1"), bundle("web-bundle", ca.Certificate), elsewhere, secretElsewhere,
+			evidenceOf("web", "clients", "a", report("pod-1")))
 		if c.HasSynced() {
 			t.Error("HasSynced() before Start()")
 		}
@@ -106,7 +117,8 @@ func TestInventory(t *testing.T) {
 			t.Errorf("Namespaces() (-want +got):\n%s", diff)
 		}
 		s := c.Sources(testNamespace)
-		if len(s.Secrets) != 1 || len(s.Others) != 1 || s.Others["other"] == nil || len(s.ConfigMaps) != 1 || len(s.Nodes) != 1 {
+		if len(s.Secrets) != 1 || len(s.Others) != 1 || s.Others["other"] == nil || len(s.Nodes) != 1 ||
+			len(s.Configurations) != 1 || len(s.Records) != 1 || s.ConfigMaps["web-bundle"] == nil {
 			t.Errorf("Sources() = %+v", s)
 		}
 		n := c.Namespace(testNamespace)
@@ -118,6 +130,9 @@ func TestInventory(t *testing.T) {
 		}
 		if c.Namespace("elsewhere") != nil || c.Sources("elsewhere") == nil || c.Sources("nowhere") != nil {
 			t.Error("namespaces without a configuration")
+		}
+		if maps := c.Sources("elsewhere").ConfigMaps; len(maps) != 0 {
+			t.Errorf("ConfigMaps of a namespace without a configuration are known: %v", maps)
 		}
 		live, err := c.Live(t.Context(), testNamespace)
 		if err != nil {
@@ -134,11 +149,9 @@ func TestInventoryFollowsChanges(t *testing.T) {
 		ca := authority(t, "ca")
 		c := newCluster(t, configuration("config", webConfig), node("n1", "10.0.0.1"))
 		c.run(t)
-		core, ctx := c.client.CoreV1(), t.Context()
-		inElsewhere := func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-			cm.Namespace = "elsewhere"
-			return cm
-		}
+		core, own, ctx := c.client.CoreV1(), c.own.ConfigV1alpha1(), t.Context()
+		elsewhere, configuredElsewhere := configMap("x", nil), configuration("config", webConfig)
+		elsewhere.Namespace, configuredElsewhere.Namespace = "elsewhere", "elsewhere"
 		heartbeat := node("n1", "10.0.0.1")
 		heartbeat.ResourceVersion = "8"
 		heartbeat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady}}
@@ -164,6 +177,29 @@ func TestInventoryFollowsChanges(t *testing.T) {
 				is: func(n *inventory.Namespace) bool { return !n.Domain("web").Signer.Present },
 			},
 			{
+				name: "a bundle comes", want: []string{testNamespace},
+				do: func() error {
+					_, err := core.ConfigMaps(testNamespace).Create(ctx, bundle("web-bundle", ca.Certificate), metav1.CreateOptions{})
+					return err
+				},
+				is: func(n *inventory.Namespace) bool { return len(n.Domain("web").Bundle.Anchors) == 1 },
+			},
+			{
+				name: "a record comes", want: []string{testNamespace},
+				do: func() error {
+					_, err := own.RotationRecords(testNamespace).Create(ctx, evidenceOf("web", "clients", "a", report("pod-1")), metav1.CreateOptions{})
+					return err
+				},
+				is: func(n *inventory.Namespace) bool { return len(n.Domain("web").Parties[1].Members[0].Observations) == 1 },
+			},
+			{
+				name: "a record goes", want: []string{testNamespace},
+				do: func() error {
+					return own.RotationRecords(testNamespace).Delete(ctx, "evidence.web.clients.a", metav1.DeleteOptions{})
+				},
+				is: func(n *inventory.Namespace) bool { return len(n.Domain("web").Parties[1].Members[0].Observations) == 0 },
+			},
+			{
 				name: "a node's heartbeat",
 				do: func() error {
 					_, err := core.Nodes().Update(ctx, heartbeat, metav1.UpdateOptions{})
@@ -186,7 +222,7 @@ func TestInventoryFollowsChanges(t *testing.T) {
 			{
 				name: "something in a namespace without a configuration",
 				do: func() error {
-					_, err := core.ConfigMaps("elsewhere").Create(ctx, inElsewhere(configMap("x", nil)), metav1.CreateOptions{})
+					_, err := core.ConfigMaps("elsewhere").Create(ctx, elsewhere, metav1.CreateOptions{})
 					return err
 				},
 				is: func(n *inventory.Namespace) bool { return n != nil },
@@ -194,10 +230,12 @@ func TestInventoryFollowsChanges(t *testing.T) {
 			{
 				name: "a second namespace gets a configuration", want: []string{"elsewhere"},
 				do: func() error {
-					_, err := core.ConfigMaps("elsewhere").Create(ctx, inElsewhere(configuration("config", webConfig)), metav1.CreateOptions{})
+					_, err := own.RotationConfigurations("elsewhere").Create(ctx, configuredElsewhere, metav1.CreateOptions{})
 					return err
 				},
-				is: func(*inventory.Namespace) bool { return len(c.Namespaces()) == 2 && c.Namespace("elsewhere") != nil },
+				is: func(*inventory.Namespace) bool {
+					return len(c.Namespaces()) == 2 && c.Namespace("elsewhere") != nil && c.Sources("elsewhere").ConfigMaps["x"] != nil
+				},
 			},
 			{
 				name: "a node comes", want: []string{testNamespace, "elsewhere"},
@@ -211,7 +249,9 @@ func TestInventoryFollowsChanges(t *testing.T) {
 			},
 			{
 				name: "the configuration goes", want: []string{testNamespace},
-				do: func() error { return core.ConfigMaps(testNamespace).Delete(ctx, "config", metav1.DeleteOptions{}) },
+				do: func() error {
+					return own.RotationConfigurations(testNamespace).Delete(ctx, "config", metav1.DeleteOptions{})
+				},
 				is: func(n *inventory.Namespace) bool { return n == nil && len(c.Namespaces()) == 1 },
 			},
 		}

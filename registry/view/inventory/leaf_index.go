@@ -31,7 +31,7 @@ func newLeafIndex(leaves []expandedLeaf) *leafIndex {
 
 // selected returns the names of the leaves that a selection has, in order. The result is shared.
 func (x *leafIndex) selected(selection *configv1alpha1.LeafSelection) []string {
-	key := fmt.Sprintf("%q %q", selection.Usages, selection.Leaves)
+	key := fmt.Sprintf("%t %q %q", selection.Nothing, selection.Usages, selection.Leaves)
 	if names, ok := x.selections[key]; ok {
 		return names
 	}
@@ -51,12 +51,19 @@ func (x *leafIndex) selected(selection *configv1alpha1.LeafSelection) []string {
 func (x *leafIndex) heldBy(presents []string, member string) []string {
 	var out []string
 	for _, template := range presents {
-		for _, node := range []string{"", member} {
-			if name, ok := x.byTemplate[leafKey{template: template, node: node}]; ok {
-				out = append(out, name)
-				break
-			}
+		if name := x.held(template, member); name != "" {
+			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// held is heldBy for one leaf, "" if there is none.
+func (x *leafIndex) held(template, member string) string {
+	for _, node := range []string{"", member} {
+		if name, ok := x.byTemplate[leafKey{template: template, node: node}]; ok {
+			return name
+		}
+	}
+	return ""
 }

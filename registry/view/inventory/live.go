@@ -15,24 +15,32 @@ import (
 )
 
 // Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
-// page by page, with consistent reads, the namespace's Secrets and ConfigMaps and the nodes. Certificates that are
+// page by page, with consistent reads, everything of the namespace and the nodes. Certificates that are
 // known are not parsed again. The lists are not of one moment: what changes in between may be in one and not in
 // another, as in the cached Sources.
 func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error) {
-	var f found
+	var (
+		f     found
+		known = cache.NewStore(cache.MetaNamespaceKeyFunc)
+	)
+	if w := i.configMaps.of(namespace); w != nil {
+		known = w.informer.GetStore()
+	}
 	for _, read := range []struct {
 		source *source
-		cached cache.SharedIndexInformer
+		cached cache.Store
 		into   *[]any
 	}{
-		{i.sources.secrets, i.secrets, &f.secrets},
-		{i.sources.others, i.others, &f.others},
-		{i.sources.aggregates, i.aggregates, &f.aggregates},
-		{i.sources.configMaps, i.configMaps, &f.configMaps},
-		{i.sources.nodes, i.nodes, &f.nodes},
+		{i.sources.configurations, i.configurations.GetStore(), &f.configurations},
+		{i.sources.records, i.records.GetStore(), &f.records},
+		{i.sources.secrets, i.secrets.GetStore(), &f.secrets},
+		{i.sources.others, i.others.GetStore(), &f.others},
+		{i.sources.aggregates, i.aggregates.GetStore(), &f.aggregates},
+		{i.sources.configMaps, known, &f.configMaps},
+		{i.sources.nodes, i.nodes.GetStore(), &f.nodes},
 	} {
 		var err error
-		if *read.into, err = read.source.live(ctx, namespace, read.cached.GetStore()); err != nil {
+		if *read.into, err = read.source.live(ctx, namespace, read.cached); err != nil {
 			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, err)
 		}
 	}

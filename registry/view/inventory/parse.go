@@ -4,6 +4,8 @@
 package inventory
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/trust"
@@ -16,7 +18,10 @@ func keptMeta(object metav1.Object) metav1.ObjectMeta {
 		Namespace:         object.GetNamespace(),
 		UID:               object.GetUID(),
 		ResourceVersion:   object.GetResourceVersion(),
+		Generation:        object.GetGeneration(),
 		CreationTimestamp: object.GetCreationTimestamp(),
+		DeletionTimestamp: object.GetDeletionTimestamp(),
+		Finalizers:        slices.Clone(object.GetFinalizers()),
 		Annotations:       keptEntries(object.GetAnnotations(), trust.KnownAnnotation),
 		Labels:            keptEntries(object.GetLabels(), trust.KnownLabel),
 	}

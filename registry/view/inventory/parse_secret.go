@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -18,6 +19,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	data := secret.Data
 	out := &Secret{
 		ObjectMeta: keptMeta(secret),
+		Immutable:  ptr.Deref(secret.Immutable, false),
 		Active:     parsePair(ActiveCertKey, data[ActiveCertKey], ActiveKeyKey, data[ActiveKeyKey], certs),
 		Next:       parsePair(NextCertKey, data[NextCertKey], NextKeyKey, data[NextKeyKey], certs),
 		Previous:   parsePairs(PreviousCertKey, data[PreviousCertKey], PreviousKeyKey, data[PreviousKeyKey], certs),
@@ -31,7 +33,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 
 // ParseOtherSecret keeps of a Secret of another type that it exists, and of an aggregate what is in it.
 func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret {
-	out := &OtherSecret{ObjectMeta: keptMeta(secret)}
+	out := &OtherSecret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
 	if _, ok := secret.Labels[trust.LabelAggregate]; ok {
 		out.Aggregate = parseAggregate(secret.Data, certs)
 	}

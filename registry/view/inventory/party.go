@@ -6,6 +6,7 @@ package inventory
 import (
 	"net"
 	"strings"
+	"time"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
@@ -18,8 +19,12 @@ func (b *builder) party(
 	out := trust.Party{
 		Name:     cfg.Name,
 		Kind:     trust.EvidenceKind(cfg.Evidence.Kind),
-		Grace:    durationOf(cfg.Evidence.GracePeriod),
+		Grace:    graceOf(&cfg.Evidence),
+		Lease:    durationOf(cfg.Evidence.Lease),
+		Reason:   cfg.Evidence.Reason,
 		Verifies: leaves.selected(&cfg.Verifies),
+
+		VerifiesNothing: cfg.Verifies.Nothing,
 	}
 	nodes, names, err := b.members(cfg)
 	if err != nil {
@@ -29,16 +34,17 @@ func (b *builder) party(
 	out.Members = make([]trust.Member, 0, len(names))
 	for i, name := range names {
 		member := trust.Member{
-			Name:        name,
-			Holds:       leaves.heldBy(cfg.Presents, name),
-			Observation: b.records[memberKey{domain: domain, party: cfg.Name, member: name}],
+			Name:         name,
+			Holds:        leaves.heldBy(cfg.Presents, name),
+			Observations: b.observations(domain, cfg.Name, name),
+		}
+		var node *Node
+		if nodes != nil {
+			node = nodes[i]
+			member.Instance = string(node.UID)
 		}
 		if out.Kind == trust.TLSProbe && cfg.Evidence.TLSProbe != nil {
-			var node *Node
-			if nodes != nil {
-				node = nodes[i]
-			}
-			member.Probe = probeFor(cfg.Evidence.TLSProbe, i, node)
+			member.Probes = probesFor(cfg.Evidence.TLSProbe, name, node, leaves)
 			if node != nil && len(node.Addresses) == 0 {
 				problems = append(problems, addressProblem(name, "the node has no InternalIP, so it cannot be probed"))
 			}
@@ -46,6 +52,14 @@ func (b *builder) party(
 		out.Members = append(out.Members, member)
 	}
 	return out, problems, nil
+}
+
+// graceOf is the time that the operator gives a party of the kinds that wait for one.
+func graceOf(cfg *configv1alpha1.Evidence) time.Duration {
+	if cfg.Renewed != nil {
+		return cfg.Renewed.MinimumDelay.Duration
+	}
+	return durationOf(cfg.GracePeriod)
 }
 
 // members returns the names of the members, and their nodes if there is one member for each node.
@@ -68,22 +82,30 @@ func (b *builder) members(cfg *configv1alpha1.RelyingParty) ([]*Node, []string, 
 	}
 }
 
-// probeFor returns how the member of that index, or of that node, is probed. A member whose address is not known has
-// the address "", so that the attempt fails and says so.
-func probeFor(cfg *configv1alpha1.TLSProbe, index int, node *Node) *trust.Probe {
-	probe := &trust.Probe{
-		ServerName: cfg.ServerName,
-		ClientLeaf: nameFor(cfg.ClientLeaf, node),
-		Interval:   durationOf(cfg.Interval),
-		Timeout:    durationOf(cfg.Timeout),
+// probesFor returns how a member, which may be that of a node, is probed. A member whose address is not known has the
+// address "", so that the attempt fails and says so.
+func probesFor(cfg *configv1alpha1.TLSProbe, member string, node *Node, leaves *leafIndex) []trust.Probe {
+	var probes []trust.Probe
+	for i := range cfg.Endpoints {
+		endpoint := &cfg.Endpoints[i]
+		probe := trust.Probe{
+			Address:    endpoint.Address,
+			Presents:   leaves.held(endpoint.Presents, member),
+			Handshake:  cfg.Proof == configv1alpha1.ProofHandshake,
+			ServerName: endpoint.ServerName,
+			ClientLeaf: nameFor(endpoint.ClientLeaf, node),
+			Interval:   durationOf(cfg.Interval),
+			Timeout:    durationOf(cfg.Timeout),
+		}
+		switch {
+		case node != nil:
+			probe.Address = nodeAddress(endpoint.Address, node)
+		case endpoint.Member != member:
+			continue
+		}
+		probes = append(probes, probe)
 	}
-	switch {
-	case node != nil && len(cfg.Addresses) > 0:
-		probe.Address = nodeAddress(cfg.Addresses[0], node)
-	case node == nil && index < len(cfg.Addresses):
-		probe.Address = cfg.Addresses[index]
-	}
-	return probe
+	return probes
 }
 
 // nodeAddress puts the node's first address into a template such as {node}:2379, in brackets if it is IPv6.

@@ -21,8 +21,10 @@ func passRestarts(parties []trust.Party) {
 			continue
 		}
 		for _, m := range parties[i].Members {
-			if start := startOf(m.Observation); start.After(started[m.Name]) {
-				started[m.Name] = start
+			for i := range m.Observations {
+				if start := startOf(&m.Observations[i]); start.After(started[m.Name]) {
+					started[m.Name] = start
+				}
 			}
 		}
 	}
@@ -38,10 +40,7 @@ func passRestarts(parties []trust.Party) {
 }
 
 func startOf(o *trust.Observation) time.Time {
-	switch {
-	case o == nil:
-		return time.Time{}
-	case o.StartedAt.After(o.ObservedAt):
+	if o.StartedAt.After(o.ObservedAt) {
 		return o.ObservedAt
 	}
 	return o.StartedAt

@@ -12,8 +12,8 @@ import (
 
 func TestPassRestarts(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	seen := func(started, observed time.Time) *trust.Observation {
-		return &trust.Observation{StartedAt: started, ObservedAt: observed}
+	seen := func(started, observed time.Time) []trust.Observation {
+		return []trust.Observation{{StartedAt: started, ObservedAt: observed}}
 	}
 	for _, test := range []struct {
 		name string
@@ -21,12 +21,15 @@ func TestPassRestarts(t *testing.T) {
 		want time.Time
 	}{
 		{"no record", []trust.Member{{Name: "a"}}, time.Time{}},
-		{"a start", []trust.Member{{Name: "a", Observation: seen(at, at.Add(time.Second))}}, at},
-		{"a start that nobody knows", []trust.Member{{Name: "a", Observation: seen(time.Time{}, at)}}, time.Time{}},
-		{"the clock of the node is ahead", []trust.Member{{Name: "a", Observation: seen(at.Add(time.Hour), at)}}, at},
-		{"the start of another node", []trust.Member{{Name: "b", Observation: seen(at, at)}}, time.Time{}},
+		{"a start", []trust.Member{{Name: "a", Observations: seen(at, at.Add(time.Second))}}, at},
+		{"a start that nobody knows", []trust.Member{{Name: "a", Observations: seen(time.Time{}, at)}}, time.Time{}},
+		{"the clock of the node is ahead", []trust.Member{{Name: "a", Observations: seen(at.Add(time.Hour), at)}}, at},
+		{"the start of another node", []trust.Member{{Name: "b", Observations: seen(at, at)}}, time.Time{}},
+		{"the later process of two", []trust.Member{
+			{Name: "a", Observations: append(seen(at.Add(time.Minute), at.Add(time.Hour)), seen(at, at)...)},
+		}, at.Add(time.Minute)},
 		{"the later of two", []trust.Member{
-			{Name: "a", Observation: seen(at.Add(time.Minute), at.Add(time.Hour))}, {Name: "a", Observation: seen(at, at)},
+			{Name: "a", Observations: seen(at.Add(time.Minute), at.Add(time.Hour))}, {Name: "a", Observations: seen(at, at)},
 		}, at.Add(time.Minute)},
 	} {
 		t.Run(test.name, func(t *testing.T) {

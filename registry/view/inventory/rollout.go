@@ -15,7 +15,7 @@ import (
 
 // Rollout is one that a configuration asks for. It is immutable.
 type Rollout struct {
-	// Configuration is the name of the ConfigMap that asks for it.
+	// Configuration is the name of the one that asks for it.
 	Configuration string
 	// Config has every default filled in. It is shared and must not be changed.
 	Config *configv1alpha1.StaticPodRollout
@@ -41,7 +41,7 @@ func (p *part) addNodeLeaf(node, template, name string) {
 }
 
 // rollout expects that the domains and the aggregate are made.
-func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfiguration) error {
+func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	if cfg.Rollout == nil || cfg.Rollout.StaticPod == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (b *builder) readStatus(r *Rollout) {
 }
 
 // copies claims those that are in this namespace.
-func (b *builder) copies(p *part, cfg *configv1alpha1.RotationConfiguration) error {
+func (b *builder) copies(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	for _, c := range cfg.Copies {
 		c.ToNamespace, c.ToName = cmp.Or(c.ToNamespace, b.sources.Namespace), cmp.Or(c.ToName, c.Name)
 		kind := trust.ObjectKind(c.Kind)

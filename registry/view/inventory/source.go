@@ -12,22 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
-// configurationIndex has each configuration under its namespace.
-const configurationIndex = "configuration"
-
 // clusterSources are the kinds of objects that are read, each by its own list and watch.
 type clusterSources struct {
 	// secrets are of type kubernetes.io/tls, others are the metadata of all other types, and aggregates are those of
-	// the others that are labelled as such, with their content.
-	secrets, others, aggregates, configMaps, nodes *source
+	// the others that are labelled as such, with their content. configMaps are read in the namespaces that need it, all
+	// others in the whole cluster.
+	configurations, records, secrets, others, aggregates, configMaps, nodes *source
 }
 
 // source lists and watches one kind of object.
@@ -37,105 +35,132 @@ type source struct {
 	// client says whether streaming lists work; those of the fake clients do not.
 	client any
 	list   func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error)
-	watch  func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+	watch  func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error)
 	// restrict adds the selector of this source.
 	restrict func(*metav1.ListOptions)
 	// keep replaces an object by the facts about it. It returns what is facts already as it is.
-	keep     cache.TransformFunc
-	indexers cache.Indexers
+	keep cache.TransformFunc
 }
 
-func newClusterSources(client kubernetes.Interface, meta metadata.Interface, certs *pki.Cache) clusterSources {
-	core := client.CoreV1()
+func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
+	core := clients.Core.CoreV1()
 	secrets := source{
 		example: &corev1.Secret{},
-		client:  client,
+		client:  clients.Core,
 		list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
 			return core.Secrets(namespace).List(ctx, opts)
 		},
-		watch: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-			return core.Secrets(metav1.NamespaceAll).Watch(ctx, opts)
+		watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+			return core.Secrets(namespace).Watch(ctx, opts)
 		},
-		keep:     keepFacts(certs),
-		indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		keep: keepFacts(certs),
 	}
 	aggregates := secrets
 	secrets.name, secrets.restrict = "Secrets of type kubernetes.io/tls", byField(fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)))
 	aggregates.name, aggregates.restrict = "aggregate Secrets", func(opts *metav1.ListOptions) { opts.LabelSelector = trust.LabelAggregate }
 
-	metadataOf := meta.Resource(corev1.SchemeGroupVersion.WithResource("secrets"))
-	return clusterSources{
+	metadataOf := clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets"))
+	out := clusterSources{
 		secrets:    &secrets,
 		aggregates: &aggregates,
 		others: &source{
 			name:    "metadata of Secrets of other types",
 			example: &metav1.PartialObjectMetadata{},
-			client:  meta,
+			client:  clients.Metadata,
 			list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
 				return metadataOf.Namespace(namespace).List(ctx, opts)
 			},
-			watch:    metadataOf.Watch,
+			watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+				return metadataOf.Namespace(namespace).Watch(ctx, opts)
+			},
 			restrict: byField(fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS))),
 			keep:     secrets.keep,
-			indexers: secrets.indexers,
 		},
 		configMaps: &source{
 			name:    "ConfigMaps",
 			example: &corev1.ConfigMap{},
-			client:  client,
+			client:  clients.Core,
 			list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
 				return core.ConfigMaps(namespace).List(ctx, opts)
 			},
-			watch: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-				return core.ConfigMaps(metav1.NamespaceAll).Watch(ctx, opts)
+			watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+				return core.ConfigMaps(namespace).Watch(ctx, opts)
 			},
-			restrict: func(*metav1.ListOptions) {},
+			restrict: everything,
 			keep:     secrets.keep,
-			indexers: cache.Indexers{
-				cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-				configurationIndex:   indexConfiguration,
-			},
 		},
 		nodes: &source{
 			name:    "Nodes",
 			example: &corev1.Node{},
-			client:  client,
+			client:  clients.Core,
 			list: func(ctx context.Context, _ string, opts metav1.ListOptions) (runtime.Object, error) {
 				return core.Nodes().List(ctx, opts)
 			},
-			watch:    core.Nodes().Watch,
-			restrict: func(*metav1.ListOptions) {},
+			watch: func(ctx context.Context, _ string, opts metav1.ListOptions) (watch.Interface, error) {
+				return core.Nodes().Watch(ctx, opts)
+			},
+			restrict: everything,
 			keep:     secrets.keep,
 		},
 	}
+	out.configurations, out.records = ownSources(clients.Config, secrets.keep)
+	return out
 }
+
+// ownSources are the two resources of certrotation itself.
+func ownSources(client versioned.Interface, keep cache.TransformFunc) (configurations, records *source) {
+	own := client.ConfigV1alpha1()
+	configurations = &source{
+		name:    "RotationConfigurations",
+		example: &configv1alpha1.RotationConfiguration{},
+		client:  client,
+		list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
+			return own.RotationConfigurations(namespace).List(ctx, opts)
+		},
+		watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+			return own.RotationConfigurations(namespace).Watch(ctx, opts)
+		},
+		restrict: everything,
+		keep:     keep,
+	}
+	records = &source{
+		name:    "RotationRecords",
+		example: &configv1alpha1.RotationRecord{},
+		client:  client,
+		list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
+			return own.RotationRecords(namespace).List(ctx, opts)
+		},
+		watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+			return own.RotationRecords(namespace).Watch(ctx, opts)
+		},
+		restrict: everything,
+		keep:     keep,
+	}
+	return configurations, records
+}
+
+func everything(*metav1.ListOptions) {}
 
 func byField(selector fields.Selector) func(*metav1.ListOptions) {
 	text := selector.String()
 	return func(opts *metav1.ListOptions) { opts.FieldSelector = text }
 }
 
-func indexConfiguration(object any) ([]string, error) {
-	if cm, ok := object.(*ConfigMap); ok && cm.Configuration != nil {
-		return []string{cm.Namespace}, nil
-	}
-	return nil, nil
-}
-
-// informer sets up the informer of a source over all namespaces, and tells when its handler has seen the first list.
-func (s *source) informer(handler cache.ResourceEventHandler) (cache.SharedIndexInformer, cache.DoneChecker, error) {
+// informer sets up the informer of a source in a namespace, or in all of them, and tells when its handler has seen the
+// first list.
+func (s *source) informer(namespace string, handler cache.ResourceEventHandler) (cache.SharedIndexInformer, cache.DoneChecker, error) {
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			s.restrict(&opts)
-			return s.list(ctx, metav1.NamespaceAll, opts)
+			return s.list(ctx, namespace, opts)
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 			s.restrict(&opts)
-			return s.watch(ctx, opts)
+			return s.watch(ctx, namespace, opts)
 		},
 	}, s.client)
 	informer := cache.NewSharedIndexInformerWithOptions(lw, s.example, cache.SharedIndexInformerOptions{
-		Indexers: s.indexers, ObjectDescription: s.name,
+		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, ObjectDescription: s.name,
 	})
 	if err := informer.SetTransform(s.keep); err != nil {
 		return nil, nil, fmt.Errorf("set up the informer of %s: %w", s.name, err)

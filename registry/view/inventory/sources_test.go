@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -43,9 +44,6 @@ func TestWithConfigMap(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")
 	base := sources(t, configuration("config", webConfig), bundle("web-bundle", ca.Certificate))
-	if n := inventory.Build(base.WithConfigMap("config", nil)); n != nil {
-		t.Error("a deleted configuration has effect")
-	}
 	if d := inventory.Build(base.WithConfigMap("web-bundle", bundle("web-bundle"))).Domain("web"); d.Bundle.Anchors != nil {
 		t.Error("an emptied bundle has anchors")
 	}
@@ -55,6 +53,38 @@ func TestWithConfigMap(t *testing.T) {
 	var none inventory.Sources
 	if added := none.WithConfigMap("a", configMap("a", nil)); len(added.ConfigMaps) != 1 {
 		t.Error("nothing can be added to nothing")
+	}
+}
+
+func TestWithConfiguration(t *testing.T) {
+	t.Parallel()
+	base := sources(t, configuration("config", webConfig))
+	if n := inventory.Build(base.WithConfiguration("config", nil)); n != nil {
+		t.Error("a deleted configuration has effect")
+	}
+	if n := inventory.Build(base.WithConfiguration("other", configuration("other", disjointConfig("other")))); len(n.Domains) != 2 {
+		t.Errorf("%d domains, want that of the configuration that was added as well", len(n.Domains))
+	}
+	if n := inventory.Build(base); len(n.Domains) != 1 {
+		t.Error("the sources themselves have changed")
+	}
+}
+
+func TestWithRecord(t *testing.T) {
+	t.Parallel()
+	base := sources(t, configuration("config", webConfig), evidenceOf("web", "clients", "a", report("pod-1")))
+	observed := func(s *inventory.Sources, member int) int {
+		return len(inventory.Build(s).Domain("web").Parties[1].Members[member].Observations)
+	}
+	if observed(base.WithRecord("evidence.web.clients.a", nil), 0) != 0 {
+		t.Error("a deleted record has effect")
+	}
+	added := evidenceOf("web", "clients", "b", report("pod-1"), report("pod-2"))
+	if observed(base.WithRecord(added.Name, added), 1) != 2 {
+		t.Error("an added record has no effect")
+	}
+	if observed(base, 0) != 1 || observed(base, 1) != 0 {
+		t.Error("the sources themselves have changed")
 	}
 }
 
@@ -92,10 +122,11 @@ func TestBuildReadsAggregates(t *testing.T) {
 func TestBuildIsDeterministic(t *testing.T) {
 	t.Parallel()
 	ca := authority(t, "ca")
-	objects := []any{configuration("b", webConfig), configuration("a", disjointConfig("other")), configuration("c", "x"),
+	objects := []any{configuration("b", webConfig), configuration("a", disjointConfig("other")), configuration("c", "aggregate: {}"),
 		configuration("d", disjointConfig("other")), bundle("web-bundle", ca.Certificate), bundle("other-bundle", ca.Certificate)}
 	for name := range strings.FieldsSeq("n1 n2 n3 n4 n5 n6") {
-		objects = append(objects, node(name), configMap("certrotation-evidence-"+name, nil, "certrotation.dev/evidence"))
+		objects = append(objects, node(name), malformed("evidence.web.clients."+name, "web", configv1alpha1.RecordEvidence),
+			evidenceOf("web", "servers", name, report("pod-2"), report("pod-1")))
 	}
 	s := sources(t, objects...)
 	first := inventory.Build(s)

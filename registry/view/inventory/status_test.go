@@ -119,17 +119,17 @@ func TestOneRolloutInANamespace(t *testing.T) {
 		{name: "one with a rollout, one without", older: rolloutOf("web"), younger: disjointConfig("db")},
 		{
 			name: "two rollouts", older: rolloutOf("web"), younger: disjointRollout,
-			want: "ConfigMap/aa ConflictingClaim: nothing of it takes effect, because others have what it claims: the rollout of the namespace, " +
-				"web of ConfigMap/zz, which numbers ConfigMap/revision-status-N (another rollout needs another namespace); use other names in one of them",
+			want: "RotationConfiguration/aa ConflictingClaim: nothing of it takes effect, because others have what it claims: the rollout of the namespace, " +
+				"web of RotationConfiguration/zz, which numbers ConfigMap/revision-status-N (another rollout needs another namespace); use other names in one of them",
 		},
 		{
 			name: "the younger one has a bundle where the older one has the status", older: rolloutOf("web"),
 			younger: strings.ReplaceAll(disjointConfig("db"), "db-bundle", "web-rollout"),
-			want:    "ConfigMap/web-rollout, the status of the rollout of ConfigMap/zz",
+			want:    "ConfigMap/web-rollout, the status of the rollout of RotationConfiguration/zz",
 		},
 		{
 			name: "the older one has a bundle where the younger one has the status", older: strings.ReplaceAll(webConfig, "web-bundle", "db-rollout"),
-			younger: disjointRollout, want: "ConfigMap/db-rollout of ConfigMap/zz",
+			younger: disjointRollout, want: "ConfigMap/db-rollout of RotationConfiguration/zz",
 		},
 	}
 	for _, tt := range tests {

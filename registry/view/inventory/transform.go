@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 )
 
@@ -27,6 +28,10 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 			return &OtherSecret{ObjectMeta: keptMeta(o)}, nil
 		case *corev1.ConfigMap:
 			return ParseConfigMap(o, certs), nil
+		case *configv1alpha1.RotationConfiguration:
+			return ParseConfiguration(o), nil
+		case *configv1alpha1.RotationRecord:
+			return ParseRecord(o), nil
 		case *corev1.Node:
 			return ParseNode(o), nil
 		default:
@@ -37,7 +42,7 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 
 // found are facts out of the sources, as lists.
 type found struct {
-	secrets, others, aggregates, configMaps, nodes []any
+	configurations, records, secrets, others, aggregates, configMaps, nodes []any
 }
 
 // assemble puts the facts of one namespace together.
@@ -46,12 +51,14 @@ type found struct {
 // them knows as a certificate is no other Secret, and of the others the one whose content is known counts.
 func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 	s := &Sources{
-		Namespace:  namespace,
-		Secrets:    byName(f.secrets, func(secret *Secret) string { return secret.Name }),
-		Others:     byName(f.others, func(other *OtherSecret) string { return other.Name }),
-		ConfigMaps: byName(f.configMaps, func(cm *ConfigMap) string { return cm.Name }),
-		Nodes:      byName(f.nodes, func(node *Node) string { return node.Name }),
-		certs:      certs,
+		Namespace:      namespace,
+		Configurations: byName(f.configurations, func(c *Configuration) string { return c.Name }),
+		Records:        byName(f.records, func(r *Record) string { return r.Name }),
+		Secrets:        byName(f.secrets, func(secret *Secret) string { return secret.Name }),
+		Others:         byName(f.others, func(other *OtherSecret) string { return other.Name }),
+		ConfigMaps:     byName(f.configMaps, func(cm *ConfigMap) string { return cm.Name }),
+		Nodes:          byName(f.nodes, func(node *Node) string { return node.Name }),
+		certs:          certs,
 	}
 	for _, object := range f.aggregates {
 		if other, ok := object.(*OtherSecret); ok && other.Aggregate != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
@@ -193,11 +194,11 @@ func TestLabelsHideNothing(t *testing.T) {
 	pair := newPair(t)
 	cm := ParseConfigMap(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
-			trust.LabelAggregate: "", trust.LabelEvidence: "", "certrotation.dev/config": "",
+			trust.LabelAggregate: "", rollout.LabelStatus: "",
 		}},
 		Data: map[string]string{BundleKey: string(pair.CertPEM())},
 	}, pki.NewCache(1))
-	if cm.Bundle == nil || len(cm.Bundle.Anchors) != 1 || cm.Aggregate == nil || cm.Evidence == nil || cm.Configuration == nil {
+	if cm.Bundle == nil || len(cm.Bundle.Anchors) != 1 || cm.Aggregate == nil || cm.Rollout == nil {
 		t.Errorf("ParseConfigMap() = %+v", cm)
 	}
 }
@@ -232,5 +233,24 @@ func TestParseNode(t *testing.T) {
 	got := ParseNode(&corev1.Node{Status: corev1.NodeStatus{Addresses: addresses}})
 	if diff := cmp.Diff([]string{"fd00::1", "10.0.0.1"}, got.Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+func TestObjectsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	deleted := metav1.NewTime(time.Unix(1, 0))
+	held := metav1.ObjectMeta{Name: "x", DeletionTimestamp: &deleted, Finalizers: []string{"example.com/keep"}}
+	immutable, certs := true, pki.NewCache(1)
+	for name, got := range map[string]trust.Object{
+		"secret":     ParseSecret(&corev1.Secret{ObjectMeta: held, Immutable: &immutable}, certs).object(),
+		"other":      ParseOtherSecret(&corev1.Secret{ObjectMeta: held, Immutable: &immutable}, certs).object(),
+		"config map": ParseConfigMap(&corev1.ConfigMap{ObjectMeta: held, Immutable: &immutable}, certs).object(),
+	} {
+		if !got.Deleting || !got.Finalizers || !got.Immutable {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := ParseConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, certs).object(); got.Deleting || got.Finalizers || got.Immutable {
+		t.Errorf("an object like any other: %+v", got)
 	}
 }

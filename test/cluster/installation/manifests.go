@@ -41,7 +41,21 @@ spec:
   ports: [{port: %d}]
 `
 
+// applyDefinitions has the API server serve the kinds that certrotation stores.
+func (in *Installation) applyDefinitions(ctx context.Context) error {
+	definitions := filepath.Join(in.root, "manifests", "crds")
+	if _, err := in.Kubectl(ctx, "apply", "--server-side=false", "-k", definitions); err != nil {
+		return err
+	}
+	_, err := in.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=1m",
+		"crd/rotationconfigurations.config.certrotation.dev", "crd/rotationrecords.config.certrotation.dev")
+	return err
+}
+
 func (in *Installation) applyBase(ctx context.Context) error {
+	if err := in.applyDefinitions(ctx); err != nil {
+		return err
+	}
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "certrotation")
 	base, err := in.relative(dir, "manifests/base")
 	if err != nil {
@@ -54,7 +68,7 @@ func (in *Installation) applyBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.say("%-24s applied (RBAC, APIService, webhook, configuration)", "manifests/base")
+	in.say("%-24s applied (definitions, RBAC, APIService, webhook, configuration)", "manifests/base")
 	return nil
 }
 

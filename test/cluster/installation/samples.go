@@ -37,23 +37,9 @@ kind: Kustomization
 resources:
 - %s
 patches:
-- target: {kind: ConfigMap, name: certrotation-config}
+- target: {kind: RotationConfiguration, name: service}
   patch: |-
-    - op: replace
-      path: /data/config.yaml
-      value: |
-%s
-`
-
-const sampleConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
-preset:
-  name: mtls-service
-  mtlsService:
-    name: service
-    clients: [a, b]
-    serverAddresses: ["%s"]
-    ipAddresses: ["127.0.0.1"]
+    - {op: replace, path: /spec/preset/mtlsService/serverAddresses, value: ["%s"]}
 `
 
 // InstallMTLSService applies the sample mtls-service and starts its programs.
@@ -97,9 +83,7 @@ func (in *Installation) applySample(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
-	configuration := strings.TrimSuffix(fmt.Sprintf(sampleConfiguration, s.ServerAddress), "\n")
-	indented := "        " + strings.ReplaceAll(configuration, "\n", "\n        ")
-	if err := in.ApplyOverlay(ctx, dir, map[string]string{"kustomization.yaml": fmt.Sprintf(sampleOverlay, base, indented)}); err != nil {
+	if err := in.ApplyOverlay(ctx, dir, map[string]string{"kustomization.yaml": fmt.Sprintf(sampleOverlay, base, s.ServerAddress)}); err != nil {
 		return err
 	}
 	in.say("%-24s applied to namespace %s", "samples/mtls-service", MTLSNamespace)

@@ -1,0 +1,292 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// atRest says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
+func (a *assessor) atRest() bool {
+	s := &a.d.Signer
+	return s.Active != nil && s.Next == nil && len(s.Previous)+len(a.former()) == 0 && !a.leavesBehind()
+}
+
+// counted are the parties as they count: those of the configuration and, while a rotation is in flight, everybody who has
+// counted in it, by the evidence that was asked for then. At rest the configuration decides who there is. A member of a
+// node counts until it is proven to be gone in any case, as nobody removes a process by changing a label.
+//
+//	            in the configuration      in the roster              counts
+//	in flight   yes                       no                         as configured
+//	in flight   yes                       with another evidence kind by both
+//	in flight   no                        yes                        as recorded
+//	at rest     no                        yes, a member of a node    as recorded
+//	at rest     no                        yes, otherwise             no
+//	any         no, or another instance   yes, proven to be absent   no
+func (a *assessor) counted() []*Party {
+	parties := make([]*Party, 0, len(a.d.Parties))
+	for i := range a.d.Parties {
+		parties = append(parties, &a.d.Parties[i])
+	}
+	if a.d.Roster == nil {
+		return parties
+	}
+	for i := range a.d.Roster.Members {
+		if p := a.recorded(&a.d.Roster.Members[i]); p != nil {
+			parties = append(parties, p)
+		}
+	}
+	return parties
+}
+
+// recorded is the party of a member of the roster as far as the configuration does not say the same, nil if it does.
+func (a *assessor) recorded(r *RosterMember) *Party {
+	p, m := a.configured(r.Party, r.Member)
+	if m == nil || !sameInstance(m.Instance, r.Instance) {
+		if r.Absent != "" || (a.rest && r.Instance == "") {
+			return nil
+		}
+		return r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+	}
+	if a.rest || covers(p, m, r, a.unreleased(r.Presents)) {
+		return nil
+	}
+	member := *m
+	member.Holds = a.unreleased(r.Presents)
+	return r.party(member)
+}
+
+func (r *RosterMember) party(m Member) *Party {
+	return &Party{
+		Name: r.Party, Kind: r.Kind, Grace: r.Grace, Verifies: r.Verifies, VerifiesNothing: r.VerifiesNothing,
+		Members: []Member{m}, recorded: true,
+	}
+}
+
+// covers says whether a configured member promises all that was recorded of it.
+func covers(p *Party, m *Member, r *RosterMember, presents []string) bool {
+	return p.Kind == r.Kind && p.Grace >= r.Grace && (r.VerifiesNothing || !p.VerifiesNothing) &&
+		contains(p.Verifies, r.Verifies) && contains(m.Holds, presents)
+}
+
+func contains(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+}
+
+// sameInstance says whether two instances of a member may be the same. Where nothing tells them apart they are.
+func sameInstance(a, b string) bool { return a == b || a == "" || b == "" }
+
+func (a *assessor) configured(party, member string) (*Party, *Member) {
+	for i := range a.d.Parties {
+		p := &a.d.Parties[i]
+		if p.Name != party {
+			continue
+		}
+		for k := range p.Members {
+			if p.Members[k].Name == member {
+				return p, &p.Members[k]
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (a *assessor) unreleased(leaves []string) []string {
+	return slices.DeleteFunc(slices.Clone(leaves), func(name string) bool { return slices.Contains(a.d.Released, name) })
+}
+
+// waiver is the one that is in force for a member, nil if there is none.
+func (a *assessor) waiver(p *Party, m *Member) *Waiver {
+	for i := range a.d.Waivers {
+		w := &a.d.Waivers[i]
+		if w.Party == p.Name && w.Member == m.Name && w.Expires.After(a.now) {
+			a.recheckAt(w.Expires)
+			return w
+		}
+	}
+	return nil
+}
+
+// notStarted are the members of nodes that cannot run yet, because no leaf of theirs was ever issued. Nobody has to wait
+// for them: whoever starts later loads what is published then. They begin to count with their first leaf.
+func (a *assessor) notStarted() map[*Member]bool {
+	idle := map[*Member]bool{}
+	for _, p := range a.parties {
+		for i := range p.Members {
+			if m := &p.Members[i]; !a.started(p, m) {
+				idle[m] = true
+			}
+		}
+	}
+	return idle
+}
+
+// started says whether a member may be running. Where nothing tells it does.
+func (a *assessor) started(p *Party, m *Member) bool {
+	if m.Instance == "" || len(m.Holds) == 0 || len(a.current(p, m)) > 0 {
+		return true
+	}
+	if slices.ContainsFunc(m.Holds, func(name string) bool { return a.issuedFor(name) }) {
+		return true
+	}
+	if a.d.Roster == nil {
+		return a.anyLive()
+	}
+	for i := range a.d.Roster.Members {
+		r := &a.d.Roster.Members[i]
+		if r.Party == p.Name && r.Member == m.Name && r.Instance == m.Instance {
+			return r.Started
+		}
+	}
+	return false
+}
+
+// issuedFor says whether there is a leaf with the names that its holder needs now. One that was made for the former machine
+// of the same name is none.
+func (a *assessor) issuedFor(name string) bool {
+	l := a.leaves[name]
+	if l == nil || l.Certificate == nil {
+		return false
+	}
+	_, missing := hostDifference(l.Certificate, l.Policy.Profile)
+	return len(missing) == 0
+}
+
+// roster is what has to be recorded of who counts now.
+func (a *assessor) roster() *Roster {
+	out := &Roster{Signers: []string{a.d.Signer.Name}}
+	byMember := map[string]*RosterMember{}
+	for _, p := range a.parties {
+		for i := range p.Members {
+			r := a.rosterMember(p, &p.Members[i])
+			if before := byMember[AbsenceKey(r)]; before != nil {
+				before.join(r)
+				continue
+			}
+			byMember[AbsenceKey(r)] = r
+		}
+	}
+	if before := a.d.Roster; before != nil {
+		out.ResourceVersion = before.ResourceVersion
+		out.Signers = append(out.Signers, before.Signers...)
+		if !a.rest {
+			out.Leaves = a.unreleased(before.Leaves)
+		}
+		a.markAbsences(byMember, before)
+	}
+	for i := range a.d.Leaves {
+		out.Leaves = append(out.Leaves, a.d.Leaves[i].Name)
+	}
+	for _, k := range slices.Sorted(maps.Keys(byMember)) {
+		out.Members = append(out.Members, *byMember[k])
+	}
+	slices.SortFunc(out.Members, func(x, y RosterMember) int {
+		return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
+	})
+	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
+	return out
+}
+
+// markAbsences notes the proofs that members are gone. While a rotation lasts they stay in the roster with it, for people.
+func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) {
+	for i := range before.Members {
+		r := before.Members[i]
+		r.Observations = nil
+		_, m := a.configured(r.Party, r.Member)
+		if m != nil && sameInstance(m.Instance, r.Instance) {
+			continue
+		}
+		switch counts := members[AbsenceKey(&r)]; {
+		case counts != nil:
+			counts.Absent = a.d.Absences[AbsenceKey(&r)]
+		case r.Absent != "" && !a.rest:
+			members[AbsenceKey(&r)] = &r
+		}
+	}
+}
+
+func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
+	return &RosterMember{
+		Party: p.Name, Member: m.Name, Instance: m.Instance, Kind: p.Kind, Grace: p.Grace,
+		Verifies: sortedSet(p.Verifies), VerifiesNothing: p.VerifiesNothing, Presents: sortedSet(m.Holds), Started: !a.idle[m],
+	}
+}
+
+// join adds what a member was recorded with. The evidence that was recorded first stays.
+func (r *RosterMember) join(recorded *RosterMember) {
+	r.Kind = recorded.Kind
+	r.Grace = max(r.Grace, recorded.Grace)
+	r.Verifies = sortedSet(append(r.Verifies, recorded.Verifies...))
+	r.Presents = sortedSet(append(r.Presents, recorded.Presents...))
+	r.VerifiesNothing = r.VerifiesNothing && recorded.VerifiesNothing
+	r.Started = r.Started || recorded.Started
+}
+
+func sortedSet(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }
+
+// rosterDue says whether the record does not say who counts.
+func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
+
+func (r *Roster) same(other *Roster) bool {
+	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) {
+		return false
+	}
+	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
+		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Kind == y.Kind && x.Grace == y.Grace &&
+			slices.Equal(x.Verifies, y.Verifies) && slices.Equal(x.Presents, y.Presents) &&
+			x.VerifiesNothing == y.VerifiesNothing && x.Started == y.Started && x.Absent == y.Absent
+	})
+}
+
+// recordRoster writes who counts, before anything else is done, unless that write is refused: what restores leaves does
+// not wait for it, only what makes a key does.
+func (a *assessor) recordRoster(*Assessment) *Action {
+	refused := slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
+	if refused || !a.rosterDue() {
+		return nil
+	}
+	return a.rosterAction()
+}
+
+func (a *assessor) rosterAction() *Action {
+	roster := a.roster()
+	return &Action{
+		Kind: RecordRoster, ObjectKind: RecordKind, Object: RosterRecord(a.d.Name), ResourceVersion: roster.ResourceVersion,
+		Roster: roster, Reason: fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)),
+	}
+}
+
+// withKey makes a key only after it is recorded who has to be proven before it signs for all.
+func (a *assessor) withKey(action *Action) *Action {
+	if a.rosterDue() {
+		return a.rosterAction()
+	}
+	return action
+}
+
+// RosterRecord is the name of the record with the roster of a domain.
+func RosterRecord(domain string) string { return "roster." + domain }
+
+// AbsenceKey names a member of a roster.
+func AbsenceKey(m *RosterMember) string { return m.Party + "/" + m.Member + "/" + m.Instance }
+
+// Missing are the members of the roster that count although the configuration does not name them: whoever can prove that
+// they are gone is to be asked.
+func Missing(d *Domain) []RosterMember {
+	if d.Roster == nil {
+		return nil
+	}
+	a := &assessor{d: d}
+	var out []RosterMember
+	for i := range d.Roster.Members {
+		r := &d.Roster.Members[i]
+		if _, m := a.configured(r.Party, r.Member); (m == nil || !sameInstance(m.Instance, r.Instance)) && r.Absent == "" {
+			out = append(out, *r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// delivers says whether there is evidence that a member presents the current content of the leaf that it holds, and
+// nothing older.
+func (a *assessor) delivers(p *Party, m *Member, name string) verdict {
+	l := a.leaves[name]
+	if l == nil && !a.rostered(name) {
+		return proven
+	}
+	if l == nil {
+		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+			"may still present Secret/%s, which the configuration does not name any more: name it again, or release it in releasedLeaves", name)}
+	}
+	if l.Certificate == nil {
+		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}
+	}
+	switch p.Kind {
+	case None:
+		return proven
+	case Renewed:
+		return a.deliversAfter(p, l)
+	case GracePeriod:
+		if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
+			return verdict{
+				reason: ReasonGracePeriod, until: until,
+				message: fmt.Sprintf("is in its grace period for Secret/%s until %s", l.Name, until.UTC().Format(time.RFC3339)),
+			}
+		}
+		return proven
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+	}
+	return a.deliversByObservation(p, m, l)
+}
+
+func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) verdict {
+	seen, missing := a.observed(p, m)
+	if len(seen) == 0 {
+		return missing
+	}
+	addresses := m.presentedAt(l.Name)
+	if p.Kind == TLSProbe && len(addresses) == 0 {
+		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+			"presents Secret/%s at no address that is probed: declare the address that presents it", l.Name)}
+	}
+	for _, o := range seen {
+		if p.Kind == TLSProbe && !slices.Contains(addresses, o.Address) {
+			continue
+		}
+		if !slices.Contains(o.Presents, l.Certificate.Fingerprint) {
+			return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+				"does not present the current Secret/%s yet: %s", l.Name, nextDeliveryStep(p))}.by(o, seen)
+		}
+		if a.presentsOther(m, o) {
+			return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+				"still presents another leaf than the current Secret/%s: %s", l.Name, nextDeliveryStep(p))}.by(o, seen)
+		}
+	}
+	return proven
+}
+
+// presentedAt are the probed addresses at which a leaf is presented.
+func (m *Member) presentedAt(leaf string) []string {
+	var out []string
+	for i := range m.Probes {
+		if m.Probes[i].Presents == leaf {
+			out = append(out, m.Probes[i].Address)
+		}
+	}
+	return out
+}
+
+// presentsOther says whether a process was seen to present anything but the current leaves of its member. At an address
+// that presents no leaf of the domain, anything may be seen.
+func (a *assessor) presentsOther(m *Member, o *Observation) bool {
+	for i := range m.Probes {
+		if m.Probes[i].Address == o.Address && m.Probes[i].Presents == "" {
+			return false
+		}
+	}
+	current := make(map[pki.Fingerprint]bool, len(m.Holds))
+	for _, name := range m.Holds {
+		if l := a.leaves[name]; l != nil && l.Certificate != nil {
+			current[l.Certificate.Fingerprint] = true
+		}
+	}
+	return slices.ContainsFunc(o.Presents, func(f pki.Fingerprint) bool { return !current[f] })
+}
+
+// nextDeliveryStep is what a person can do about a member that presents an older leaf.
+func nextDeliveryStep(p *Party) string {
+	switch p.Kind {
+	case StaticPodRevision, WorkloadRollout:
+		return "its rollout has not brought the leaf there yet"
+	case Acknowledgement:
+		return "make it reload its leaf and acknowledge"
+	case TLSProbe, GracePeriod, Renewed, None:
+	}
+	return "make it reload its leaf"
+}
+
+// waitsForDelivery lists the members that do not show evidence of presenting all their current leaves, and the live leaves
+// that nobody is known to present: an older content of those may be live anywhere.
+func (a *assessor) waitsForDelivery() []Blocker {
+	var blockers []Blocker
+	for _, p := range a.parties {
+		for i := range p.Members {
+			m := &p.Members[i]
+			if v := a.deliversAll(p, m); !v.proven {
+				a.recheckAt(v.until)
+				blockers = append(blockers, p.blocker(m, v))
+			}
+		}
+	}
+	for i := range a.d.Leaves {
+		l := &a.d.Leaves[i]
+		if a.live(l) && !a.held[l.Name] {
+			blockers = append(blockers, Blocker{
+				Object: secret(l.Name), Reason: ReasonNoHolder,
+				Message: "no relying party is known to present this leaf, so nothing tells whether an older one is still live: " +
+					"name who presents it, or say with the evidence kind none why that need not be known",
+			})
+		}
+	}
+	return blockers
+}
+
+// rostered says whether a leaf counted when the rotation began.
+func (a *assessor) rostered(leaf string) bool {
+	return a.d.Roster != nil && !a.rest && slices.Contains(a.d.Roster.Leaves, leaf) && !slices.Contains(a.d.Released, leaf)
+}
+
+func (a *assessor) deliversAll(p *Party, m *Member) verdict {
+	if a.waiver(p, m) != nil {
+		return proven
+	}
+	for _, name := range m.Holds {
+		if v := a.delivers(p, m, name); !v.proven {
+			return v
+		}
+	}
+	return proven
+}

@@ -1,0 +1,86 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"certrotation.dev/registry/pki"
+)
+
+// memberKey names a member. A member that is to be proven in two ways is one member.
+type memberKey struct{ party, member string }
+
+// assessMembers says of each member what is known of it, once, in the order of the parties.
+func (a *assessor) assessMembers(stage Stage) []MemberAssessment {
+	var out []MemberAssessment
+	at := map[memberKey]int{}
+	for _, p := range a.parties {
+		for i := range p.Members {
+			ma := a.assessMember(p, &p.Members[i])
+			ma.Known = ma.Known || stage != Stable
+			key := memberKey{p.Name, p.Members[i].Name}
+			if k, twice := at[key]; twice {
+				out[k] = ma.and(out[k])
+				continue
+			}
+			at[key] = len(out)
+			out = append(out, ma)
+		}
+	}
+	return out
+}
+
+func (a *assessor) assessMember(p *Party, m *Member) MemberAssessment {
+	ma := MemberAssessment{
+		Party: p.Name, Member: m.Name, Kind: p.Kind, Reason: p.Reason,
+		Verifies: !p.VerifiesNothing, Waiver: a.waiver(p, m), Known: !p.Kind.observed(),
+	}
+	for _, o := range a.current(p, m) {
+		ma.Known = true
+		if o.ObservedAt.After(ma.LastChange) {
+			ma.LastChange = o.ObservedAt
+		}
+	}
+	delivery := a.deliversAll(p, m)
+	ma.Delivered, ma.Message = delivery.proven, delivery.message
+	if newest := a.newest(); newest != nil && ma.Verifies {
+		trust := a.trusts(p, m, newest)
+		ma.Trusted = trust.proven
+		if !trust.proven {
+			ma.Message = trust.message
+		}
+	}
+	return ma
+}
+
+// and is what is known of a member that is to be proven in two ways.
+func (m MemberAssessment) and(other MemberAssessment) MemberAssessment {
+	if other.Message == "" {
+		other.Message = m.Message
+	}
+	other.Trusted, other.Delivered = other.Trusted && m.Trusted, other.Delivered && m.Delivered
+	other.Known, other.Verifies = other.Known && m.Known, other.Verifies || m.Verifies
+	return other
+}
+
+// members counts the verifying members of parties, and those that trust ca (none if ca is nil).
+func (a *assessor) members(parties []*Party, ca *pki.Certificate) (trusted, total int) {
+	all, behind := map[memberKey]bool{}, map[memberKey]bool{}
+	for _, p := range parties {
+		if p.VerifiesNothing {
+			continue
+		}
+		for i := range p.Members {
+			all[memberKey{p.Name, p.Members[i].Name}] = true
+		}
+		if ca != nil {
+			for _, b := range a.untrusting(p, ca) {
+				behind[memberKey{b.Party, b.Member}] = true
+			}
+		}
+	}
+	if ca == nil {
+		return 0, len(all)
+	}
+	return len(all) - len(behind), len(all)
+}

@@ -1,0 +1,169 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// trustsByObservation takes the AND over the live processes of a member: one that has not loaded the anchor refuses what
+// the others accept, whoever of them was seen last.
+func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) verdict {
+	seen, missing := a.observed(p, m)
+	if len(seen) == 0 {
+		return missing
+	}
+	for _, o := range seen {
+		if v := a.loaded(p, o, ca); !v.proven {
+			return v.by(o, seen)
+		}
+	}
+	return proven
+}
+
+// by names the process that a verdict is about, where there are several.
+func (v verdict) by(o *Observation, seen []*Observation) verdict {
+	if len(seen) > 1 {
+		v.message = "its process " + o.Instance + " " + v.message
+	}
+	return v
+}
+
+// loaded says whether an observation proves that a process has loaded the anchor of ca. A list of subjects proves an anchor
+// only if no other known CA has its subject; of two with the same key, it proves the one that ends first.
+func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) verdict {
+	if slices.Contains(o.Trusts, ca.Fingerprint) {
+		return proven
+	}
+	if slices.Contains(o.TrustedSubjects, ca.SubjectHash) {
+		other := a.ambiguous(ca)
+		if other == nil {
+			return proven
+		}
+		text := "accepts the subject %s, which two CAs share: that proves neither of them"
+		if other.PublicKeyHash == ca.PublicKeyHash {
+			text = "accepts the subject %s, which a CA of the same key that ends earlier has too: that proves only the other one"
+		}
+		return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(text, ca.Subject)}
+	}
+	return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
+}
+
+// ambiguous returns another known CA that a list of subjects could mean instead of ca: one with another key, or one with
+// the same key that ends earlier. An expired one is meant by nobody.
+func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
+	for _, other := range a.authorities {
+		if other.SubjectHash != ca.SubjectHash || other.Fingerprint == ca.Fingerprint || other.Expired(a.now) {
+			continue
+		}
+		if other.PublicKeyHash != ca.PublicKeyHash || other.NotAfter.Before(ca.NotAfter) {
+			return other
+		}
+	}
+	return nil
+}
+
+// denies says whether a live process of a member was seen to trust other CAs and not this one. That nothing is known, or
+// that it lists nothing, says nothing.
+func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
+	if !p.Kind.observed() || a.waiver(p, m) != nil {
+		return false
+	}
+	for _, o := range a.current(p, m) {
+		if o.Failure != "" || len(o.Trusts)+len(o.TrustedSubjects) == 0 {
+			continue
+		}
+		if !slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca) {
+			return true
+		}
+	}
+	return false
+}
+
+// trustsTwin says whether a process has loaded a CA that accepts the same leaves as ca.
+func (a *assessor) trustsTwin(o *Observation, ca *pki.Certificate) bool {
+	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool { return slices.Contains(o.Trusts, twin.Fingerprint) })
+}
+
+// current are the observations of a member that say something of what runs now: of its kind of evidence, within their
+// lease, of a process that has not been replaced since, and from no other time than this.
+func (a *assessor) current(p *Party, m *Member) []*Observation {
+	var out []*Observation
+	for i := range m.Observations {
+		o := &m.Observations[i]
+		ahead := a.now.Add(maxClockSkew)
+		switch {
+		case o.Kind != p.Kind, o.ObservedAt.Before(m.RestartedAt), o.ObservedAt.After(ahead), o.StartedAt.After(ahead):
+			continue
+		case !o.Expires.After(a.now):
+			continue
+		}
+		a.recheckAt(o.Expires)
+		out = append(out, o)
+	}
+	return out
+}
+
+// observed are the current observations of all live processes of a member, or why one is lacking.
+func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
+	seen := a.current(p, m)
+	for i := range m.Probes {
+		address := m.Probes[i].Address
+		if !slices.ContainsFunc(seen, func(o *Observation) bool { return o.Address == address }) {
+			return nil, a.unobserved(p, m)
+		}
+	}
+	if len(seen) == 0 {
+		return nil, a.unobserved(p, m)
+	}
+	for _, o := range seen {
+		if o.Failure != "" {
+			return nil, verdict{reason: ReasonNotObserved, message: "cannot be observed: " + o.Failure}.by(o, seen)
+		}
+	}
+	return seen, verdict{}
+}
+
+// unobserved says why there is no current observation.
+func (a *assessor) unobserved(p *Party, m *Member) verdict {
+	message := "has not been observed yet"
+	lapsed, other := time.Time{}, EvidenceKind("")
+	for i := range m.Observations {
+		switch o := &m.Observations[i]; {
+		case o.Kind != p.Kind:
+			other = o.Kind
+		case o.ObservedAt.Before(m.RestartedAt):
+			return verdict{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
+		case !o.Expires.After(a.now) && o.Expires.After(lapsed):
+			lapsed = o.Expires
+		}
+	}
+	switch {
+	case !lapsed.IsZero() && p.Kind == Acknowledgement:
+		message = fmt.Sprintf("has not acknowledged again since its report ended at %s: make it acknowledge what it has loaded", lapsed.UTC().Format(time.RFC3339))
+	case !lapsed.IsZero():
+		message = fmt.Sprintf("has not been observed since %s", lapsed.UTC().Format(time.RFC3339))
+	case other != "":
+		message = fmt.Sprintf("has no evidence of the kind %s: what is known was seen by %s", p.Kind, other)
+	case p.Kind == Acknowledgement:
+		message = "has never acknowledged what it has loaded"
+	}
+	return verdict{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
+}
+
+// nextStep is what a person can do about a member that lags.
+func nextStep(p *Party) string {
+	switch p.Kind {
+	case Acknowledgement:
+		return "make it reload its trust bundle and acknowledge"
+	case StaticPodRevision, WorkloadRollout:
+		return "its rollout has not brought the bundle there yet"
+	case TLSProbe, GracePeriod, Renewed, None:
+	}
+	return "make it reload its trust bundle, or restart it"
+}

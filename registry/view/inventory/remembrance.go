@@ -1,0 +1,135 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+)
+
+// remembrance is what is recorded of one trust domain.
+type remembrance struct {
+	requests []trust.Request
+	roster   *trust.Roster
+	waivers  []trust.Waiver
+	refusals []trust.RefusedWrite
+	evidence map[memberKey][]trust.Observation
+	// problems are records without which nobody can say who counts.
+	problems []trust.Problem
+}
+
+type memberKey struct{ party, member string }
+
+// remembrances sorts the records of a namespace by their trust domains. Those of no domain are of objects that span
+// several.
+func remembrances(records map[string]*Record) map[string]*remembrance {
+	out := map[string]*remembrance{}
+	for _, name := range sortedNames(records) {
+		r := records[name]
+		of := out[r.Domain]
+		if of == nil {
+			of = &remembrance{evidence: map[memberKey][]trust.Observation{}}
+			out[r.Domain] = of
+		}
+		of.add(r)
+	}
+	for _, of := range out {
+		of.sort()
+	}
+	return out
+}
+
+func (m *remembrance) add(r *Record) {
+	if r.Said == nil {
+		// A roster that cannot be read is not one that says that nobody counts.
+		if r.Kind == configv1alpha1.RecordRoster || r.Name == record.RosterName(r.Domain) {
+			m.problems = append(m.problems, *unreadable(r, "put it right: without it nobody can say who counts"))
+		}
+		return
+	}
+	switch said := r.Said; said.Kind {
+	case configv1alpha1.RecordRequest:
+		m.requests = append(m.requests, *said.Request)
+	case configv1alpha1.RecordRoster:
+		m.roster = said.Roster
+	case configv1alpha1.RecordWaiver:
+		m.waivers = append(m.waivers, *said.Waiver)
+	case configv1alpha1.RecordEvidence:
+		m.evidence[memberKey{party: said.Evidence.Party, member: said.Evidence.Member}] = said.Evidence.Observations
+	case configv1alpha1.RecordRefusal:
+		m.refusals = append(m.refusals, *said.Refusal)
+	}
+}
+
+func (m *remembrance) sort() {
+	slices.SortFunc(m.requests, func(x, y trust.Request) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Secret, y.Secret))
+	})
+	slices.SortFunc(m.waivers, func(x, y trust.Waiver) int {
+		return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member))
+	})
+	slices.SortFunc(m.refusals, func(x, y trust.RefusedWrite) int { return cmp.Compare(x.Object, y.Object) })
+}
+
+// known is the roster with what is known of its members. The record itself is shared and stays as it is.
+func (m *remembrance) known() *trust.Roster {
+	if m.roster == nil {
+		return nil
+	}
+	out := *m.roster
+	out.Members = slices.Clone(out.Members)
+	for i := range out.Members {
+		member := &out.Members[i]
+		member.Observations = m.evidence[memberKey{party: member.Party, member: member.Member}]
+	}
+	return &out
+}
+
+// remember fills in what is recorded of a domain. A refused write of an object that spans domains concerns those of the
+// configuration that claims it.
+func (b *builder) remember(out *trust.Domain, p *part) {
+	if of := b.records[out.Name]; of != nil {
+		out.Requests, out.Roster, out.Waivers = of.requests, of.known(), of.waivers
+		out.Refusals = slices.Clone(of.refusals)
+		out.Problems = append(out.Problems, of.problems...)
+	}
+	spanning := b.records[""]
+	if spanning == nil {
+		return
+	}
+	for _, refusal := range spanning.refusals {
+		kind, name, _ := strings.Cut(refusal.Object, "/")
+		if _, claimed := p.claims[objectKey{kind: trust.ObjectKind(kind), name: name}]; claimed {
+			out.Refusals = append(out.Refusals, refusal)
+		}
+	}
+	slices.SortFunc(out.Refusals, func(x, y trust.RefusedWrite) int { return cmp.Compare(x.Object, y.Object) })
+}
+
+// observations of a member, ordered by instance.
+func (b *builder) observations(domain, party, member string) []trust.Observation {
+	if of := b.records[domain]; of != nil {
+		return of.evidence[memberKey{party: party, member: member}]
+	}
+	return nil
+}
+
+// refuseRecords has a problem for each record that cannot be read.
+func (b *builder) refuseRecords() {
+	for _, name := range sortedNames(b.sources.Records) {
+		if r := b.sources.Records[name]; r.Said == nil {
+			b.problems = append(b.problems, *unreadable(r, "delete it; evidence is written anew when its member is observed, anything else has to be asked for again"))
+		}
+	}
+}
+
+func unreadable(r *Record, step string) *trust.Problem {
+	return problemOf(trust.RecordKind, r.Name, ReasonInvalidRecord, fmt.Sprintf("the record counts for nothing: %s; %s", r.Error, step))
+}

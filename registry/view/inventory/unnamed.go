@@ -1,0 +1,87 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"slices"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// addUnnamed adds to each domain the leaves that exist although no configuration names them any more. Somebody may present
+// them, so they count until they are released by name or deleted.
+func (b *builder) addUnnamed(domains []*trust.Domain) {
+	var unclaimed []*Secret
+	for _, name := range sortedNames(b.sources.Secrets) {
+		secret := b.sources.Secrets[name]
+		if _, claimed := b.claims[objectKey{kind: trust.SecretKind, name: name}]; !claimed && !isCopy(secret) {
+			unclaimed = append(unclaimed, secret)
+		}
+	}
+	if len(unclaimed) == 0 {
+		return
+	}
+	for _, d := range domains {
+		authorities := authoritiesOf(d)
+		for _, secret := range unclaimed {
+			if !slices.Contains(d.Released, secret.Name) && belongs(secret, d, authorities) {
+				d.Leaves = append(d.Leaves, unnamed(secret))
+				b.claimUnnamed(d.Name, secret.Name)
+			}
+		}
+		slices.SortFunc(d.Leaves, func(x, y trust.Leaf) int { return cmp.Compare(x.Name, y.Name) })
+	}
+}
+
+// claimUnnamed gives a leaf that several domains count to the first of them.
+func (b *builder) claimUnnamed(domain, name string) {
+	key := objectKey{kind: trust.SecretKind, name: name}
+	if _, claimed := b.claims[key]; !claimed {
+		b.claims[key] = Claim{Domain: domain, Kind: ClaimLeaf}
+	}
+}
+
+func isCopy(secret *Secret) bool {
+	_, labelled := secret.Labels[trust.LabelCopyOf]
+	_, annotated := secret.Annotations[trust.AnnotationCopyOf]
+	return labelled || annotated
+}
+
+// belongs says whether a Secret that nobody claims is a leaf of the domain: by its label, by the roster, or because its
+// certificate was signed by a CA of the domain. A CA that has signed itself is no leaf, whoever has a copy of it.
+func belongs(secret *Secret, d *trust.Domain, authorities []*pki.Certificate) bool {
+	if secret.Labels[trust.LabelTrustDomain] == d.Name && secret.Labels[trust.LabelManagedType] == trust.ManagedTypeTarget {
+		return true
+	}
+	if d.Roster != nil {
+		if _, recorded := slices.BinarySearch(d.Roster.Leaves, secret.Name); recorded {
+			return true
+		}
+	}
+	certificate := first(secret.Active.Certificates)
+	if certificate == nil || certificate.IsCA && certificate.SignedBy(certificate) {
+		return false
+	}
+	return slices.ContainsFunc(authorities, certificate.SignedBy)
+}
+
+// authoritiesOf are the CAs of the slots and of the bundle of a domain.
+func authoritiesOf(d *trust.Domain) []*pki.Certificate {
+	own := slices.Concat(one(d.Signer.Active), one(d.Signer.Next), d.Signer.Previous)
+	return distinct(slices.Concat(own, d.Bundle.Anchors))
+}
+
+// unnamed reads a leaf that is not issued: of its policy only the names that it has are known.
+func unnamed(secret *Secret) trust.Leaf {
+	out := trust.Leaf{Object: secret.object(), Unnamed: true}
+	readLeaf(&out, secret)
+	if c := out.Certificate; c != nil {
+		out.Policy.Profile = pki.Profile{
+			CommonName: c.CommonName, DNSNames: slices.Clone(c.DNSNames), IPAddresses: slices.Clone(c.IPAddresses),
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+func TestUnnamedLeaves(t *testing.T) {
+	t.Parallel()
+	ca, next, former, foreign := authority(t, "ca"), authority(t, "next"), authority(t, "former"), authority(t, "foreign")
+	intermediate, err := ca.Issue(pki.Profile{CommonName: "x", Key: pki.ECDSAP256, Validity: time.Minute, Usages: []pki.Usage{pki.ClientAuth}}, testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labelled := func(secret *corev1.Secret, key, value string) *corev1.Secret {
+		secret.Labels[key] = value
+		return secret
+	}
+	roster := func(leaves ...string) any {
+		out, err := record.OfRoster(testNamespace, "web", &trust.Roster{Leaves: leaves})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored(out)
+	}
+	tests := []struct {
+		name    string
+		objects []any
+		// config replaces webConfig.
+		config string
+		want   []string
+	}{
+		{name: "a leaf of the active CA", objects: []any{pairSecret(t, "x", issue(t, ca, "x"))}, want: []string{"x"}},
+		{name: "a leaf of the next CA", objects: []any{pairSecret(t, "x", issue(t, next, "x"))}, want: []string{"x"}},
+		{name: "a leaf of an anchor", objects: []any{pairSecret(t, "x", issue(t, former, "x"))}, want: []string{"x"}},
+		{name: "a leaf of a foreign CA", objects: []any{pairSecret(t, "x", issue(t, foreign, "x"))}},
+		{name: "a leaf of a foreign CA with the labels", want: []string{"x"},
+			objects: []any{labelled(pairSecret(t, "x", issue(t, foreign, "x")), trust.LabelManagedType, trust.ManagedTypeTarget)}},
+		{name: "a leaf with the label of another domain",
+			objects: []any{labelled(labelled(pairSecret(t, "x", issue(t, foreign, "x")), trust.LabelManagedType, trust.ManagedTypeTarget), trust.LabelTrustDomain, "other")}},
+		{name: "a signer with the label", objects: []any{labelled(pairSecret(t, "x", foreign), trust.LabelManagedType, trust.ManagedTypeSigner)}},
+		{name: "a broken leaf with the labels", want: []string{"x"},
+			objects: []any{labelled(tlsSecret("x", map[string][]byte{inventory.ActiveCertKey: []byte("x")}), trust.LabelManagedType, trust.ManagedTypeTarget)}},
+		{name: "a leaf of the roster", objects: []any{pairSecret(t, "x", issue(t, foreign, "x")), roster("w", "x", "y")}, want: []string{"x"}},
+		{name: "a leaf of the roster that is gone", objects: []any{roster("x")}},
+		{name: "a leaf of the roster that the configuration names", objects: []any{roster("web-client")}},
+		{name: "a released leaf", objects: []any{pairSecret(t, "x", issue(t, ca, "x")), pairSecret(t, "y", issue(t, ca, "y")), roster("x", "y")},
+			config: strings.Replace(webConfig, "- name: web\n", "- name: web\n  releasedLeaves: [x]\n", 1), want: []string{"y"}},
+		{name: "a copy", objects: []any{labelled(pairSecret(t, "x", issue(t, ca, "x")), trust.LabelCopyOf, "demo.web-client")}},
+		{name: "a copy of the configuration", objects: []any{pairSecret(t, "x", issue(t, ca, "x"))},
+			config: webConfig + "copies: [{kind: Secret, name: web-client, toName: x}]\n"},
+		{name: "a copy of the signer", objects: []any{pairSecret(t, "backup", ca)}},
+		{name: "a leaf that another configuration names",
+			objects: []any{pairSecret(t, "other-client", issue(t, ca, "x")), configuration("other", disjointConfig("other"))}},
+		{name: "a chain", objects: []any{pairSecret(t, "x", intermediate)}, want: []string{"x"}},
+		{name: "an aggregate", objects: []any{labelled(opaqueSecret("all-certs", map[string][]byte{"x.crt": ca.CertPEM()}), trust.LabelAggregate, "")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			signer := pairSecret(t, "web-signer", ca)
+			signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = next.CertPEM(), keyPEM(t, next)
+			text := tt.config
+			if text == "" {
+				text = webConfig
+			}
+			n := inventory.Build(sources(t, slices.Concat(tt.objects, []any{
+				configuration("config", text), signer, bundle("web-bundle", ca.Certificate, former.Certificate), node("n1", "10.0.0.1"),
+			})...))
+			d := n.Domain("web")
+			var got []string
+			for _, l := range d.Leaves {
+				claim, claimed := n.Claim(trust.SecretKind, l.Name)
+				if !claimed || claim != (inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf}) {
+					t.Errorf("leaf %s is claimed as %v", l.Name, claim)
+				}
+				if l.Unnamed != (l.Template == "") || l.Unnamed && !l.Present {
+					t.Errorf("leaf = %+v", l)
+				}
+				if l.Unnamed {
+					got = append(got, l.Name)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("leaves that are not named (-want +got):\n%s", diff)
+			}
+			if names := leafNames(d); !slices.IsSorted(names) || len(names) != len(got)+2 {
+				t.Errorf("leaves = %v", names)
+			}
+			if diff := cmp.Diff([]string{"web-serving-n1"}, n.Aggregates[0].Leaves); diff != "" {
+				t.Errorf("aggregated leaves (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnnamedLeafHasItsNames(t *testing.T) {
+	t.Parallel()
+	ca := authority(t, "ca")
+	leaf := issue(t, ca, "x")
+	n := inventory.Build(sources(t, configuration("config", webConfig), pairSecret(t, "web-signer", ca), pairSecret(t, "x", leaf)))
+	got := n.Domain("web").Leaves[1]
+	if got.Name != "x" || !got.Certificate.Equal(leaf.Certificate) || len(got.Authorities) != 1 {
+		t.Fatalf("leaf = %+v", got)
+	}
+	want := pki.Profile{CommonName: "x", DNSNames: []string{"x.old"}, IPAddresses: []string{"10.9.9.9"}}
+	if diff := cmp.Diff(want, got.Policy.Profile); diff != "" {
+		t.Errorf("profile (-want +got):\n%s", diff)
+	}
+}
