@@ -273,15 +273,17 @@ func TestPlacedFailure(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := etcdNamespace(ca)
-			n.Domains[0].Parties[0].Members[0].Observations = []trust.Observation{{
+			was := trust.Observation{
 				Instance: process, Kind: trust.StaticPodRevision, Trusts: prints(ca), Presents: prints(leaf), StartedAt: started,
 				ObservedAt: now, Expires: now.Add(time.Minute),
-			}}
+			}
+			n.Domains[0].Parties[0].Members[0].Observations = []trust.Observation{was}
 			objects := append(first.objects(t), theNode(nodeUID))
 			if test.pod != nil {
 				objects = append(objects, test.pod)
 			}
 			c, records := newCollector(t, &fixed{n: n}, objects...)
+			keep(t, records, "etcd", "etcd", nodeName, was)
 			if err := c.Refresh(t.Context(), n.Domains[0]); err != nil {
 				t.Fatal(err)
 			}
