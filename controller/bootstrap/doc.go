@@ -4,8 +4,8 @@
 // Package bootstrap makes everything that the first nodes need before there is an API server: it runs the controllers of a
 // running cluster against an API in memory ([API]) until nothing is left to do, and says what has become of the input.
 //
-// The input ([Parse]) are the objects that somebody would apply to a cluster: namespaces, the ConfigMaps of the
-// configuration and of the pod template, nodes, and CAs that are to be brought along. There is no other configuration.
+// The input ([Parse]) are the objects that somebody would apply to a cluster: namespaces, the RotationConfiguration, the
+// ConfigMap of the pod template, nodes, and CAs that are to be brought along. There is no other configuration.
 //
 // Invariants:
 //

@@ -56,9 +56,9 @@ func TestParseRefuses(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	data := string(sample(t))
 	for name, tc := range map[string]struct{ old, replacement, want string }{
-		"no configuration":        {`certrotation.dev/config: "true"`, `x: "y"`, "there is no configuration with a rollout"},
-		"broken configuration":    {"name: openshift-etcd\n      openshiftEtcd", "name: openshift\n      openshiftEtcd", "ConfigMap/certrotation-config"},
-		"no rollout":              {"        rollout:\n          image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
+		"no configuration":        {"apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration", "apiVersion: v1\nkind: Service", "there is no configuration with a rollout"},
+		"broken configuration":    {"name: openshift-etcd\n    openshiftEtcd", "name: openshift\n    openshiftEtcd", "RotationConfiguration/etcd"},
+		"no rollout":              {"      rollout:\n        image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
 		"no selected node":        {`node-role.kubernetes.io/master: ""`, `node-role.kubernetes.io/worker: ""`, "none of the nodes has the labels"},
 		"no pod template":         {"name: etcd-pod\n", "name: etcd-other\n", "ConfigMap etcd-pod"},
 		"no key of the template":  {"pod.yaml: |", "other.yaml: |", "has no key pod.yaml"},

@@ -90,7 +90,7 @@ func TestRenderSample(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	names := slices.Sorted(maps.Keys(result.Manifests))
-	if names[0] != "00-namespace-cluster-openshift-etcd.yaml" || names[len(names)-1] != "90-configmap-openshift-etcd-certrotation-config.yaml" {
+	if names[0] != "00-namespace-cluster-openshift-etcd.yaml" || names[len(names)-1] != "90-rotationconfiguration-openshift-etcd-etcd.yaml" {
 		t.Errorf("order of the manifests: %v", names)
 	}
 	for _, want := range []string{
