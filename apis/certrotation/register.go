@@ -40,6 +40,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&AbortRequest{},
 		&RotationPlan{},
 		&Acknowledgement{},
+		&Waiver{},
 	)
 	return nil
 }

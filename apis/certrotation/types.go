@@ -99,6 +99,18 @@ type TrustCount struct {
 	Trusted int32
 	// Total members.
 	Total int32
+	// Unknown members: there is no current evidence of them, and nobody asks for it while no rotation is in flight.
+	Unknown int32
+}
+
+// MemberWaiver is the decision of a person to go on without the evidence of a member.
+type MemberWaiver struct {
+	// Reason that was given.
+	Reason string
+	// WaivedBy is the user who decided.
+	WaivedBy string
+	// Expires is when the waiver ends.
+	Expires metav1.Time
 }
 
 // MemberStatus is what is known of one member of a relying party.
@@ -109,12 +121,19 @@ type MemberStatus struct {
 	Member string
 	// Evidence is the kind of proof that the party is configured with.
 	Evidence string
+	// Known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight
+	// evidence is not renewed, and what has lapsed is not known.
+	Known bool
 	// Trusted says whether there is evidence that the member has loaded the newest CA of the domain.
 	Trusted bool
 	// Delivered says whether there is evidence that the member presents the current leaves that it holds.
 	Delivered bool
 	// LastChange is when the observation last changed.
 	LastChange *metav1.Time
+	// Reason why no evidence is needed, for the evidence none.
+	Reason string
+	// Waiver that is in force.
+	Waiver *MemberWaiver
 	// Message says why not, if so.
 	Message string
 }
@@ -291,6 +310,34 @@ type Acknowledgement struct {
 	Trusts []string
 	// Presents are the fingerprints of the leaves that the member presents.
 	Presents []string
-	// StartedAt is when the member's process started. A report of an older process is refused.
-	StartedAt *metav1.Time
+	// Instance identifies the process among those of the member, such as the UID of its pod. Defaults to one that is derived
+	// from startedAt. The member counts as far as all of its processes do.
+	Instance string
+	// StartedAt is when the process started.
+	StartedAt metav1.MicroTime
+	// ObservedAt is when the process has looked at what it has loaded. A report of long ago, or of the future, is refused.
+	ObservedAt metav1.MicroTime
+	// Expires is when the report ceases to count unless the process reports again. It is set in the answer.
+	Expires *metav1.MicroTime
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// Waiver is the body of the subresource waive of a signer: rotations of its trust domain go on without the evidence of one
+// member.
+type Waiver struct {
+	metav1.TypeMeta
+
+	// Party is the relying party's name.
+	Party string
+	// Member of the party. Defaults to the party's name.
+	Member string
+	// Reason why the member need not be waited for. At most 256 characters.
+	Reason string
+	// ExpiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.
+	ExpiresAfter *metav1.Duration
+	// Expires is when the waiver ends. A time in the past withdraws it.
+	Expires *metav1.Time
+	// WaivedBy is the user who decided. It is set in the answer.
+	WaivedBy string
 }

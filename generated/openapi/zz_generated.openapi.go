@@ -34,10 +34,12 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CertificateRotationSpec{}.OpenAPIModelName():   schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationSpec(ref),
 		v1alpha1.CertificateRotationStatus{}.OpenAPIModelName(): schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus(ref),
 		v1alpha1.MemberStatus{}.OpenAPIModelName():              schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref),
+		v1alpha1.MemberWaiver{}.OpenAPIModelName():              schema_certrotationdev_apis_certrotation_v1alpha1_MemberWaiver(ref),
 		v1alpha1.PlanStep{}.OpenAPIModelName():                  schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref),
 		v1alpha1.RotationPlan{}.OpenAPIModelName():              schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref),
 		v1alpha1.RotationRequest{}.OpenAPIModelName():           schema_certrotationdev_apis_certrotation_v1alpha1_RotationRequest(ref),
 		v1alpha1.TrustCount{}.OpenAPIModelName():                schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref),
+		v1alpha1.Waiver{}.OpenAPIModelName():                    schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref),
 		resource.Quantity{}.OpenAPIModelName():                  schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -204,18 +206,37 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 							},
 						},
 					},
+					"instance": {
+						SchemaProps: spec.SchemaProps{
+							Description: "instance identifies the process among those of the member, such as the UID of its pod. Defaults to one that is derived from startedAt. The member counts as far as all of its processes do.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when the member's process started. A report of an older process is refused.",
-							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+							Description: "startedAt is when the process started.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"observedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedAt is when the process has looked at what it has loaded. A report of long ago, or of the future, is refused.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"expires": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expires is when the report ceases to count unless the process reports again. It is set in the answer.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 				},
-				Required: []string{"party", "trusts"},
+				Required: []string{"party", "trusts", "startedAt", "observedAt"},
 			},
 		},
 		Dependencies: []string{
-			v1.Time{}.OpenAPIModelName()},
+			v1.MicroTime{}.OpenAPIModelName()},
 	}
 }
 
@@ -996,6 +1017,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 							Format:      "",
 						},
 					},
+					"known": {
+						SchemaProps: spec.SchemaProps{
+							Description: "known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight evidence is not renewed, and what has lapsed is not known.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"trusted": {
 						SchemaProps: spec.SchemaProps{
 							Description: "trusted says whether there is evidence that the member has loaded the newest CA of the domain.",
@@ -1018,6 +1047,19 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason why no evidence is needed, for the evidence none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"waiver": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waiver that is in force.",
+							Ref:         ref(v1alpha1.MemberWaiver{}.OpenAPIModelName()),
+						},
+					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
 							Description: "message says why not, if so.",
@@ -1026,7 +1068,44 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 						},
 					},
 				},
-				Required: []string{"party", "member", "evidence", "trusted", "delivered"},
+				Required: []string{"party", "member", "evidence", "known", "trusted", "delivered"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.MemberWaiver{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_certrotationdev_apis_certrotation_v1alpha1_MemberWaiver(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MemberWaiver is the decision of a person to go on without the evidence of a member.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason that was given.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"waivedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waivedBy is the user who decided.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expires": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expires is when the waiver ends.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"reason", "expires"},
 			},
 		},
 		Dependencies: []string{
@@ -1265,10 +1344,89 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref common.Ref
 							Format:      "int32",
 						},
 					},
+					"unknown": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unknown members: there is no current evidence of them, and nobody asks for it while no rotation is in flight.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 				Required: []string{"trusted", "total"},
 			},
 		},
+	}
+}
+
+func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Waiver is the body of the subresource waive of a signer: rotations of its trust domain go on without the evidence of one member.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"party": {
+						SchemaProps: spec.SchemaProps{
+							Description: "party is the relying party's name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"member": {
+						SchemaProps: spec.SchemaProps{
+							Description: "member of the party. Defaults to the party's name.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason why the member need not be waited for. At most 256 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expiresAfter": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"expires": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expires is when the waiver ends. A time in the past withdraws it.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"waivedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "waivedBy is the user who decided. It is set in the answer.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"party", "reason"},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -209,7 +209,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a long reason", request, func(s *spec) { s.Request.Reason = strings.Repeat("ü", 1025) }, "request.reason: it has 1025"},
 		{"a reason that is no text", request, func(s *spec) { s.Request.Reason = "\xff" }, "request.reason: it is not UTF-8"},
 		{"a long name of the user", request, func(s *spec) { s.Request.RequestedBy = strings.Repeat("u", 513) }, "request.requestedBy"},
-		{"an active CA that is none", roster, func(s *spec) { s.Roster.Active = "x" }, "roster.active: it is no SHA-256"},
+		{"a signer twice", roster, func(s *spec) { s.Roster.Signers[1] = s.Roster.Signers[0] }, "roster.signers[1]: it is out of order"},
 		{"leaves out of order", roster, func(s *spec) { slices.Reverse(s.Roster.Leaves) }, "roster.leaves[1]: it is out of order"},
 		{"a leaf twice", roster, func(s *spec) { s.Roster.Leaves[1] = s.Roster.Leaves[0] }, "roster.leaves[1]: it is out of order"},
 		{"members out of order", roster, func(s *spec) { slices.Reverse(s.Roster.Members) }, "roster.members[1]: it is out of order"},

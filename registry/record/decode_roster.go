@@ -8,17 +8,14 @@ import (
 	"fmt"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
 // roster reads who counts. Its members are in order, each once: a second one of a name could say that the first is gone.
 func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
-	if r.Active != "" {
-		c.sum("roster.active", r.Active)
-	}
+	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
-	out := &trust.Roster{Active: pki.Fingerprint(r.Active), Leaves: r.Leaves}
+	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves}
 	if len(r.Members) > maxRoster {
 		c.fail("roster.members", fmt.Sprintf("it has %d entries, the limit is %d", len(r.Members), maxRoster))
 		return out
@@ -36,7 +33,7 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 func (c *checker) rosterMember(field string, m *configv1alpha1.RosterMember) trust.RosterMember {
 	out := trust.RosterMember{
 		Party: m.Party, Member: m.Member, Instance: m.Instance, Kind: trust.EvidenceKind(m.Evidence),
-		Verifies: m.Verifies, Presents: m.Presents, Started: m.Started, Absent: m.Absent,
+		Verifies: m.Verifies, Presents: m.Presents, VerifiesNothing: m.VerifiesNothing, Started: m.Started, Absent: m.Absent,
 	}
 	c.name(field+".party", m.Party)
 	c.name(field+".member", m.Member)

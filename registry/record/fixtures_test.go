@@ -35,9 +35,9 @@ func sampleRequest() *trust.Request {
 func sampleRoster() *trust.Roster {
 	return &trust.Roster{
 		ResourceVersion: "7",
-		Active:          sum(1),
+		Signers:         []string{"etcd-signer", "former-signer"},
 		Members: []trust.RosterMember{
-			{Party: "clients", Member: "a", Kind: trust.GracePeriod, Grace: time.Minute, Verifies: []string{"server"}},
+			{Party: "clients", Member: "a", Kind: trust.GracePeriod, Grace: time.Minute, Verifies: []string{"server"}, VerifiesNothing: true},
 			{Party: "etcd", Member: "node-1", Instance: "uid-of-the-node", Kind: trust.TLSProbe,
 				Verifies: []string{"client"}, Presents: []string{"peer", "server"}, Started: true, Absent: "etcd lists it no more"},
 		},

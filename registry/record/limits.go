@@ -13,6 +13,7 @@ const (
 	maxAddress     = 300
 	maxVerb        = 32
 	maxRoster      = 5000
+	maxSigners     = 64
 	maxProcesses   = 256
 	maxFingerprint = 64
 	// MaxFingerprints bounds each list of what a process has loaded or presents.

@@ -14,11 +14,20 @@ import (
 // Funcs are the custom functions for the types of the group.
 func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
-		// Decoding defaults the member, so that an object without one would come back different.
+		// Decoding defaults the member and the instance, so that an object without them would come back different.
 		func(ack *certrotation.Acknowledgement, c randfill.Continue) {
 			c.FillNoCustom(ack)
 			if ack.Member == "" {
 				ack.Member = ack.Party
+			}
+			if ack.Instance == "" {
+				ack.Instance = "pod"
+			}
+		},
+		func(waiver *certrotation.Waiver, c randfill.Continue) {
+			c.FillNoCustom(waiver)
+			if waiver.Member == "" {
+				waiver.Member = waiver.Party
 			}
 		},
 	}

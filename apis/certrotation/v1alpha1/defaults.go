@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -13,6 +14,17 @@ func addDefaultingFuncs(scheme *runtime.Scheme) error {
 
 // SetDefaults_Acknowledgement lets a party with a single member leave the member out: it has the name of the party.
 func SetDefaults_Acknowledgement(obj *Acknowledgement) {
+	if obj.Member == "" {
+		obj.Member = obj.Party
+	}
+	if obj.Instance == "" && !obj.StartedAt.IsZero() {
+		// Two processes of a member start at two moments.
+		obj.Instance = "started-" + obj.StartedAt.UTC().Format(metav1.RFC3339Micro)
+	}
+}
+
+// SetDefaults_Waiver has a party of a single member waived by the name of the party.
+func SetDefaults_Waiver(obj *Waiver) {
 	if obj.Member == "" {
 		obj.Member = obj.Party
 	}

@@ -44,6 +44,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&AbortRequest{},
 		&RotationPlan{},
 		&Acknowledgement{},
+		&Waiver{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

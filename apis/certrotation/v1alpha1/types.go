@@ -109,6 +109,20 @@ type TrustCount struct {
 	Trusted int32 `json:"trusted"`
 	// total members.
 	Total int32 `json:"total"`
+	// unknown members: there is no current evidence of them, and nobody asks for it while no rotation is in flight.
+	// +optional
+	Unknown int32 `json:"unknown,omitempty"`
+}
+
+// MemberWaiver is the decision of a person to go on without the evidence of a member.
+type MemberWaiver struct {
+	// reason that was given.
+	Reason string `json:"reason"`
+	// waivedBy is the user who decided.
+	// +optional
+	WaivedBy string `json:"waivedBy,omitempty"`
+	// expires is when the waiver ends.
+	Expires metav1.Time `json:"expires"`
 }
 
 // MemberStatus is what is known of one member of a relying party.
@@ -119,6 +133,9 @@ type MemberStatus struct {
 	Member string `json:"member"`
 	// evidence is the kind of proof that the party is configured with.
 	Evidence string `json:"evidence"`
+	// known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight
+	// evidence is not renewed, and what has lapsed is not known.
+	Known bool `json:"known"`
 	// trusted says whether there is evidence that the member has loaded the newest CA of the domain.
 	Trusted bool `json:"trusted"`
 	// delivered says whether there is evidence that the member presents the current leaves that it holds.
@@ -126,6 +143,12 @@ type MemberStatus struct {
 	// lastChange is when the observation last changed.
 	// +optional
 	LastChange *metav1.Time `json:"lastChange,omitempty"`
+	// reason why no evidence is needed, for the evidence none.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// waiver that is in force.
+	// +optional
+	Waiver *MemberWaiver `json:"waiver,omitempty"`
 	// message says why not, if so.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -343,7 +366,40 @@ type Acknowledgement struct {
 	// +optional
 	// +listType=set
 	Presents []string `json:"presents,omitempty"`
-	// startedAt is when the member's process started. A report of an older process is refused.
+	// instance identifies the process among those of the member, such as the UID of its pod. Defaults to one that is derived
+	// from startedAt. The member counts as far as all of its processes do.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	// startedAt is when the process started.
+	StartedAt metav1.MicroTime `json:"startedAt"`
+	// observedAt is when the process has looked at what it has loaded. A report of long ago, or of the future, is refused.
+	ObservedAt metav1.MicroTime `json:"observedAt"`
+	// expires is when the report ceases to count unless the process reports again. It is set in the answer.
+	// +optional
+	Expires *metav1.MicroTime `json:"expires,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// Waiver is the body of the subresource waive of a signer: rotations of its trust domain go on without the evidence of one
+// member.
+type Waiver struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// party is the relying party's name.
+	Party string `json:"party"`
+	// member of the party. Defaults to the party's name.
+	// +optional
+	Member string `json:"member,omitempty"`
+	// reason why the member need not be waited for. At most 256 characters.
+	Reason string `json:"reason"`
+	// expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.
+	// +optional
+	ExpiresAfter *metav1.Duration `json:"expiresAfter,omitempty"`
+	// expires is when the waiver ends. A time in the past withdraws it.
+	// +optional
+	Expires *metav1.Time `json:"expires,omitempty"`
+	// waivedBy is the user who decided. It is set in the answer.
+	// +optional
+	WaivedBy string `json:"waivedBy,omitempty"`
 }

@@ -17,9 +17,14 @@ import (
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&Acknowledgement{}, func(obj interface{}) { SetObjectDefaults_Acknowledgement(obj.(*Acknowledgement)) })
+	scheme.AddTypeDefaultingFunc(&Waiver{}, func(obj interface{}) { SetObjectDefaults_Waiver(obj.(*Waiver)) })
 	return nil
 }
 
 func SetObjectDefaults_Acknowledgement(in *Acknowledgement) {
 	SetDefaults_Acknowledgement(in)
+}
+
+func SetObjectDefaults_Waiver(in *Waiver) {
+	SetDefaults_Waiver(in)
 }

@@ -79,6 +79,11 @@ func (in MemberStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MemberWaiver) OpenAPIModelName() string {
+	return "dev.certrotation.v1alpha1.MemberWaiver"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlanStep) OpenAPIModelName() string {
 	return "dev.certrotation.v1alpha1.PlanStep"
 }
@@ -96,4 +101,9 @@ func (in RotationRequest) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in TrustCount) OpenAPIModelName() string {
 	return "dev.certrotation.v1alpha1.TrustCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Waiver) OpenAPIModelName() string {
+	return "dev.certrotation.v1alpha1.Waiver"
 }

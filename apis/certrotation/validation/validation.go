@@ -21,7 +21,9 @@ const (
 	MaxReasonLength = 256
 	// MaxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves;
 	// the limit keeps a report from filling the record that the evidence is stored in.
-	MaxFingerprints = 1000
+	MaxFingerprints = 256
+	// MaxInstanceLength bounds the name of a process, in characters.
+	MaxInstanceLength = 253
 
 	fingerprintLength = 64
 )
@@ -43,10 +45,46 @@ func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList 
 	errs = append(errs, validateName(ack.Member, field.NewPath("member"))...)
 	errs = append(errs, validateFingerprints(ack.Trusts, field.NewPath("trusts"))...)
 	errs = append(errs, validateFingerprints(ack.Presents, field.NewPath("presents"))...)
-	if ack.StartedAt != nil && ack.StartedAt.IsZero() {
-		errs = append(errs, field.Invalid(field.NewPath("startedAt"), ack.StartedAt.String(), "must be a time, or be left out"))
+	errs = append(errs, validateInstance(ack.Instance, field.NewPath("instance"))...)
+	if ack.StartedAt.IsZero() {
+		errs = append(errs, field.Required(field.NewPath("startedAt"), "when the process started"))
+	}
+	if ack.ObservedAt.IsZero() {
+		errs = append(errs, field.Required(field.NewPath("observedAt"), "when the process has looked at what it has loaded"))
 	}
 	return errs
+}
+
+// ValidateWaiver judges the body of the subresource waive. How long a waiver may last is for the model to say.
+func ValidateWaiver(waiver *certrotation.Waiver) field.ErrorList {
+	errs := validateName(waiver.Party, field.NewPath("party"))
+	errs = append(errs, validateName(waiver.Member, field.NewPath("member"))...)
+	if waiver.Reason == "" {
+		errs = append(errs, field.Required(field.NewPath("reason"), "it is shown for as long as the waiver lasts"))
+	}
+	errs = append(errs, validateReason(waiver.Reason, field.NewPath("reason"))...)
+	switch {
+	case waiver.ExpiresAfter == nil && waiver.Expires.IsZero():
+		errs = append(errs, field.Required(field.NewPath("expiresAfter"), "how long the waiver lasts, such as 24h, or expires"))
+	case waiver.ExpiresAfter != nil && waiver.Expires != nil:
+		errs = append(errs, field.Forbidden(field.NewPath("expires"), "excludes expiresAfter"))
+	case waiver.ExpiresAfter != nil && waiver.ExpiresAfter.Duration < 0:
+		errs = append(errs, field.Invalid(field.NewPath("expiresAfter"), waiver.ExpiresAfter.Duration.String(), "must not be negative"))
+	}
+	return errs
+}
+
+// validateInstance has it fit for a record and for terminals.
+func validateInstance(instance string, path *field.Path) field.ErrorList {
+	switch {
+	case instance == "":
+		return field.ErrorList{field.Required(path, "")}
+	case utf8.RuneCountInString(instance) > MaxInstanceLength:
+		return field.ErrorList{field.TooLongCharacters(path, instance, MaxInstanceLength)}
+	case strings.ContainsFunc(instance, unicode.IsControl):
+		return field.ErrorList{field.Invalid(path, instance, "must not contain control characters")}
+	}
+	return nil
 }
 
 func validateReason(reason string, path *field.Path) field.ErrorList {

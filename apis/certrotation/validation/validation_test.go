@@ -86,19 +86,65 @@ func TestValidateAcknowledgement(t *testing.T) {
 			want:   []string{"FieldValueTooMany trusts"},
 		},
 		{
-			name:   "zero time",
-			mutate: func(a *certrotation.Acknowledgement) { a.StartedAt = &metav1.Time{} },
-			want:   []string{"FieldValueInvalid startedAt"},
+			name: "no times",
+			mutate: func(a *certrotation.Acknowledgement) {
+				a.StartedAt, a.ObservedAt = metav1.MicroTime{}, metav1.MicroTime{}
+			},
+			want: []string{"FieldValueRequired startedAt", "FieldValueRequired observedAt"},
 		},
 		{
-			name:   "start time",
-			mutate: func(a *certrotation.Acknowledgement) { a.StartedAt = &metav1.Time{Time: time.Unix(1, 0)} },
+			name:   "no instance",
+			mutate: func(a *certrotation.Acknowledgement) { a.Instance = "" },
+			want:   []string{"FieldValueRequired instance"},
+		},
+		{
+			name:   "a long instance",
+			mutate: func(a *certrotation.Acknowledgement) { a.Instance = strings.Repeat("ä", 254) },
+			want:   []string{"FieldValueTooLong instance"},
+		},
+		{
+			name:   "an instance with an escape sequence",
+			mutate: func(a *certrotation.Acknowledgement) { a.Instance = "\x1b[31mred" },
+			want:   []string{"FieldValueInvalid instance"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ack := &certrotation.Acknowledgement{Party: "party", Member: "member", Trusts: []string{fingerprint}, Presents: []string{fingerprint}}
+			ack := &certrotation.Acknowledgement{
+				Party: "party", Member: "member", Trusts: []string{fingerprint}, Presents: []string{fingerprint}, Instance: "pod",
+				StartedAt: metav1.NewMicroTime(time.Unix(1, 0)), ObservedAt: metav1.NewMicroTime(time.Unix(2, 0)),
+			}
 			tc.mutate(ack)
 			if diff := cmp.Diff(tc.want, summary(ValidateAcknowledgement(ack))); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestValidateWaiver(t *testing.T) {
+	at := metav1.NewTime(time.Unix(1, 0))
+	for _, tc := range []struct {
+		name   string
+		mutate func(*certrotation.Waiver)
+		want   []string
+	}{
+		{name: "for a time", mutate: func(*certrotation.Waiver) {}},
+		{name: "until a time", mutate: func(w *certrotation.Waiver) { w.ExpiresAfter, w.Expires = nil, &at }},
+		{name: "withdrawn", mutate: func(w *certrotation.Waiver) { w.ExpiresAfter.Duration = 0 }},
+		{name: "no party", mutate: func(w *certrotation.Waiver) { w.Party = "" }, want: []string{"FieldValueRequired party"}},
+		{name: "no member", mutate: func(w *certrotation.Waiver) { w.Member = "" }, want: []string{"FieldValueRequired member"}},
+		{name: "no reason", mutate: func(w *certrotation.Waiver) { w.Reason = "" }, want: []string{"FieldValueRequired reason"}},
+		{name: "a long reason", mutate: func(w *certrotation.Waiver) { w.Reason = strings.Repeat("x", 257) }, want: []string{"FieldValueTooLong reason"}},
+		{name: "no end", mutate: func(w *certrotation.Waiver) { w.ExpiresAfter = nil }, want: []string{"FieldValueRequired expiresAfter"}},
+		{name: "an end that is none", mutate: func(w *certrotation.Waiver) { w.ExpiresAfter, w.Expires = nil, &metav1.Time{} },
+			want: []string{"FieldValueRequired expiresAfter"}},
+		{name: "two ends", mutate: func(w *certrotation.Waiver) { w.Expires = &at }, want: []string{"FieldValueForbidden expires"}},
+		{name: "a negative time", mutate: func(w *certrotation.Waiver) { w.ExpiresAfter.Duration = -1 }, want: []string{"FieldValueInvalid expiresAfter"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			waiver := &certrotation.Waiver{Party: "party", Member: "member", Reason: "off", ExpiresAfter: &metav1.Duration{Duration: time.Hour}}
+			tc.mutate(waiver)
+			if diff := cmp.Diff(tc.want, summary(ValidateWaiver(waiver))); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})

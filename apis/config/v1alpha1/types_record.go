@@ -114,10 +114,12 @@ type RecordedRequest struct {
 // RecordedRoster is who counts in a trust domain: everybody who has to be proven before a key signs for all, and the
 // leaves that may be live. It grows freely, and shrinks only by proof of absence.
 type RecordedRoster struct {
-	// active is the fingerprint of the CA that was active when the roster was written, "" if there was none.
+	// signers are the names of the Secrets that were the signer of the trust domain, ordered: their CAs are its own.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Active string `json:"active,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	Signers []string `json:"signers,omitempty"`
 	// members, ordered by party and member.
 	// +optional
 	// +listType=atomic
@@ -153,6 +155,9 @@ type RosterMember struct {
 	// +optional
 	// +listType=atomic
 	Presents []string `json:"presents,omitempty"`
+	// verifiesNothing says that the member only presents leaves.
+	// +optional
+	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
 	// started says that the member may be running: its leaves were issued once, or it was seen.
 	// +optional
 	Started bool `json:"started,omitempty"`

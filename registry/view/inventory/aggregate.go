@@ -39,7 +39,7 @@ func (b *builder) aggregate(cfg *configv1alpha1.Aggregate, leaves map[string][]s
 func (b *builder) readAggregateSecret(out *trust.Aggregate) {
 	name := out.Secret.Name
 	if secret := b.sources.Secrets[name]; secret != nil {
-		out.Secret = present(&secret.ObjectMeta)
+		out.Secret = secret.object()
 		out.Secret.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
 			"it is of type kubernetes.io/tls, want Opaque; delete it or rename it in the configuration")
 		return
@@ -48,7 +48,7 @@ func (b *builder) readAggregateSecret(out *trust.Aggregate) {
 	if other == nil {
 		return
 	}
-	out.Secret = present(&other.ObjectMeta)
+	out.Secret = other.object()
 	if other.Aggregate == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (b *builder) readAggregateConfigMap(out *trust.Aggregate) {
 	if cm == nil {
 		return
 	}
-	out.ConfigMap = present(&cm.ObjectMeta)
+	out.ConfigMap = cm.object()
 	if cm.Aggregate == nil {
 		return
 	}

@@ -15,8 +15,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// byFingerprint compares certificates by what identifies them.
-var byFingerprint = cmp.Comparer(func(x, y *pki.Certificate) bool { return x.Equal(y) })
+// byFingerprint compares certificates by what identifies them, and domains as others see them.
+var byFingerprint = cmp.Options{
+	cmp.Comparer(func(x, y *pki.Certificate) bool { return x.Equal(y) }),
+	cmpopts.IgnoreUnexported(trust.Party{}),
+}
 
 func leafNames(d *trust.Domain) []string {
 	var names []string
@@ -96,16 +99,16 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 				Name: "servers", Kind: trust.TLSProbe, Verifies: []string{"web-client"},
 				Members: []trust.Member{
 					{Name: "n1", Instance: "uid-n1", Holds: []string{"web-serving-n1"},
-						Probe: probe("10.0.0.1:8443", "web-serving-n1"), Probes: []trust.Probe{*probe("10.0.0.1:8443", "web-serving-n1")}},
+						Probes: []trust.Probe{*probe("10.0.0.1:8443", "web-serving-n1")}},
 					{Name: "n2", Instance: "uid-n2", Holds: []string{"web-serving-n2"},
-						Probe: probe("[fd00::2]:8443", "web-serving-n2"), Probes: []trust.Probe{*probe("[fd00::2]:8443", "web-serving-n2")}},
+						Probes: []trust.Probe{*probe("[fd00::2]:8443", "web-serving-n2")}},
 				},
 			},
 			{
 				Name: "clients", Kind: trust.Acknowledgement, Lease: time.Hour, Verifies: []string{"web-serving-n1", "web-serving-n2"},
 				Members: []trust.Member{
 					{Name: "a", Holds: []string{"web-client"}},
-					{Name: "b", Holds: []string{"web-client"}, Observation: &old, Observations: []trust.Observation{old, young}},
+					{Name: "b", Holds: []string{"web-client"}, Observations: []trust.Observation{old, young}},
 				},
 			},
 		},

@@ -21,7 +21,6 @@ type builder struct {
 	claims   map[objectKey]Claim
 	owners   map[objectKey]string
 	domains  map[string]string
-	released map[string][]string
 	problems []trust.Problem
 	// rolledOut is the rollout of the namespace, nil if there is none, and rolloutOwner the name of its configuration.
 	rolledOut    *Rollout
@@ -30,12 +29,11 @@ type builder struct {
 
 func newBuilder(s *Sources) *builder {
 	b := &builder{
-		sources:  s,
-		records:  remembrances(s.Records),
-		claims:   map[objectKey]Claim{},
-		owners:   map[objectKey]string{},
-		domains:  map[string]string{},
-		released: map[string][]string{},
+		sources: s,
+		records: remembrances(s.Records),
+		claims:  map[objectKey]Claim{},
+		owners:  map[objectKey]string{},
+		domains: map[string]string{},
 	}
 	for _, name := range sortedNames(s.Nodes) {
 		b.nodes = append(b.nodes, s.Nodes[name])
@@ -63,9 +61,8 @@ func (b *builder) add(cfg *Configuration) *part {
 	for key, claim := range p.claims {
 		b.claims[key], b.owners[key] = claim, cfg.Name
 	}
-	for i, d := range p.domains {
+	for _, d := range p.domains {
 		b.domains[d.Name] = cfg.Name
-		b.released[d.Name] = cfg.Loaded.TrustDomains[i].ReleasedLeaves
 	}
 	if p.rollout != nil {
 		b.rolledOut, b.rolloutOwner = p.rollout, cfg.Name

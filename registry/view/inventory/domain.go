@@ -27,6 +27,7 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		StageDeadline: durationOf(cfg.StageDeadline),
 
 		ReissuePerMinute: int(cfg.ReissuePerMinute),
+		Released:         cfg.ReleasedLeaves,
 	}
 	if unlisted := cfg.UnlistedLeaves; unlisted != nil {
 		out.Unlisted = &trust.Unlisted{Drain: unlisted.Drain.Duration}

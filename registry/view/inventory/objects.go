@@ -23,20 +23,40 @@ func present(meta *metav1.ObjectMeta) trust.Object {
 		Created:         meta.CreationTimestamp.Time,
 		Annotations:     meta.Annotations,
 		Labels:          meta.Labels,
+		Finalizers:      len(meta.Finalizers) > 0,
+		Deleting:        meta.DeletionTimestamp != nil,
 	}
+}
+
+func (s *Secret) object() trust.Object {
+	out := present(&s.ObjectMeta)
+	out.Immutable = s.Immutable
+	return out
+}
+
+func (s *OtherSecret) object() trust.Object {
+	out := present(&s.ObjectMeta)
+	out.Immutable = s.Immutable
+	return out
+}
+
+func (c *ConfigMap) object() trust.Object {
+	out := present(&c.ObjectMeta)
+	out.Immutable = c.Immutable
+	return out
 }
 
 // tlsSecret returns a Secret and what is known of it as an object. The facts are nil if it does not exist or has
 // another type, which is a problem: the type cannot be changed.
 func (b *builder) tlsSecret(name string) (trust.Object, *Secret) {
 	if secret := b.sources.Secrets[name]; secret != nil {
-		return present(&secret.ObjectMeta), secret
+		return secret.object(), secret
 	}
 	other := b.sources.Others[name]
 	if other == nil {
 		return trust.Object{Name: name}, nil
 	}
-	object := present(&other.ObjectMeta)
+	object := other.object()
 	object.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
 		"it is not of type kubernetes.io/tls; delete it or rename it in the configuration")
 	return object, nil
@@ -100,7 +120,7 @@ func (b *builder) bundle(cfg *configv1alpha1.Bundle) trust.Bundle {
 	if cm == nil {
 		return trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}}
 	}
-	out := trust.Bundle{Object: present(&cm.ObjectMeta)}
+	out := trust.Bundle{Object: cm.object()}
 	if cm.Bundle == nil {
 		return out
 	}

@@ -23,6 +23,8 @@ func (b *builder) party(
 		Lease:    durationOf(cfg.Evidence.Lease),
 		Reason:   cfg.Evidence.Reason,
 		Verifies: leaves.selected(&cfg.Verifies),
+
+		VerifiesNothing: cfg.Verifies.Nothing,
 	}
 	nodes, names, err := b.members(cfg)
 	if err != nil {
@@ -36,9 +38,6 @@ func (b *builder) party(
 			Holds:        leaves.heldBy(cfg.Presents, name),
 			Observations: b.observations(domain, cfg.Name, name),
 		}
-		if len(member.Observations) > 0 {
-			member.Observation = &member.Observations[0]
-		}
 		var node *Node
 		if nodes != nil {
 			node = nodes[i]
@@ -46,9 +45,6 @@ func (b *builder) party(
 		}
 		if out.Kind == trust.TLSProbe && cfg.Evidence.TLSProbe != nil {
 			member.Probes = probesFor(cfg.Evidence.TLSProbe, name, node, leaves)
-			if len(member.Probes) > 0 {
-				member.Probe = &member.Probes[0]
-			}
 			if node != nil && len(node.Addresses) == 0 {
 				problems = append(problems, addressProblem(name, "the node has no InternalIP, so it cannot be probed"))
 			}

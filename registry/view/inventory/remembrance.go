@@ -78,11 +78,25 @@ func (m *remembrance) sort() {
 	slices.SortFunc(m.refusals, func(x, y trust.RefusedWrite) int { return cmp.Compare(x.Object, y.Object) })
 }
 
+// known is the roster with what is known of its members. The record itself is shared and stays as it is.
+func (m *remembrance) known() *trust.Roster {
+	if m.roster == nil {
+		return nil
+	}
+	out := *m.roster
+	out.Members = slices.Clone(out.Members)
+	for i := range out.Members {
+		member := &out.Members[i]
+		member.Observations = m.evidence[memberKey{party: member.Party, member: member.Member}]
+	}
+	return &out
+}
+
 // remember fills in what is recorded of a domain. A refused write of an object that spans domains concerns those of the
 // configuration that claims it.
 func (b *builder) remember(out *trust.Domain, p *part) {
 	if of := b.records[out.Name]; of != nil {
-		out.Requests, out.Roster, out.Waivers = of.requests, of.roster, of.waivers
+		out.Requests, out.Roster, out.Waivers = of.requests, of.known(), of.waivers
 		out.Refusals = slices.Clone(of.refusals)
 		out.Problems = append(out.Problems, of.problems...)
 	}

@@ -33,19 +33,22 @@ func TestBuildRemembers(t *testing.T) {
 	refusal := func(object string) *trust.RefusedWrite {
 		return &trust.RefusedWrite{Object: object, Verb: "update", Answer: "no", Since: testTime}
 	}
-	roster := &trust.Roster{ResourceVersion: "7", Leaves: []string{"web-client"}}
+	roster := &trust.Roster{ResourceVersion: "7", Leaves: []string{"web-client"}, Members: []trust.RosterMember{
+		{Party: "former", Member: "a", Kind: trust.Acknowledgement}, {Party: "former", Member: "b", Kind: trust.Acknowledgement},
+	}}
 	n := inventory.Build(sources(t, configuration("config", webConfig), configuration("other", disjointConfig("other")),
 		request(trust.RequestRotate, "web-signer"), request(trust.RequestRotate, "web-client"), request(trust.RequestAbort, "web-signer"),
 		of(record.OfWaiver(testNamespace, "web", waiver("b"))), of(record.OfWaiver(testNamespace, "web", waiver("a"))),
 		of(record.OfRefusal(testNamespace, "web", refusal("Secret/web-client"))),
 		of(record.OfRefusal(testNamespace, "", refusal("ConfigMap/all-bundles"))),
 		of(record.OfRefusal(testNamespace, "", refusal("ConfigMap/nobodys"))),
-		of(record.OfRoster(testNamespace, "web", roster)),
+		of(record.OfRoster(testNamespace, "web", roster)), evidenceOf("web", "former", "a", report("pod-1")),
 		of(record.OfWaiver(testNamespace, "third", waiver("a"))),
 	))
 	if got := allProblems(n); got != "" {
 		t.Errorf("problems:\n%s", got)
 	}
+	roster.Members[0].Observations = []trust.Observation{report("pod-1")}
 	asked := func(name string, kind trust.RequestKind, secret string) trust.Request {
 		return trust.Request{ID: "uid-" + name, Record: name, Kind: kind, Secret: secret, Reason: "why"}
 	}
@@ -136,10 +139,9 @@ func TestParties(t *testing.T) {
 		}
 	}
 	server := func(name string) trust.Member {
-		first := probe(name+":1", "web-server", "web.svc")
 		return trust.Member{
-			Name: name, Holds: []string{"web-server", "web-admin"}, Probe: &first,
-			Probes: []trust.Probe{first, probe(name+":2", "web-admin", "admin.svc")},
+			Name: name, Holds: []string{"web-server", "web-admin"},
+			Probes: []trust.Probe{probe(name+":1", "web-server", "web.svc"), probe(name+":2", "web-admin", "admin.svc")},
 		}
 	}
 	all := []string{"web-admin", "web-client", "web-server"}
@@ -149,9 +151,9 @@ func TestParties(t *testing.T) {
 		{Name: "watchers", Kind: trust.GracePeriod, Grace: 5 * time.Minute, Verifies: all, Members: []trust.Member{{Name: "watchers"}}},
 		{Name: "people", Kind: trust.None, Reason: "they click it away", Verifies: all, Members: []trust.Member{{Name: "people"}}},
 		{Name: "reporters", Kind: trust.Acknowledgement, Lease: 2 * time.Hour, Verifies: all, Members: []trust.Member{{Name: "reporters"}}},
-		{Name: "pages", Kind: trust.GracePeriod, Grace: time.Minute, Members: []trust.Member{{Name: "pages", Holds: []string{"web-server"}}}},
+		{Name: "pages", Kind: trust.GracePeriod, Grace: time.Minute, VerifiesNothing: true, Members: []trust.Member{{Name: "pages", Holds: []string{"web-server"}}}},
 	}
-	if diff := cmp.Diff(want, n.Domain("web").Parties); diff != "" {
+	if diff := cmp.Diff(want, n.Domain("web").Parties, byFingerprint); diff != "" {
 		t.Errorf("parties (-want +got):\n%s", diff)
 	}
 }

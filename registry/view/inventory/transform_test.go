@@ -235,3 +235,22 @@ func TestParseNode(t *testing.T) {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 }
+
+func TestObjectsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	deleted := metav1.NewTime(time.Unix(1, 0))
+	held := metav1.ObjectMeta{Name: "x", DeletionTimestamp: &deleted, Finalizers: []string{"example.com/keep"}}
+	immutable, certs := true, pki.NewCache(1)
+	for name, got := range map[string]trust.Object{
+		"secret":     ParseSecret(&corev1.Secret{ObjectMeta: held, Immutable: &immutable}, certs).object(),
+		"other":      ParseOtherSecret(&corev1.Secret{ObjectMeta: held, Immutable: &immutable}, certs).object(),
+		"config map": ParseConfigMap(&corev1.ConfigMap{ObjectMeta: held, Immutable: &immutable}, certs).object(),
+	} {
+		if !got.Deleting || !got.Finalizers || !got.Immutable {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := ParseConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, certs).object(); got.Deleting || got.Finalizers || got.Immutable {
+		t.Errorf("an object like any other: %+v", got)
+	}
+}

@@ -27,7 +27,7 @@ func (b *builder) addUnnamed(domains []*trust.Domain) {
 	for _, d := range domains {
 		authorities := authoritiesOf(d)
 		for _, secret := range unclaimed {
-			if !slices.Contains(b.released[d.Name], secret.Name) && belongs(secret, d, authorities) {
+			if !slices.Contains(d.Released, secret.Name) && belongs(secret, d, authorities) {
 				d.Leaves = append(d.Leaves, unnamed(secret))
 				b.claimUnnamed(d.Name, secret.Name)
 			}
@@ -76,7 +76,7 @@ func authoritiesOf(d *trust.Domain) []*pki.Certificate {
 
 // unnamed reads a leaf that is not issued: of its policy only the names that it has are known.
 func unnamed(secret *Secret) trust.Leaf {
-	out := trust.Leaf{Object: present(&secret.ObjectMeta), Unnamed: true}
+	out := trust.Leaf{Object: secret.object(), Unnamed: true}
 	readLeaf(&out, secret)
 	if c := out.Certificate; c != nil {
 		out.Policy.Profile = pki.Profile{

@@ -11,8 +11,8 @@ package v1alpha1
 // RecordedRoster is who counts in a trust domain: everybody who has to be proven before a key signs for all, and the
 // leaves that may be live. It grows freely, and shrinks only by proof of absence.
 type RecordedRosterApplyConfiguration struct {
-	// active is the fingerprint of the CA that was active when the roster was written, "" if there was none.
-	Active *string `json:"active,omitempty"`
+	// signers are the names of the Secrets that were the signer of the trust domain, ordered: their CAs are its own.
+	Signers []string `json:"signers,omitempty"`
 	// members, ordered by party and member.
 	Members []RosterMemberApplyConfiguration `json:"members,omitempty"`
 	// leaves are the names of the leaf Secrets, ordered.
@@ -25,11 +25,13 @@ func RecordedRoster() *RecordedRosterApplyConfiguration {
 	return &RecordedRosterApplyConfiguration{}
 }
 
-// WithActive sets the Active field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Active field is set to the value of the last call.
-func (b *RecordedRosterApplyConfiguration) WithActive(value string) *RecordedRosterApplyConfiguration {
-	b.Active = &value
+// WithSigners adds the given value to the Signers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Signers field.
+func (b *RecordedRosterApplyConfiguration) WithSigners(values ...string) *RecordedRosterApplyConfiguration {
+	for i := range values {
+		b.Signers = append(b.Signers, values[i])
+	}
 	return b
 }
 

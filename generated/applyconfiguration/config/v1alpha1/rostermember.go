@@ -27,6 +27,8 @@ type RosterMemberApplyConfiguration struct {
 	// verifies and presents are names of leaf Secrets.
 	Verifies []string `json:"verifies,omitempty"`
 	Presents []string `json:"presents,omitempty"`
+	// verifiesNothing says that the member only presents leaves.
+	VerifiesNothing *bool `json:"verifiesNothing,omitempty"`
 	// started says that the member may be running: its leaves were issued once, or it was seen.
 	Started *bool `json:"started,omitempty"`
 	// absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
@@ -97,6 +99,14 @@ func (b *RosterMemberApplyConfiguration) WithPresents(values ...string) *RosterM
 	for i := range values {
 		b.Presents = append(b.Presents, values[i])
 	}
+	return b
+}
+
+// WithVerifiesNothing sets the VerifiesNothing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifiesNothing field is set to the value of the last call.
+func (b *RosterMemberApplyConfiguration) WithVerifiesNothing(value bool) *RosterMemberApplyConfiguration {
+	b.VerifiesNothing = &value
 	return b
 }
 
