@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,6 +100,14 @@ func newScheme() (*runtime.Scheme, error) {
 // Writes names every write of a client so far, as "create secrets/NAME", in order.
 func (a *API) Writes() []string { return append([]string(nil), a.writes...) }
 
+// Changes are the writes but for those of records: that a controller writes down who counts changes nothing.
+func (a *API) Changes() []string {
+	return slices.DeleteFunc(a.Writes(), func(write string) bool {
+		_, object, _ := strings.Cut(write, " ")
+		return strings.HasPrefix(object, "rotationrecords/")
+	})
+}
+
 func (a *API) add(known *runtime.Scheme, object runtime.Object) error {
 	object = object.DeepCopyObject()
 	accessor, err := meta.Accessor(object)
@@ -185,10 +195,11 @@ func (a *API) Live(_ context.Context, namespace string) (*inventory.Sources, err
 }
 
 func (a *API) sources(namespace string) (*inventory.Sources, error) {
-	configurations, records, noOwn := a.OwnObjects(namespace)
+	configurations, noConfigurations := a.Configurations(namespace)
+	records, noRecords := list[configv1alpha1.RotationRecord](a, configv1alpha1.SchemeGroupVersion.WithKind("RotationRecord"), namespace)
 	secrets, configMaps, noObjects := a.Objects(namespace)
 	nodes, noNodes := list[corev1.Node](a, corev1.SchemeGroupVersion.WithKind("Node"), metav1.NamespaceNone)
-	if err := errors.Join(noOwn, noObjects, noNodes); err != nil {
+	if err := errors.Join(noConfigurations, noRecords, noObjects, noNodes); err != nil {
 		return nil, err
 	}
 	s := &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}}
@@ -260,10 +271,7 @@ func (a *API) Objects(namespace string) ([]*corev1.Secret, []*corev1.ConfigMap, 
 	return secrets, configMaps, errors.Join(noSecrets, noConfigMaps)
 }
 
-// OwnObjects returns the configurations and records of a namespace, each ordered by name.
-func (a *API) OwnObjects(namespace string) ([]*configv1alpha1.RotationConfiguration, []*configv1alpha1.RotationRecord, error) {
-	own := configv1alpha1.SchemeGroupVersion
-	configurations, noConfigurations := list[configv1alpha1.RotationConfiguration](a, own.WithKind(configv1alpha1.Kind), namespace)
-	records, noRecords := list[configv1alpha1.RotationRecord](a, own.WithKind("RotationRecord"), namespace)
-	return configurations, records, errors.Join(noConfigurations, noRecords)
+// Configurations of a namespace, ordered by name.
+func (a *API) Configurations(namespace string) ([]*configv1alpha1.RotationConfiguration, error) {
+	return list[configv1alpha1.RotationConfiguration](a, configv1alpha1.SchemeGroupVersion.WithKind(configv1alpha1.Kind), namespace)
 }

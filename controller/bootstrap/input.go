@@ -29,11 +29,9 @@ const MaxInputBytes = 16 << 20
 type Input struct {
 	Namespaces     []*corev1.Namespace
 	Configurations []*configv1alpha1.RotationConfiguration
-	// Records are what an earlier rendering remembered.
-	Records    []*configv1alpha1.RotationRecord
-	ConfigMaps []*corev1.ConfigMap
-	Secrets    []*corev1.Secret
-	Nodes      []*corev1.Node
+	ConfigMaps     []*corev1.ConfigMap
+	Secrets        []*corev1.Secret
+	Nodes          []*corev1.Node
 	// Others are passed on as they are, such as roles.
 	Others []*unstructured.Unstructured
 }
@@ -91,7 +89,7 @@ func (in *Input) add(document []byte) error {
 	case strings.HasSuffix(head.Kind, "List"):
 		return fmt.Errorf("%s: write each object as a document of its own", head.Kind)
 	case head.APIVersion == configv1alpha1.SchemeGroupVersion.String():
-		err = in.addOwn(head.Kind, document)
+		err = in.addConfiguration(head.Kind, document)
 	case head.APIVersion != "v1":
 		return in.addOther(document)
 	default:
@@ -103,20 +101,17 @@ func (in *Input) add(document []byte) error {
 	return nil
 }
 
-func (in *Input) addOwn(kind string, document []byte) (err error) {
-	switch kind {
-	case configv1alpha1.Kind:
-		configuration, err := configv1alpha1.Decode(document)
-		if err != nil {
-			return err
-		}
-		in.Configurations = append(in.Configurations, configuration)
-	case "RotationRecord":
-		in.Records, err = appended(in.Records, document)
-	default:
-		return errors.New("there is no such kind")
+// addConfiguration takes nothing else of the group: what a system remembers begins with the system.
+func (in *Input) addConfiguration(kind string, document []byte) error {
+	if kind != configv1alpha1.Kind {
+		return fmt.Errorf("only a %s can be given", configv1alpha1.Kind)
 	}
-	return err
+	configuration, err := configv1alpha1.Decode(document)
+	if err != nil {
+		return err
+	}
+	in.Configurations = append(in.Configurations, configuration)
+	return nil
 }
 
 func (in *Input) addCore(kind string, document []byte) (err error) {
@@ -178,7 +173,7 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
-// namespaces are those of configurations, records, ConfigMaps and Secrets, ordered.
+// namespaces are those of configurations, ConfigMaps and Secrets, ordered.
 func (in *Input) namespaces() []string {
 	var out []string
 	for _, object := range in.namespaced() {
@@ -191,9 +186,6 @@ func (in *Input) namespaces() []string {
 func (in *Input) namespaced() []metav1.Object {
 	var out []metav1.Object
 	for _, object := range in.Configurations {
-		out = append(out, object)
-	}
-	for _, object := range in.Records {
 		out = append(out, object)
 	}
 	for _, object := range in.ConfigMaps {
@@ -215,9 +207,6 @@ func (in *Input) objects() []runtime.Object {
 		out = append(out, object)
 	}
 	for _, object := range in.Configurations {
-		out = append(out, object)
-	}
-	for _, object := range in.Records {
 		out = append(out, object)
 	}
 	for _, object := range in.ConfigMaps {

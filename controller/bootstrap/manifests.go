@@ -18,7 +18,7 @@ import (
 )
 
 // Order of the manifests: a namespace before what is in it, and a configuration, with which a controller begins to work,
-// after everything that it would otherwise make itself, records of who counts among it.
+// after everything that it would otherwise make itself.
 const (
 	orderNamespace     = "00"
 	orderObject        = "10"
@@ -26,7 +26,8 @@ const (
 )
 
 // manifests returns every object as YAML by file name. The order of the names is the one to create them in. Nodes are not
-// among them: kubelets register themselves.
+// among them: kubelets register themselves. Nor are records of who counts: a node has its UID only then, so a controller
+// writes them when it sees the nodes.
 func manifests(in *Input, api *API) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, namespace := range in.Namespaces {
@@ -49,16 +50,13 @@ func manifests(in *Input, api *API) (map[string][]byte, error) {
 
 func addNamespace(out map[string][]byte, api *API, namespace string) error {
 	secrets, configMaps, noObjects := api.Objects(namespace)
-	configurations, records, noOwn := api.OwnObjects(namespace)
-	errs := []error{noObjects, noOwn}
+	configurations, noConfigurations := api.Configurations(namespace)
+	errs := []error{noObjects, noConfigurations}
 	for _, secret := range secrets {
 		errs = append(errs, addManifest(out, orderObject, secret, "v1", "Secret"))
 	}
 	for _, configMap := range configMaps {
 		errs = append(errs, addManifest(out, orderObject, configMap, "v1", "ConfigMap"))
-	}
-	for _, record := range records {
-		errs = append(errs, addManifest(out, orderObject, record, configv1alpha1.SchemeGroupVersion.String(), "RotationRecord"))
 	}
 	for _, configuration := range configurations {
 		errs = append(errs, addManifest(out, orderConfiguration, configuration, configv1alpha1.SchemeGroupVersion.String(), configv1alpha1.Kind))

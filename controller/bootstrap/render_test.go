@@ -129,8 +129,8 @@ func TestAdoption(t *testing.T) {
 			if err := Settle(ctx, api, sampleNamespace); err != nil {
 				t.Fatal(err)
 			}
-			if writes := api.Writes(); len(writes) != 0 {
-				t.Errorf("the controller writes %v", writes)
+			if diff := cmp.Diff([]string{"create rotationrecords/roster.etcd", "create rotationrecords/roster.etcd-metrics"}, api.Writes()); diff != "" {
+				t.Errorf("writes of the controller (-want +got):\n%s", diff)
 			}
 			if err := Adopt(ctx, parsed(t, data), result.Manifests, testNow().Add(later)); err != nil {
 				t.Error(err)

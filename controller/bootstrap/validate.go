@@ -51,9 +51,6 @@ func (in *Input) validate() error {
 	for _, object := range in.Configurations {
 		check(configv1alpha1.Kind, object)
 	}
-	for _, object := range in.Records {
-		check("RotationRecord", object)
-	}
 	for _, object := range in.ConfigMaps {
 		check("ConfigMap", object)
 	}
