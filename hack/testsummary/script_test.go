@@ -32,6 +32,7 @@ func TestScript(t *testing.T) {
 		name   string
 		tests  map[string]string // by the directory of their package
 		args   []string
+		times  int // How often it is run; the last time counts. Defaults to 1.
 		wantOK bool
 		want   []string // parts of the output
 		last   string   // its last line; "" for any with failures
@@ -41,7 +42,11 @@ func TestScript(t *testing.T) {
 			wantOK: true, want: []string{"ok        certrotation.dev/a (", "ok        certrotation.dev/test/cluster ("}, last: "2 passed, 0 failed, 0 skipped",
 		},
 		{
-			name: "flags reach go test", tests: map[string]string{"a": passes}, args: []string{"-count=1", "-run=Passes"},
+			name: "again, with nothing changed", tests: map[string]string{"a": passes}, times: 2,
+			wantOK: true, want: []string{"ok        certrotation.dev/a (cached)", "1 of 2 packages did not run: their results are cached"}, last: "1 passed, 0 failed, 0 skipped",
+		},
+		{
+			name: "flags reach go test", tests: map[string]string{"a": passes}, times: 2, args: []string{"-count=1", "-run=Passes"},
 			wantOK: true, want: []string{"ok        certrotation.dev/a ("}, last: "1 passed, 0 failed, 0 skipped",
 		},
 		{
@@ -76,7 +81,11 @@ func TestScript(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := writeModule(t, test.tests)
-			ok, out := runScript(t, dir, test.args)
+			var ok bool
+			var out string
+			for range max(1, test.times) {
+				ok, out = runScript(t, dir, test.args)
+			}
 			if ok != test.wantOK {
 				t.Errorf("it ended well: %t, want %t", ok, test.wantOK)
 			}

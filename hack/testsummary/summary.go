@@ -57,6 +57,7 @@ type summary struct {
 	results  map[testID]string           // The final action of each test: pass, fail or skip.
 	reasons  map[testID]string           // Why a test was skipped.
 	broken   []string                    // What failed outside of a test: packages that do not compile, crash, or time out.
+	cached   int                         // Packages whose results are those of an earlier run.
 	failing  bool                        // A package of the go test that is running failed.
 	stray    bool                        // go test itself printed something that is no event.
 }
@@ -118,7 +119,12 @@ func (s *summary) endPackage(e event) {
 	s.ended[e.Package] = true
 	text := s.take(testID{e.Package, ""})
 	state := map[string]string{"pass": "ok", "fail": "FAIL", "skip": "no tests"}[e.Action]
-	fmt.Fprintf(s.w, "%-9s %s (%.1f s)\n", state, e.Package, e.Elapsed)
+	took := fmt.Sprintf("(%.1f s)", e.Elapsed)
+	if strings.Contains(text, "ok  \t"+e.Package+"\t(cached)") {
+		took = "(cached)"
+		s.cached++
+	}
+	fmt.Fprintf(s.w, "%-9s %s %s\n", state, e.Package, took)
 	if e.Action != "fail" {
 		return
 	}
@@ -260,6 +266,9 @@ func (s *summary) table(counts [kindCount]count) bool {
 	if s.stray {
 		fmt.Fprintln(s.w, "\ngo test printed more than test events (see above); that counts as a failure")
 		sum.failed++
+	}
+	if s.cached > 0 {
+		fmt.Fprintf(s.w, "\n%d of %d packages did not run: their results are cached (-count=1 runs them)\n", s.cached, len(s.ended))
 	}
 	if sum.passed+sum.failed == 0 {
 		fmt.Fprintln(s.w, "\nno test ran; that counts as a failure")

@@ -53,7 +53,7 @@ func TestSummarize(t *testing.T) {
 				"ok        certrotation.dev/registry/pki", "unit         2       0       0", "property     2       0       0",
 				"integration  1       0       0", "\n5 passed, 0 failed, 0 skipped\n",
 			},
-			wantNo: []string{"chatter", "failed tests", "failed outside", "skipped tests", "NO END"},
+			wantNo: []string{"chatter", "failed tests", "failed outside", "skipped tests", "cached", "NO END"},
 		},
 		{
 			name: "a failure shows its output in full, and go test's exit code is that",
@@ -91,6 +91,18 @@ func TestSummarize(t *testing.T) {
 			},
 			wantOK: true,
 			want:   []string{"a TestX: no bridges\n", "\n1 passed, 0 failed, 1 skipped\n"},
+		},
+		{
+			name: "a package whose results are cached",
+			in: []string{
+				ev("run", "a", "TestX", ""), ev("pass", "a", "TestX", ""), ev("output", "a", "", "ok  \tcertrotation.dev/a\t(cached)\n"), ev("pass", "a", "", ""),
+				ev("run", "b", "TestX", ""), ev("pass", "b", "TestX", ""), ev("output", "b", "", "ok  \tcertrotation.dev/b\t0.003s\n"), ev("pass", "b", "", ""),
+			},
+			wantOK: true,
+			want: []string{
+				"ok        certrotation.dev/a (cached)\n", "ok        certrotation.dev/b (0.0 s)\n", "1 of 2 packages did not run: their results are cached",
+				"\n2 passed, 0 failed, 0 skipped\n",
+			},
 		},
 		{
 			name:     "a package without tests ends as well",
