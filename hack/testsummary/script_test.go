@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ func TestScript(t *testing.T) {
 		name   string
 		tests  map[string]string // by the directory of their package
 		args   []string
+		env    string
 		times  int // How often it is run; the last time counts. Defaults to 1.
 		wantOK bool
 		want   []string // parts of the output
@@ -77,6 +79,10 @@ func TestScript(t *testing.T) {
 			name: "a skipped test on somebody's machine", tests: map[string]string{"a": passes, "b": skips},
 			wantOK: true, want: []string{"skipped tests, and why:\n  b TestSkips: needs root\n"}, last: "1 passed, 0 failed, 1 skipped",
 		},
+		{
+			name: "a skipped test on CI", tests: map[string]string{"a": passes, "b": skips}, env: "CI=true",
+			want: []string{"  b TestSkips (skipped, which is a failure on CI): needs root\n"}, last: "1 passed, 1 failed, 0 skipped",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +90,7 @@ func TestScript(t *testing.T) {
 			var ok bool
 			var out string
 			for range max(1, test.times) {
-				ok, out = runScript(t, dir, test.args)
+				ok, out = runScript(t, dir, test.env, test.args)
 			}
 			if ok != test.wantOK {
 				t.Errorf("it ended well: %t, want %t", ok, test.wantOK)
@@ -137,10 +143,10 @@ func writeModule(t *testing.T, tests map[string]string) (dir string) {
 	return dir
 }
 
-func runScript(t *testing.T, dir string, args []string) (ok bool, out string) {
+func runScript(t *testing.T, dir, env string, args []string) (ok bool, out string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", append([]string{filepath.Join(dir, "hack/test.sh")}, args...)...)
-	cmd.Env = append(os.Environ(), "TEST_TIMEOUT=1m", "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "TEST_TIMEOUT=1m", "GOFLAGS=", "GOWORK=off", cmp.Or(env, "CI="))
 	text, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

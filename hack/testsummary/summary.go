@@ -51,6 +51,7 @@ type testID struct{ pkg, test string }
 type summary struct {
 	w        io.Writer
 	expected []string                    // Packages that have to end.
+	ci       bool                        // A skipped test is a failure.
 	ended    map[string]bool             // Packages that did.
 	output   map[testID]*strings.Builder // Of tests and packages (test "") that did not end yet.
 	parents  map[testID]bool             // Tests that have subtests.
@@ -62,9 +63,9 @@ type summary struct {
 	stray    bool                        // go test itself printed something that is no event.
 }
 
-func newSummary(w io.Writer, expected []string) *summary {
+func newSummary(w io.Writer, expected []string, ci bool) *summary {
 	return &summary{
-		w: w, expected: expected, ended: map[string]bool{}, output: map[testID]*strings.Builder{},
+		w: w, expected: expected, ci: ci, ended: map[string]bool{}, output: map[testID]*strings.Builder{},
 		parents: map[testID]bool{}, results: map[testID]string{}, reasons: map[testID]string{},
 	}
 }
@@ -208,6 +209,9 @@ func (s *summary) finish() bool {
 		switch result := s.results[id]; {
 		case result == "pass":
 			c.passed++
+		case result == "skip" && s.ci:
+			c.failed++
+			failed = append(failed, name+" (skipped, which is a failure on CI): "+s.reasons[id])
 		case result == "skip":
 			c.skipped++
 			skipped = append(skipped, name+": "+s.reasons[id])

@@ -29,6 +29,7 @@ func TestSummarize(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		expected []string // packages
+		ci       bool
 		in       []string
 		exit     error // of go test
 		wantOK   bool
@@ -84,13 +85,21 @@ func TestSummarize(t *testing.T) {
 			want:   []string{"skipped tests, and why:\n  a TestX: needs root: uid 1000\n", "\n1 passed, 0 failed, 1 skipped\n"},
 		},
 		{
-			name: "a parent that skips the rest after its subtests passed",
+			name: "a skipped test on CI", ci: true,
+			in: []string{
+				ev("run", "a", "TestX", ""), ev("output", "a", "TestX", "    x_test.go:9: needs root: uid 1000\n"), ev("skip", "a", "TestX", ""),
+				ev("run", "a", "TestY", ""), ev("pass", "a", "TestY", ""), ev("pass", "a", "", ""),
+			},
+			want:   []string{"failed tests:\n  a TestX (skipped, which is a failure on CI): needs root: uid 1000\n", "\n1 passed, 1 failed, 0 skipped\n"},
+			wantNo: []string{"skipped tests, and why"},
+		},
+		{
+			name: "a parent that skips the rest after its subtests passed", ci: true,
 			in: []string{
 				ev("run", "a", "TestX", ""), ev("run", "a", "TestX/one", ""), ev("pass", "a", "TestX/one", ""),
 				ev("output", "a", "TestX", "    x_test.go:9: no bridges\n"), ev("skip", "a", "TestX", ""), ev("pass", "a", "", ""),
 			},
-			wantOK: true,
-			want:   []string{"a TestX: no bridges\n", "\n1 passed, 0 failed, 1 skipped\n"},
+			want: []string{"a TestX (skipped, which is a failure on CI): no bridges\n", "\n1 passed, 1 failed, 0 skipped\n"},
 		},
 		{
 			name: "a package whose results are cached",
@@ -170,7 +179,7 @@ func TestSummarize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
-			sum := newSummary(&out, test.expected)
+			sum := newSummary(&out, test.expected, test.ci)
 			if err := readEvents(strings.NewReader(strings.Join(test.in, "")), sum.add); err != nil {
 				t.Fatal(err)
 			}
