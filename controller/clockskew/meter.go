@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-
-	"certrotation.dev/registry/trust"
 )
 
 // Meter knows how far a clock is ahead of the API server's, as of its latest answer.
@@ -27,15 +25,13 @@ func (m *Meter) Wrap(next http.RoundTripper) http.RoundTripper {
 	return transport{meter: m, next: next}
 }
 
-// Skew is how far the clock is ahead (behind if negative), to about a second.
+// Skew is how far the clock is ahead (behind if negative), to a few seconds. It stays the same while it is about the same:
+// what people are told of it must not change with each answer.
 func (m *Meter) Skew() time.Duration { return time.Duration(m.skew.Load()) }
 
-// Assess is trust.Assess of a domain with the skew.
-func (m *Meter) Assess(d *trust.Domain, now time.Time) *trust.Assessment {
-	measured := *d
-	measured.ClockSkew = m.Skew()
-	return trust.Assess(&measured, now)
-}
+// unsteadiness is how far two measurements of the same skew may be apart: the date counts in seconds, and an answer takes
+// a while.
+const unsteadiness = 3 * time.Second
 
 type transport struct {
 	meter *Meter
@@ -49,7 +45,9 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		t.meter.skew.Store(int64(t.meter.clock.Since(at)))
+		if skew := t.meter.clock.Since(at); (skew - t.meter.Skew()).Abs() > unsteadiness {
+			t.meter.skew.Store(int64(skew))
+		}
 	}
 	return response, nil
 }

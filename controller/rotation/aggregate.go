@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/signer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -83,7 +84,7 @@ func (c *Controller) collectPairs(ctx context.Context, namespace string, agg *tr
 		if err != nil {
 			return nil, fmt.Errorf("read leaf %s/%s: %w", namespace, name, err)
 		}
-		if !holds(pair, m.leaves[name].Certificate.Fingerprint) {
+		if !signer.Holds(pair, m.leaves[name].Certificate.Fingerprint) {
 			return nil, errStale
 		}
 		certKey, keyKey := inventory.AggregateKeys(name)
