@@ -19,7 +19,7 @@ import (
 )
 
 // Adopt does what will happen when the manifests have been created in a real API: it lets the controller work on them, and
-// fails if that writes anything, or if revision 1 is not what its status says. Nodes are those of the input.
+// fails if that changes anything of them, or if revision 1 is not what its status says. Nodes are those of the input.
 func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time.Time) error {
 	again := &Input{Nodes: in.Nodes}
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
@@ -48,7 +48,7 @@ func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time
 			}
 		}
 	}
-	if writes := api.Writes(); len(writes) > 0 {
+	if writes := api.Changes(); len(writes) > 0 {
 		return fmt.Errorf("the controller would change what was rendered: %s", strings.Join(writes, ", "))
 	}
 	return nil

@@ -5,8 +5,11 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,15 +21,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	ownfake "certrotation.dev/generated/clientset/versioned/fake"
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // API is an API server in memory.
 type API struct {
 	client *fake.Clientset
-	now    time.Time
+	// own has the resources of certrotation itself.
+	own *ownfake.Clientset
+	now time.Time
 	// version is the resource version of the last write.
 	version int
 	// writes names what was written, as "create secrets/NAME", in order.
@@ -43,11 +52,20 @@ type facts struct {
 
 // NewAPI returns an API with the objects, in which it is always now. They get UIDs and resource versions.
 func NewAPI(now time.Time, objects ...runtime.Object) (*API, error) {
-	a := &API{client: fake.NewClientset(), now: now, known: map[string]facts{}}
-	a.client.PrependReactor("create", "*", a.create)
-	a.client.PrependReactor("update", "*", a.update)
+	a := &API{
+		client: fake.NewClientset(), own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+		now: now, known: map[string]facts{},
+	}
+	for _, fake := range []*clienttesting.Fake{&a.client.Fake, &a.own.Fake} {
+		fake.PrependReactor("create", "*", a.create)
+		fake.PrependReactor("update", "*", a.update)
+	}
+	known, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
 	for _, object := range objects {
-		if err := a.add(object); err != nil {
+		if err := a.add(known, object); err != nil {
 			return nil, err
 		}
 	}
@@ -57,22 +75,52 @@ func NewAPI(now time.Time, objects ...runtime.Object) (*API, error) {
 // Client of the API.
 func (a *API) Client() kubernetes.Interface { return a.client }
 
+// Records are the clients of configurations and records.
+func (a *API) Records() configclient.ConfigV1alpha1Interface { return a.own.ConfigV1alpha1() }
+
+// tracker holds the objects of a group.
+func (a *API) tracker(group string) clienttesting.ObjectTracker {
+	if group == configv1alpha1.GroupName {
+		return a.own.Tracker()
+	}
+	return a.client.Tracker()
+}
+
+// newScheme knows the objects of both clients.
+func newScheme() (*runtime.Scheme, error) {
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, configv1alpha1.AddToScheme} {
+		if err := add(known); err != nil {
+			return nil, fmt.Errorf("make the scheme: %w", err)
+		}
+	}
+	return known, nil
+}
+
 // Writes names every write of a client so far, as "create secrets/NAME", in order.
 func (a *API) Writes() []string { return append([]string(nil), a.writes...) }
 
-func (a *API) add(object runtime.Object) error {
+// Changes are the writes but for those of records: that a controller writes down who counts changes nothing.
+func (a *API) Changes() []string {
+	return slices.DeleteFunc(a.Writes(), func(write string) bool {
+		_, object, _ := strings.Cut(write, " ")
+		return strings.HasPrefix(object, "rotationrecords/")
+	})
+}
+
+func (a *API) add(known *runtime.Scheme, object runtime.Object) error {
 	object = object.DeepCopyObject()
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return fmt.Errorf("add %T: %w", object, err)
 	}
-	kinds, _, err := clientScheme().ObjectKinds(object)
+	kinds, _, err := known.ObjectKinds(object)
 	if err != nil {
 		return fmt.Errorf("add %s: %w", accessor.GetName(), err)
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
 	a.stamp(accessor)
-	if err := a.client.Tracker().Create(resource, object, accessor.GetNamespace()); err != nil {
+	if err := a.tracker(resource.Group).Create(resource, object, accessor.GetNamespace()); err != nil {
 		return fmt.Errorf("add %s: %w", accessor.GetName(), err)
 	}
 	return nil
@@ -94,7 +142,7 @@ func (a *API) create(action clienttesting.Action) (bool, runtime.Object, error) 
 		return false, nil, nil
 	}
 	return a.write(action, created.GetObject(), func(gvr schema.GroupVersionResource, object runtime.Object) error {
-		return a.client.Tracker().Create(gvr, object, action.GetNamespace())
+		return a.tracker(gvr.Group).Create(gvr, object, action.GetNamespace())
 	})
 }
 
@@ -108,7 +156,7 @@ func (a *API) update(action clienttesting.Action) (bool, runtime.Object, error) 
 		return true, nil, err
 	}
 	gvr := action.GetResource()
-	live, err := a.client.Tracker().Get(gvr, action.GetNamespace(), object.GetName())
+	live, err := a.tracker(gvr.Group).Get(gvr, action.GetNamespace(), object.GetName())
 	if err != nil {
 		return true, nil, err
 	}
@@ -121,7 +169,7 @@ func (a *API) update(action clienttesting.Action) (bool, runtime.Object, error) 
 			fmt.Errorf("it is at version %s, not %s", have.GetResourceVersion(), want))
 	}
 	return a.write(action, updated.GetObject(), func(gvr schema.GroupVersionResource, object runtime.Object) error {
-		return a.client.Tracker().Update(gvr, object, action.GetNamespace())
+		return a.tracker(gvr.Group).Update(gvr, object, action.GetNamespace())
 	})
 }
 
@@ -147,36 +195,40 @@ func (a *API) Live(_ context.Context, namespace string) (*inventory.Sources, err
 }
 
 func (a *API) sources(namespace string) (*inventory.Sources, error) {
+	configurations, noConfigurations := a.Configurations(namespace)
+	records, noRecords := list[configv1alpha1.RotationRecord](a, configv1alpha1.SchemeGroupVersion.WithKind("RotationRecord"), namespace)
+	secrets, configMaps, noObjects := a.Objects(namespace)
+	nodes, noNodes := list[corev1.Node](a, corev1.SchemeGroupVersion.WithKind("Node"), metav1.NamespaceNone)
+	if err := errors.Join(noConfigurations, noRecords, noObjects, noNodes); err != nil {
+		return nil, err
+	}
 	s := &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}}
-	for kind, add := range map[string]func(runtime.Object){
-		"Secret": func(list runtime.Object) {
-			for _, secret := range items[corev1.Secret](list) {
-				s = s.WithSecret(secret.Name, secret)
-			}
-		},
-		"ConfigMap": func(list runtime.Object) {
-			for _, configMap := range items[corev1.ConfigMap](list) {
-				s = s.WithConfigMap(configMap.Name, configMap)
-			}
-		},
-		"Node": func(list runtime.Object) {
-			for _, node := range items[corev1.Node](list) {
-				s.Nodes[node.Name] = inventory.ParseNode(node)
-			}
-		},
-	} {
-		resource, _ := meta.UnsafeGuessKindToResource(corev1.SchemeGroupVersion.WithKind(kind))
-		in := namespace
-		if kind == "Node" {
-			in = metav1.NamespaceNone
-		}
-		list, err := a.client.Tracker().List(resource, corev1.SchemeGroupVersion.WithKind(kind), in)
-		if err != nil {
-			return nil, fmt.Errorf("list %s of %q: %w", kind, in, err)
-		}
-		add(list)
+	for _, configuration := range configurations {
+		s = s.WithConfiguration(configuration.Name, configuration)
+	}
+	for _, record := range records {
+		s = s.WithRecord(record.Name, record)
+	}
+	for _, secret := range secrets {
+		s = s.WithSecret(secret.Name, secret)
+	}
+	for _, configMap := range configMaps {
+		s = s.WithConfigMap(configMap.Name, configMap)
+	}
+	for _, node := range nodes {
+		s.Nodes[node.Name] = inventory.ParseNode(node)
 	}
 	return s, nil
+}
+
+// list all objects of a kind, ordered by name.
+func list[T any](a *API, kind schema.GroupVersionKind, namespace string) ([]*T, error) {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	found, err := a.tracker(kind.Group).List(resource, kind, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list %s of %q: %w", kind.Kind, namespace, err)
+	}
+	return items[T](found), nil
 }
 
 // items of a list of the tracker, which are values or pointers depending on how it was made.
@@ -213,14 +265,13 @@ func (a *API) facts(namespace string) facts {
 }
 
 // Objects returns the Secrets and ConfigMaps of a namespace, each ordered by name.
-func (a *API) Objects(ctx context.Context, namespace string) ([]corev1.Secret, []corev1.ConfigMap, error) {
-	secrets, err := a.client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list Secrets of %s: %w", namespace, err)
-	}
-	configMaps, err := a.client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list ConfigMaps of %s: %w", namespace, err)
-	}
-	return secrets.Items, configMaps.Items, nil
+func (a *API) Objects(namespace string) ([]*corev1.Secret, []*corev1.ConfigMap, error) {
+	secrets, noSecrets := list[corev1.Secret](a, corev1.SchemeGroupVersion.WithKind("Secret"), namespace)
+	configMaps, noConfigMaps := list[corev1.ConfigMap](a, corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace)
+	return secrets, configMaps, errors.Join(noSecrets, noConfigMaps)
+}
+
+// Configurations of a namespace, ordered by name.
+func (a *API) Configurations(namespace string) ([]*configv1alpha1.RotationConfiguration, error) {
+	return list[configv1alpha1.RotationConfiguration](a, configv1alpha1.SchemeGroupVersion.WithKind(configv1alpha1.Kind), namespace)
 }

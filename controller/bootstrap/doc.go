@@ -4,8 +4,8 @@
 // Package bootstrap makes everything that the first nodes need before there is an API server: it runs the controllers of a
 // running cluster against an API in memory ([API]) until nothing is left to do, and says what has become of the input.
 //
-// The input ([Parse]) are the objects that somebody would apply to a cluster: namespaces, the ConfigMaps of the
-// configuration and of the pod template, nodes, and CAs that are to be brought along. There is no other configuration.
+// The input ([Parse]) are the objects that somebody would apply to a cluster: namespaces, the RotationConfiguration, the
+// ConfigMap of the pod template, nodes, and CAs that are to be brought along. There is no other configuration.
 //
 // Invariants:
 //
@@ -14,6 +14,7 @@
 //   - The result is complete or there is none: [Settle] fails unless every trust domain is stable, every leaf is usable and
 //     every aggregate holds all of its sources.
 //   - Objects of the result carry nothing that only a server may set: no UID, no resource version, no owner references.
+//   - The result remembers nothing: who counts is written down by the controller that sees the nodes, with their UIDs.
 //   - The API in memory gives resource versions and refuses writes on old ones. It has no cache: what was written is seen
 //     by the next read, so there is nothing to wait for and no race.
 //

@@ -17,8 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 // MaxInputBytes bounds the input.
@@ -26,15 +27,14 @@ const MaxInputBytes = 16 << 20
 
 // Input are the objects to begin with.
 type Input struct {
-	Namespaces []*corev1.Namespace
-	ConfigMaps []*corev1.ConfigMap
-	Secrets    []*corev1.Secret
-	Nodes      []*corev1.Node
+	Namespaces     []*corev1.Namespace
+	Configurations []*configv1alpha1.RotationConfiguration
+	ConfigMaps     []*corev1.ConfigMap
+	Secrets        []*corev1.Secret
+	Nodes          []*corev1.Node
 	// Others are passed on as they are, such as roles.
 	Others []*unstructured.Unstructured
 }
-
-func clientScheme() *runtime.Scheme { return scheme.Scheme }
 
 // Parse reads YAML documents, as kubectl would apply them. What this package works with is read strictly: a field that it
 // does not know is an error.
@@ -88,10 +88,34 @@ func (in *Input) add(document []byte) error {
 		return errors.New("apiVersion, kind and metadata.name are required")
 	case strings.HasSuffix(head.Kind, "List"):
 		return fmt.Errorf("%s: write each object as a document of its own", head.Kind)
+	case head.APIVersion == configv1alpha1.SchemeGroupVersion.String():
+		err = in.addConfiguration(head.Kind, document)
 	case head.APIVersion != "v1":
 		return in.addOther(document)
+	default:
+		err = in.addCore(head.Kind, document)
 	}
-	switch head.Kind {
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", head.Kind, head.Metadata.Name, err)
+	}
+	return nil
+}
+
+// addConfiguration takes nothing else of the group: what a system remembers begins with the system.
+func (in *Input) addConfiguration(kind string, document []byte) error {
+	if kind != configv1alpha1.Kind {
+		return fmt.Errorf("only a %s can be given", configv1alpha1.Kind)
+	}
+	configuration, err := configv1alpha1.Decode(document)
+	if err != nil {
+		return err
+	}
+	in.Configurations = append(in.Configurations, configuration)
+	return nil
+}
+
+func (in *Input) addCore(kind string, document []byte) (err error) {
+	switch kind {
 	case "Namespace":
 		in.Namespaces, err = appended(in.Namespaces, document)
 	case "ConfigMap":
@@ -103,10 +127,7 @@ func (in *Input) add(document []byte) error {
 	default:
 		return in.addOther(document)
 	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", head.Kind, head.Metadata.Name, err)
-	}
-	return nil
+	return err
 }
 
 func (in *Input) addOther(document []byte) error {
@@ -152,7 +173,7 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
-// namespaces are those of ConfigMaps and Secrets, ordered.
+// namespaces are those of configurations, ConfigMaps and Secrets, ordered.
 func (in *Input) namespaces() []string {
 	var out []string
 	for _, object := range in.namespaced() {
@@ -164,6 +185,9 @@ func (in *Input) namespaces() []string {
 
 func (in *Input) namespaced() []metav1.Object {
 	var out []metav1.Object
+	for _, object := range in.Configurations {
+		out = append(out, object)
+	}
 	for _, object := range in.ConfigMaps {
 		out = append(out, object)
 	}
@@ -180,6 +204,9 @@ func (in *Input) objects() []runtime.Object {
 		out = append(out, object)
 	}
 	for _, object := range in.Nodes {
+		out = append(out, object)
+	}
+	for _, object := range in.Configurations {
 		out = append(out, object)
 	}
 	for _, object := range in.ConfigMaps {

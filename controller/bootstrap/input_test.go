@@ -18,14 +18,22 @@ const (
 func TestParseRefuses(t *testing.T) {
 	address := func(text string) string { return strings.Replace(soundNode, "10.0.0.10", text, 1) }
 	for name, tc := range map[string]struct{ input, want string }{
-		"nothing":                {"", "there is no Node"},
-		"comments only":          {"# nothing\n---\n# here\n", "there is no Node"},
-		"no YAML":                {soundNode + "---\n{", "document 2: read it as YAML"},
-		"no kind":                {"apiVersion: v1\nmetadata: {name: a}\n", "apiVersion, kind and metadata.name are required"},
-		"no name":                {"apiVersion: v1\nkind: ConfigMap\n", "metadata.name are required"},
-		"a list":                 {"apiVersion: v1\nkind: ConfigMapList\nmetadata: {name: a}\n", "a document of its own"},
-		"unknown field":          {soundNode + "---\n" + soundMap + "dada: {}\n", `ConfigMap a: error unmarshaling JSON: while decoding JSON: json: unknown field "dada"`},
-		"key twice":              {soundNode + "---\n" + soundMap + "data: {a: b, a: c}\n", `key "a" already set`},
+		"nothing":       {"", "there is no Node"},
+		"comments only": {"# nothing\n---\n# here\n", "there is no Node"},
+		"no YAML":       {soundNode + "---\n{", "document 2: read it as YAML"},
+		"no kind":       {"apiVersion: v1\nmetadata: {name: a}\n", "apiVersion, kind and metadata.name are required"},
+		"no name":       {"apiVersion: v1\nkind: ConfigMap\n", "metadata.name are required"},
+		"a list":        {"apiVersion: v1\nkind: ConfigMapList\nmetadata: {name: a}\n", "a document of its own"},
+		"unknown field": {soundNode + "---\n" + soundMap + "dada: {}\n", `ConfigMap a: error unmarshaling JSON: while decoding JSON: json: unknown field "dada"`},
+		"key twice":     {soundNode + "---\n" + soundMap + "data: {a: b, a: c}\n", `key "a" already set`},
+		"configuration with an unknown field": {
+			soundNode + "---\napiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: a, namespace: b}\nspec: {presets: {}}\n",
+			"RotationConfiguration a: spec.presets: Forbidden",
+		},
+		"a record": {
+			soundNode + "---\napiVersion: config.certrotation.dev/v1alpha1\nkind: RotationRecord\nmetadata: {name: a, namespace: b}\n",
+			"RotationRecord a: only a RotationConfiguration can be given",
+		},
 		"object twice":           {soundNode + "---\n" + soundMap + "---\n" + soundMap, "ConfigMap b/a is there twice"},
 		"node twice":             {soundNode + "---\n" + soundNode, "Node master-0 is there twice"},
 		"no namespace":           {soundNode + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", `a: metadata.namespace is ""`},
@@ -56,9 +64,9 @@ func TestParseRefuses(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	data := string(sample(t))
 	for name, tc := range map[string]struct{ old, replacement, want string }{
-		"no configuration":        {`certrotation.dev/config: "true"`, `x: "y"`, "there is no configuration with a rollout"},
-		"broken configuration":    {"name: openshift-etcd\n      openshiftEtcd", "name: openshift\n      openshiftEtcd", "ConfigMap/certrotation-config"},
-		"no rollout":              {"        rollout:\n          image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
+		"no configuration":        {"apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration", "apiVersion: v1\nkind: Service", "there is no configuration with a rollout"},
+		"broken configuration":    {"name: openshift-etcd\n    openshiftEtcd", "name: openshift\n    openshiftEtcd", "RotationConfiguration/etcd"},
+		"no rollout":              {"      rollout:\n        image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
 		"no selected node":        {`node-role.kubernetes.io/master: ""`, `node-role.kubernetes.io/worker: ""`, "none of the nodes has the labels"},
 		"no pod template":         {"name: etcd-pod\n", "name: etcd-other\n", "ConfigMap etcd-pod"},
 		"no key of the template":  {"pod.yaml: |", "other.yaml: |", "has no key pod.yaml"},

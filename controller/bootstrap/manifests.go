@@ -5,11 +5,10 @@ package bootstrap
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,8 +26,9 @@ const (
 )
 
 // manifests returns every object as YAML by file name. The order of the names is the one to create them in. Nodes are not
-// among them: kubelets register themselves.
-func manifests(ctx context.Context, in *Input, api *API) (map[string][]byte, error) {
+// among them: kubelets register themselves. Nor are records of who counts: a node has its UID only then, so a controller
+// writes them when it sees the nodes.
+func manifests(in *Input, api *API) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, namespace := range in.Namespaces {
 		if err := addManifest(out, orderNamespace, namespace.DeepCopy(), "v1", "Namespace"); err != nil {
@@ -41,29 +41,27 @@ func manifests(ctx context.Context, in *Input, api *API) (map[string][]byte, err
 		}
 	}
 	for _, namespace := range in.namespaces() {
-		secrets, configMaps, err := api.Objects(ctx, namespace)
-		if err != nil {
+		if err := addNamespace(out, api, namespace); err != nil {
 			return nil, err
-		}
-		for i := range secrets {
-			if err := addManifest(out, orderObject, &secrets[i], "v1", "Secret"); err != nil {
-				return nil, err
-			}
-		}
-		for i := range configMaps {
-			if err := addManifest(out, orderOf(&configMaps[i]), &configMaps[i], "v1", "ConfigMap"); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return out, nil
 }
 
-func orderOf(configMap *corev1.ConfigMap) string {
-	if _, ok := configMap.Labels[configv1alpha1.ConfigLabel]; ok {
-		return orderConfiguration
+func addNamespace(out map[string][]byte, api *API, namespace string) error {
+	secrets, configMaps, noObjects := api.Objects(namespace)
+	configurations, noConfigurations := api.Configurations(namespace)
+	errs := []error{noObjects, noConfigurations}
+	for _, secret := range secrets {
+		errs = append(errs, addManifest(out, orderObject, secret, "v1", "Secret"))
 	}
-	return orderObject
+	for _, configMap := range configMaps {
+		errs = append(errs, addManifest(out, orderObject, configMap, "v1", "ConfigMap"))
+	}
+	for _, configuration := range configurations {
+		errs = append(errs, addManifest(out, orderConfiguration, configuration, configv1alpha1.SchemeGroupVersion.String(), configv1alpha1.Kind))
+	}
+	return errors.Join(errs...)
 }
 
 // addManifest takes off what only a server may set.

@@ -60,15 +60,14 @@ func Render(ctx context.Context, in *Input, now time.Time) (*Result, error) {
 		if err := out.addRollouts(ctx, api, namespace); err != nil {
 			return nil, fmt.Errorf("namespace %s: %w", name, err)
 		}
-		if err := out.addTLS(ctx, api, namespace); err != nil {
+		if err := out.addTLS(api, namespace); err != nil {
 			return nil, fmt.Errorf("namespace %s: %w", name, err)
 		}
 	}
 	if rollouts == 0 {
-		return nil, errors.New("there is no configuration with a rollout: add a ConfigMap with a RotationConfiguration, label certrotation.dev/config, " +
-			"whose rollout says which static pods to render")
+		return nil, errors.New("there is no configuration with a rollout: add a RotationConfiguration whose rollout says which static pods to render")
 	}
-	if out.Manifests, err = manifests(ctx, in, api); err != nil {
+	if out.Manifests, err = manifests(in, api); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -100,8 +99,8 @@ func (out *Result) addRollouts(ctx context.Context, api *API, namespace *invento
 }
 
 // addTLS adds what processes outside of the nodes' static pods present and verify, of which the first kube-apiserver is one.
-func (out *Result) addTLS(ctx context.Context, api *API, namespace *inventory.Namespace) error {
-	secrets, configMaps, err := api.Objects(ctx, namespace.Name)
+func (out *Result) addTLS(api *API, namespace *inventory.Namespace) error {
+	secrets, configMaps, err := api.Objects(namespace.Name)
 	if err != nil {
 		return err
 	}
@@ -138,10 +137,10 @@ func ofNode(namespace *inventory.Namespace, leaf string) bool {
 }
 
 // find returns the object of that name; an empty one if there is none.
-func find[T any](list []T, nameOf func(*T) string, name string) *T {
-	for i := range list {
-		if nameOf(&list[i]) == name {
-			return &list[i]
+func find[T any](list []*T, nameOf func(*T) string, name string) *T {
+	for _, object := range list {
+		if nameOf(object) == name {
+			return object
 		}
 	}
 	return new(T)

@@ -90,7 +90,7 @@ func TestRenderSample(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	names := slices.Sorted(maps.Keys(result.Manifests))
-	if names[0] != "00-namespace-cluster-openshift-etcd.yaml" || names[len(names)-1] != "90-configmap-openshift-etcd-certrotation-config.yaml" {
+	if names[0] != "00-namespace-cluster-openshift-etcd.yaml" || names[len(names)-1] != "90-rotationconfiguration-openshift-etcd-etcd.yaml" {
 		t.Errorf("order of the manifests: %v", names)
 	}
 	for _, want := range []string{
@@ -129,8 +129,8 @@ func TestAdoption(t *testing.T) {
 			if err := Settle(ctx, api, sampleNamespace); err != nil {
 				t.Fatal(err)
 			}
-			if writes := api.Writes(); len(writes) != 0 {
-				t.Errorf("the controller writes %v", writes)
+			if diff := cmp.Diff([]string{"create rotationrecords/roster.etcd", "create rotationrecords/roster.etcd-metrics"}, api.Writes()); diff != "" {
+				t.Errorf("writes of the controller (-want +got):\n%s", diff)
 			}
 			if err := Adopt(ctx, parsed(t, data), result.Manifests, testNow().Add(later)); err != nil {
 				t.Error(err)

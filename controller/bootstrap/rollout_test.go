@@ -155,7 +155,7 @@ func succeed(t *testing.T, api *API) {
 // contents of all Secrets and ConfigMaps as text.
 func contents(t *testing.T, api *API) map[string]string {
 	t.Helper()
-	secrets, configMaps, err := api.Objects(t.Context(), sampleNamespace)
+	secrets, configMaps, err := api.Objects(sampleNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func contents(t *testing.T, api *API) map[string]string {
 		out["secrets/"+secrets[i].Name] = revision.Content{Secrets: map[string]map[string][]byte{"x": secrets[i].Data}}.ContentHash()
 	}
 	for i := range configMaps {
-		out["configmaps/"+configMaps[i].Name] = revision.Content{ConfigMaps: map[string]map[string][]byte{"x": valuesOf(&configMaps[i])}}.ContentHash()
+		out["configmaps/"+configMaps[i].Name] = revision.Content{ConfigMaps: map[string]map[string][]byte{"x": valuesOf(configMaps[i])}}.ContentHash()
 	}
 	return out
 }

@@ -28,7 +28,7 @@ const maxRounds = 100
 // complete.
 func Settle(ctx context.Context, api *API, namespace string) error {
 	controller, err := rotation.New(rotation.Config{
-		Client: api.client, Inventory: api, Recorder: silent{}, Clock: frozen(api), Workers: 1,
+		Client: api.client, Records: api.Records(), Inventory: api, Recorder: silent{}, Clock: frozen(api), Workers: 1,
 	})
 	if err != nil {
 		return fmt.Errorf("make the rotation controller: %w", err)
@@ -75,7 +75,7 @@ func round(ctx context.Context, controller *rotation.Controller, api *API, name 
 func complete(api *API, name string) error {
 	namespace := api.Namespace(name)
 	if namespace == nil {
-		return fmt.Errorf("namespace %s has no configuration: a ConfigMap with the label %s", name, "certrotation.dev/config")
+		return fmt.Errorf("namespace %s has no RotationConfiguration", name)
 	}
 	var errs []error
 	refuse := func(object, message string) {

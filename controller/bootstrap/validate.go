@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 // documentation are the networks that stand in examples and that nobody has.
@@ -45,6 +47,9 @@ func (in *Input) validate() error {
 	}
 	for _, namespace := range in.Namespaces {
 		check("Namespace", namespace)
+	}
+	for _, object := range in.Configurations {
+		check(configv1alpha1.Kind, object)
 	}
 	for _, object := range in.ConfigMaps {
 		check("ConfigMap", object)

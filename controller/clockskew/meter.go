@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-
-	"certrotation.dev/registry/trust"
 )
 
 // Meter knows how far a clock is ahead of the API server's, as of its latest answer.
@@ -29,13 +27,6 @@ func (m *Meter) Wrap(next http.RoundTripper) http.RoundTripper {
 
 // Skew is how far the clock is ahead (behind if negative), to about a second.
 func (m *Meter) Skew() time.Duration { return time.Duration(m.skew.Load()) }
-
-// Assess is trust.Assess of a domain with the skew.
-func (m *Meter) Assess(d *trust.Domain, now time.Time) *trust.Assessment {
-	measured := *d
-	measured.ClockSkew = m.Skew()
-	return trust.Assess(&measured, now)
-}
 
 type transport struct {
 	meter *Meter

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -41,7 +42,8 @@ func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
 		{Kind: trust.Promote, ObjectKind: trust.SecretKind, Object: signerName},
 		{Kind: trust.DropNext, ObjectKind: trust.SecretKind, Object: signerName},
 		{Kind: trust.DestroyPrevious, ObjectKind: trust.SecretKind, Object: signerName},
-		{Kind: trust.ClearRequest, ObjectKind: trust.SecretKind, Object: signerName},
+		{Kind: trust.ClearRequest, ObjectKind: trust.RecordKind, Object: "rotate.web-signer", Request: &trust.Request{Record: "rotate.web-signer", ID: "1"}},
+		{Kind: trust.RecordRoster, ObjectKind: trust.RecordKind, Object: "roster.web", Roster: d.Roster},
 		{Kind: trust.RecordMetadata, ObjectKind: trust.SecretKind, Object: clientLeaf},
 		{Kind: trust.RecordMetadata, ObjectKind: trust.ConfigMapKind, Object: bundleName},
 		{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, Profile: d.Leaves[1].Policy.Profile, Authority: d.Signer.Active.Fingerprint},
@@ -70,8 +72,8 @@ func TestForeignContentStays(t *testing.T) {
 	leaf.Annotations["example.com/owner"] = "me"
 	leaf.Labels["team"] = "us"
 	before := leaf.Data[inventory.ActiveCertKey]
-	leaf.Annotations[trust.AnnotationRotateRequested] = "test"
 	w.put(leaf)
+	w.request(trust.RequestRotate, serverLeaf)
 	w.settle(c)
 	after := w.secret(serverLeaf)
 	if bytes.Equal(after.Data[inventory.ActiveCertKey], before) {
@@ -133,11 +135,7 @@ func TestDeletedObjectsComeBack(t *testing.T) {
 	for _, name := range []string{serverLeaf, "all-certs"} {
 		t.Run(name, func(t *testing.T) {
 			w, c := settled(t)
-			secrets := corev1.SchemeGroupVersion.WithResource("secrets")
-			if err := w.client.Tracker().Delete(secrets, testNamespace, name); err != nil {
-				t.Fatal(err)
-			}
-			w.version++
+			w.drop(w.secret(name))
 			w.settle(c)
 			if diff := cmp.Diff(rested, endOf(w)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -193,10 +191,28 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// refuser is a Refresher that changes the world in the middle of a confirmation.
-type refuser struct{ do func() error }
+// collector is an Evidence that has looked at everybody, and proves nobody to be gone.
+type collector struct {
+	refresh  func() error
+	looked   func() bool
+	absences func(missing []trust.RosterMember) (map[string]string, error)
+}
 
-func (r refuser) Refresh(context.Context, *trust.Domain) error { return r.do() }
+func (c collector) Refresh(context.Context, *trust.Domain) error {
+	if c.refresh == nil {
+		return nil
+	}
+	return c.refresh()
+}
+
+func (c collector) LookedOnce(string, string) bool { return c.looked == nil || c.looked() }
+
+func (c collector) Absences(_ context.Context, _ *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
+	if c.absences == nil {
+		return nil, nil
+	}
+	return c.absences(missing)
+}
 
 func TestIrreversibleActionIsConfirmed(t *testing.T) {
 	w, c := settled(t)
@@ -215,19 +231,15 @@ func TestIrreversibleActionIsConfirmed(t *testing.T) {
 	for name, refresh := range map[string]func() error{
 		"the collector fails": func() error { return errors.New("no") },
 		"a member is found to lag": func() error {
-			for _, cm := range w.Sources(testNamespace).ConfigMaps {
-				if cm.Evidence != nil {
-					if err := w.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), testNamespace, cm.Name); err != nil {
-						return err
-					}
-					return nil
-				}
+			for _, r := range w.records(configv1alpha1.RecordEvidence) {
+				w.drop(r)
+				return nil
 			}
 			return errors.New("no evidence")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.evidence = refuser{refresh}
+			c.evidence = collector{refresh: refresh}
 			before := w.writes
 			if err := c.safely(t.Context(), k); err == nil {
 				t.Error("no error")
@@ -273,21 +285,17 @@ func TestBlockedIsSaidOnce(t *testing.T) {
 }
 
 func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
-	domains, _, _ := strings.Cut(webConfig, "aggregate:")
+	domains, _, _ := strings.Cut(webConfig, "  aggregate:")
 	broken := strings.ReplaceAll(domains, "web", "other")
 	w, c := settled(t)
-	w.put(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "other-config", Labels: map[string]string{"certrotation.dev/config": ""}},
-		Data:       map[string]string{"config.yaml": broken},
-	})
+	w.put(configuration(t, broken))
 	w.put(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "other-signer"}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{"tls.crt": []byte("-----BEGIN CERTIFICATE-----\nbroken"), "tls.key": []byte("secret")},
 	})
-	w.put(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "third-config", Labels: map[string]string{"certrotation.dev/config": ""}},
-		Data:       map[string]string{"config.yaml": "nonsense: true"},
-	})
+	third := configuration(t, broken)
+	third.Name, third.Spec.TrustDomains = "third", nil
+	w.put(third)
 	before := w.secret("other-signer")
 	for range 3 {
 		w.clock.Step(blockedPatience)
@@ -308,9 +316,9 @@ func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		"Warning ObjectProblem Secret/other-signer":           1,
-		"Warning RotationBlocked Secret/other-signer":         1,
-		"Warning InvalidConfiguration ConfigMap/third-config": 1,
+		"Warning ObjectProblem Secret/other-signer":                1,
+		"Warning RotationBlocked Secret/other-signer":              1,
+		"Warning InvalidConfiguration RotationConfiguration/third": 1,
 	}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -340,7 +348,7 @@ func TestRunWorksAndEnds(t *testing.T) {
 	w := newWorld(t, webConfig)
 	w.acknowledge()
 	registry := metrics.NewKubeRegistry()
-	c, err := New(Config{Client: w.client, Inventory: &serialized{world: w}, Recorder: w.events, Metrics: registry, Workers: 2})
+	c, err := New(Config{Client: w.client, Records: w.own.ConfigV1alpha1(), Inventory: &serialized{world: w}, Recorder: w.events, Metrics: registry, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,13 @@ func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, action
 	if live == nil {
 		return nil, nil, errStale
 	}
-	proposed := slices.DeleteFunc(c.assess(live, c.clock.Now()).Actions, func(is trust.Action) bool {
+	assessed := *live
+	assessed.Absences, assessed.Refusals = d.Absences, d.Refusals
+	live, a, err := c.assessByClock(ctx, k, &assessed)
+	if err != nil {
+		return nil, nil, err
+	}
+	proposed := slices.DeleteFunc(a.Actions, func(is trust.Action) bool {
 		return !slices.ContainsFunc(actions, func(was trust.Action) bool { return sameAction(&is, &was) })
 	})
 	if len(proposed) == 0 {

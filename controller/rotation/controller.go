@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -31,18 +32,27 @@ type Inventory interface {
 	Live(ctx context.Context, namespace string) (*inventory.Sources, error)
 }
 
-// Refresher collects the evidence of a domain anew and returns when what has changed is written. A member that cannot be
-// observed is no error.
-type Refresher interface {
+// Evidence is what the controller asks of controller/evidence.
+type Evidence interface {
+	// Refresh collects the evidence of a domain anew and returns when what has changed is written. A member that cannot be
+	// observed is no error.
 	Refresh(ctx context.Context, d *trust.Domain) error
+	// LookedOnce says whether every member of a domain that is observed was looked at since the start.
+	LookedOnce(namespace, domain string) bool
+	// Absences returns the proofs that members are gone, by trust.AbsenceKey. Who is not proven to be gone is left out.
+	Absences(ctx context.Context, d *trust.Domain, missing []trust.RosterMember) (map[string]string, error)
 }
 
 // Config of a Controller.
 type Config struct {
-	Client    kubernetes.Interface
+	Client kubernetes.Interface
+	// Records are the clients of what is remembered, and of the status of configurations.
+	Records   configclient.ConfigV1alpha1Interface
 	Inventory Inventory
 	// Evidence is asked before an action that cannot be undone. Nil if no evidence is collected actively.
-	Evidence Refresher
+	Evidence Evidence
+	// Skew of the clock, nil if it is not known to be off.
+	Skew     Skew
 	Recorder events.EventRecorder
 	// Metrics to register at, nil for none.
 	Metrics Registry
@@ -50,22 +60,25 @@ type Config struct {
 	Clock clock.WithTicker
 	// Workers defaults to 4.
 	Workers int
-	// Assess defaults to trust.Assess. The command sets it to add what it knows of the clock, and test/simulation to show
-	// that it finds a broken protocol.
+	// Assess defaults to trust.Assess. test/simulation sets it to show that it finds a broken protocol.
 	Assess func(d *trust.Domain, now time.Time) *trust.Assessment
 }
 
 // Controller performs rotations. Make one with New.
 type Controller struct {
 	client    kubernetes.Interface
+	records   configclient.ConfigV1alpha1Interface
 	inventory Inventory
-	evidence  Refresher
+	evidence  Evidence
+	skew      Skew
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	workers   int
 	assess    func(d *trust.Domain, now time.Time) *trust.Assessment
 	queue     workqueue.TypedRateLimitingInterface[key]
 	expected  *expectations
+	refused   *refusals
+	absences  *absences
 	reported  *reports
 	metrics   *meters
 }
@@ -78,8 +91,8 @@ const (
 
 // New returns a Controller that does nothing before Run.
 func New(cfg Config) (*Controller, error) {
-	if cfg.Client == nil || cfg.Inventory == nil || cfg.Recorder == nil {
-		return nil, errors.New("rotation controller: client, inventory and recorder are required")
+	if cfg.Client == nil || cfg.Records == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("rotation controller: client, records, inventory and recorder are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -91,15 +104,17 @@ func New(cfg Config) (*Controller, error) {
 		cfg.Assess = trust.Assess
 	}
 	c := &Controller{
-		client: cfg.Client, inventory: cfg.Inventory, evidence: cfg.Evidence, recorder: cfg.Recorder,
-		clock: cfg.Clock, workers: cfg.Workers, assess: cfg.Assess,
+		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, evidence: cfg.Evidence, skew: cfg.Skew,
+		recorder: cfg.Recorder, clock: cfg.Clock, workers: cfg.Workers, assess: cfg.Assess,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: "rotation", Clock: cfg.Clock}),
 		expected: newExpectations(cfg.Clock),
+		refused:  newRefusals(cfg.Clock),
+		absences: newAbsences(cfg.Clock),
 		reported: newReports(),
 	}
-	c.metrics = newMeters(c.reported, cfg.Clock)
+	c.metrics = newMeters(c.reported, c.refused, cfg.Clock)
 	if cfg.Metrics != nil {
 		c.metrics.register(cfg.Metrics)
 	}

@@ -5,9 +5,7 @@ package rotation
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -16,8 +14,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// maxBatch bounds the actions on one assessment, so that a domain of thousands of leaves is looked at anew now and then.
-const maxBatch = 64
+// firstLookRetry is when to see again whether the members of a domain were looked at since the start.
+const firstLookRetry = time.Second
 
 // reconcileDomain brings one trust domain one step further, if anything is to be done.
 func (c *Controller) reconcileDomain(ctx context.Context, k key) error {
@@ -25,13 +23,30 @@ func (c *Controller) reconcileDomain(ctx context.Context, k key) error {
 	if d == nil || err != nil {
 		return err
 	}
+	d, unproven, err := c.withAbsences(ctx, k, d)
+	if err != nil {
+		return err
+	}
 	now := c.clock.Now()
-	a := c.assess(d, now)
+	d, a, err := c.assessByClock(ctx, k, withRefusals(d, c.refused.merge(k, d.Refusals)))
+	if err != nil {
+		return err
+	}
 	c.report(k, d, a)
 	if !a.Recheck.IsZero() {
 		c.queue.AddAfter(k, a.Recheck.Sub(now))
 	}
-	return c.performAll(ctx, k, d, a.Actions)
+	if unproven && a.InFlight() {
+		// No object that is watched need change when a member is gone for good.
+		c.queue.AddAfter(k, absenceRetry)
+	}
+	actions := c.withRetries(d, a)
+	if len(actions) > 0 && c.evidence != nil && !c.evidence.LookedOnce(k.namespace, k.domain) {
+		// What members say that was recorded before the start may have been refuted since.
+		c.queue.AddAfter(k, firstLookRetry)
+		return nil
+	}
+	return c.performAll(ctx, k, d, actions)
 }
 
 // currentDomain returns the domain as it is after everything that this controller wrote, nil if the cache is behind or
@@ -67,56 +82,3 @@ func (c *Controller) liveDomain(ctx context.Context, k key) (*trust.Domain, erro
 	}
 	return namespace.Domain(k.domain), nil
 }
-
-// performAll does the actions of one assessment in turn. They are independent, so one that fails does not stop the rest.
-// If one of them cannot be undone, all are confirmed first.
-func (c *Controller) performAll(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
-	if slices.ContainsFunc(actions, func(action trust.Action) bool { return action.Irreversible }) {
-		live, confirmed, err := c.confirm(ctx, k, d, actions)
-		if err != nil {
-			return fmt.Errorf("confirm %d actions on %s, first %s on %s: %w", len(actions), k, actions[0].Kind, actions[0].Object, err)
-		}
-		d, actions = live, confirmed
-	}
-	var errs []error
-	for i := range actions {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if i == maxBatch {
-			c.queue.Add(k)
-			break
-		}
-		if err := c.performOne(ctx, k, d, &actions[i]); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Controller) performOne(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
-	start := c.clock.Now()
-	err := c.writeAndExpect(ctx, k, d, action)
-	c.metrics.observe(action.Kind, err, c.clock.Since(start))
-	if err != nil {
-		return fmt.Errorf("%s on %s %s/%s: %w", action.Kind, action.ObjectKind, k.namespace, action.Object, err)
-	}
-	klog.FromContext(ctx).Info("Done", "action", action.Kind, "kind", action.ObjectKind,
-		"object", klog.KRef(k.namespace, action.Object), "why", action.Reason)
-	return nil
-}
-
-func (c *Controller) writeAndExpect(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
-	// What has begun is finished: a request to end must not cut a write in half, of which nobody would know the result.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	version, err := c.write(ctx, d, action)
-	if err != nil {
-		return err
-	}
-	c.expected.expect(k, object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}, version)
-	return nil
-}
-
-// writeTimeout bounds the reads and the write of one action.
-const writeTimeout = 20 * time.Second

@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
 )
 
 // Reasons of events. The first three are those of library-go, which people already watch for; their texts begin as its do.
@@ -25,6 +27,8 @@ const (
 	EventPreviousKeyDestroyed   = "PreviousKeyDestroyed"
 	EventRotationAborted        = "RotationAborted"
 	EventRequestCleared         = "RequestCleared"
+	EventRosterRecorded         = "RosterRecorded"
+	EventWriteRefused           = "WriteRefused"
 	EventStageChanged           = "StageChanged"
 	EventRotationBlocked        = "RotationBlocked"
 	EventRotationCompleted      = "RotationCompleted"
@@ -35,21 +39,20 @@ const (
 // maxNote is the limit of the API on the text of an event, in bytes.
 const maxNote = 1024
 
-// announce says on an object what is about to be done with it, and why. The object may not exist yet.
+// announce says on an object that was written what was done with it, and why. The texts begin as those of library-go,
+// which say what is required.
 func (c *Controller) announce(o metav1.Object, action *trust.Action) {
 	reason, what := announcement(action.Kind)
 	if reason == "" {
 		return
 	}
-	ref := &corev1.ObjectReference{
-		APIVersion: "v1", Kind: string(action.ObjectKind), Namespace: o.GetNamespace(), Name: action.Object,
-		UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}
+	ref := referenceOf(o.GetNamespace(), objectOf(action), o.GetUID())
+	ref.ResourceVersion = o.GetResourceVersion()
 	c.emit(ref, corev1.EventTypeNormal, reason, string(action.Kind),
 		fmt.Sprintf("%q in %q %s: %s", action.Object, o.GetNamespace(), what, action.Reason))
 }
 
-// announcement is the reason and the text of the event in front of an action, "" for one that changes no certificate.
+// announcement is the reason and the text of the event about an action, "" for one that changes no certificate.
 func announcement(kind trust.ActionKind) (reason, what string) {
 	switch kind {
 	case trust.GenerateActive, trust.GenerateNext:
@@ -66,11 +69,11 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 		return EventPreviousKeyDestroyed, "loses the keys that it no longer signs with"
 	case trust.DropNext:
 		return EventRotationAborted, "drops its next CA"
-	case trust.ClearRequest:
-		return EventRequestCleared, "has a request that cannot be honoured"
+	case trust.RecordRoster:
+		return EventRosterRecorded, "says who counts"
 	case trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return EventAggregateUpdate, "is brought up to date"
-	case trust.RecordMetadata:
+	case trust.RecordMetadata, trust.ClearRequest:
 	}
 	return "", ""
 }
@@ -79,21 +82,28 @@ func (c *Controller) emit(ref *corev1.ObjectReference, eventType, reason, action
 	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", cut(note))
 }
 
-// cut shortens a text to what an event can hold, between characters.
-func cut(note string) string {
+// cut shortens a text to what an event can hold.
+func cut(note string) string { return cutAt(note, maxNote) }
+
+// cutAt shortens a text to that many bytes, between characters.
+func cutAt(text string, longest int) string {
 	const more = " ..."
-	if len(note) <= maxNote {
-		return note
+	if len(text) <= longest {
+		return text
 	}
-	end := maxNote - len(more)
-	for !utf8.RuneStart(note[end]) {
+	end := longest - len(more)
+	for !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return note[:end] + more
+	return text[:end] + more
 }
 
 // referenceOf makes the reference for an object that is named Kind/name.
 func referenceOf(namespace, named string, uid types.UID) *corev1.ObjectReference {
 	kind, name, _ := strings.Cut(named, "/")
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, UID: uid}
+	version := corev1.SchemeGroupVersion
+	if kind == string(trust.RecordKind) || kind == string(inventory.ConfigurationKind) {
+		version = configv1alpha1.SchemeGroupVersion
+	}
+	return &corev1.ObjectReference{APIVersion: version.String(), Kind: kind, Namespace: namespace, Name: name, UID: uid}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
@@ -27,9 +28,16 @@ type expectations struct {
 }
 
 type expectation struct {
-	// versions are the resource versions written, by object.
-	versions map[object]string
+	// outcomes are those of the writes, by object.
+	outcomes map[object]outcome
 	since    time.Time
+}
+
+// outcome is what the cache has to show of an object: the resource version that was written or a later one, or, if there
+// is none, that the object with that UID is gone.
+type outcome struct {
+	version string
+	gone    types.UID
 }
 
 func newExpectations(c clock.PassiveClock) *expectations {
@@ -37,12 +45,19 @@ func newExpectations(c clock.PassiveClock) *expectations {
 }
 
 func (e *expectations) expect(k key, o object, version string) {
+	e.add(k, o, outcome{version: version})
+}
+
+// expectGone is expect for an object that was deleted.
+func (e *expectations) expectGone(k key, o object, uid types.UID) { e.add(k, o, outcome{gone: uid}) }
+
+func (e *expectations) add(k key, o object, written outcome) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.keys[k] == nil {
-		e.keys[k] = &expectation{versions: map[object]string{}}
+		e.keys[k] = &expectation{outcomes: map[object]outcome{}}
 	}
-	e.keys[k].versions[o] = version
+	e.keys[k].outcomes[o] = written
 	e.keys[k].since = e.clock.Now()
 }
 
@@ -67,14 +82,14 @@ func (e *expectations) check(k key, s *inventory.Sources) (freshness, time.Durat
 	if expected == nil {
 		return fresh, 0
 	}
-	for o, version := range expected.versions {
-		if seen(versionOf(s, o), version) {
-			delete(expected.versions, o)
+	for o, written := range expected.outcomes {
+		if uid, version := stateOf(s, o); written.shownBy(uid, version) {
+			delete(expected.outcomes, o)
 		}
 	}
 	left := expectationTimeout - e.clock.Since(expected.since)
 	switch {
-	case len(expected.versions) == 0:
+	case len(expected.outcomes) == 0:
 		delete(e.keys, k)
 		return fresh, 0
 	case left <= 0:
@@ -90,6 +105,14 @@ func (e *expectations) forget(k key) {
 	delete(e.keys, k)
 }
 
+// shownBy says whether an object as it is in the cache shows the write.
+func (o outcome) shownBy(uid types.UID, version string) bool {
+	if o.version == "" {
+		return version == "" || uid != o.gone
+	}
+	return seen(version, o.version)
+}
+
 // seen says whether version have is want or a later one. Versions that cannot be compared have to be equal.
 func seen(have, want string) bool {
 	if have == want {
@@ -99,24 +122,33 @@ func seen(have, want string) bool {
 	return err == nil && order >= 0
 }
 
-// versionOf is the resource version of an object in the cache, "" if it is not there.
-func versionOf(s *inventory.Sources, o object) string {
+// stateOf is the identity and the version of an object in the cache, "" if it is not there.
+func stateOf(s *inventory.Sources, o object) (types.UID, string) {
 	if s == nil {
-		return ""
+		return "", ""
 	}
-	if o.kind == trust.ConfigMapKind {
+	switch o.kind {
+	case trust.ConfigMapKind:
 		if cm := s.ConfigMaps[o.name]; cm != nil {
-			return cm.ResourceVersion
+			return cm.UID, cm.ResourceVersion
 		}
-		return ""
+	case inventory.ConfigurationKind:
+		if cfg := s.Configurations[o.name]; cfg != nil {
+			return cfg.UID, cfg.ResourceVersion
+		}
+	case trust.RecordKind:
+		if r := s.Records[o.name]; r != nil {
+			return r.UID, r.ResourceVersion
+		}
+	case trust.SecretKind:
+		if secret := s.Secrets[o.name]; secret != nil {
+			return secret.UID, secret.ResourceVersion
+		}
+		// Of Secrets of other types only aggregates are written. Their metadata and their content come from watches of
+		// their own; while there is no content, there is nothing to decide on.
+		if other := s.Others[o.name]; other != nil && other.Aggregate != nil {
+			return other.UID, other.ResourceVersion
+		}
 	}
-	if secret := s.Secrets[o.name]; secret != nil {
-		return secret.ResourceVersion
-	}
-	// Of Secrets of other types only aggregates are written. Their metadata and their content come from watches of their
-	// own; while there is no content, there is nothing to decide on.
-	if other := s.Others[o.name]; other != nil && other.Aggregate != nil {
-		return other.ResourceVersion
-	}
-	return ""
+	return "", ""
 }

@@ -14,11 +14,11 @@ import (
 
 // rolloutConfig is webConfig with a rollout of the aggregate.
 const rolloutConfig = webConfig + `
-rollout:
-  staticPod:
-    name: web
-    nodeSelector: {matchLabels: {role: web}}
-    image: certrotation
+  rollout:
+    staticPod:
+      name: web
+      nodeSelector: {matchLabels: {role: web}}
+      image: certrotation
 `
 
 // TestGate: with each new content of the aggregate of bundles goes the revision that does not have it yet.

@@ -10,16 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-func requestRotation(w *world) {
-	signer := w.secret(signerName)
-	signer.Annotations[trust.AnnotationRotateRequested] = "test"
-	w.put(signer)
-}
+func requestRotation(w *world) { w.request(trust.RequestRotate, signerName) }
 
 // end is what a domain looks like when nothing is to be done.
 type end struct {
@@ -65,6 +62,7 @@ func TestBootstrapAndRotation(t *testing.T) {
 	}
 
 	requestRotation(w)
+	request := string(w.records(configv1alpha1.RecordRequest)["rotate."+signerName].UID)
 	w.settle(c)
 	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
 		t.Fatalf("after the rotation (-want +got):\n%s", diff)
@@ -78,15 +76,19 @@ func TestBootstrapAndRotation(t *testing.T) {
 			t.Errorf("the signer still has %s", name)
 		}
 	}
-	if _, ok := signer.Annotations[trust.AnnotationRotateRequested]; ok {
-		t.Error("the request is still there")
+	if left := w.records(configv1alpha1.RecordRequest); len(left) > 0 {
+		t.Errorf("the request is still there: %v", left)
+	}
+	if got := signer.Annotations[trust.AnnotationAnswered]; got != request {
+		t.Errorf("the signer answers the request %q, want %q", got, request)
 	}
 	if n := w.settle(c); n != 0 {
 		t.Fatalf("%d writes in the steady state, want none", n)
 	}
 	for _, reason := range []string{
 		EventSignerUpdateRequired, EventTargetUpdateRequired, EventCABundleUpdateRequired,
-		EventStageChanged, EventRotationCompleted, EventSignerPromoted, EventPreviousKeyDestroyed,
+		EventStageChanged, EventRotationCompleted, EventSignerPromoted, EventPreviousKeyDestroyed, EventRosterRecorded,
+		EventRequestCleared,
 	} {
 		if !slices.ContainsFunc(w.events.all, func(e string) bool { return strings.Contains(e, " "+reason+" ") }) {
 			t.Errorf("no event %s among:\n%s", reason, strings.Join(w.events.all, "\n"))

@@ -35,11 +35,11 @@ type meters struct {
 	stages  *stageCollector
 }
 
-func newMeters(r *reports, c clock.PassiveClock) *meters {
+func newMeters(r *reports, refused *refusals, c clock.PassiveClock) *meters {
 	return &meters{
 		actions: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: metricsNamespace, Name: "actions_total", StabilityLevel: metrics.ALPHA,
-			Help: "Actions on Secrets and ConfigMaps, by kind and result (done, conflict, error).",
+			Help: "Actions on Secrets, ConfigMaps and records, by kind and result (done, conflict, error).",
 		}, []string{"kind", "result"}),
 		seconds: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Namespace: metricsNamespace, Name: "action_duration_seconds", StabilityLevel: metrics.ALPHA,
@@ -50,7 +50,7 @@ func newMeters(r *reports, c clock.PassiveClock) *meters {
 			Namespace: metricsNamespace, Name: "writes_total", StabilityLevel: metrics.ALPHA,
 			Help: "Write requests to the API server, by verb, resource and result (done, conflict, error).",
 		}, []string{"verb", "resource", "result"}),
-		stages: newStageCollector(r, c),
+		stages: newStageCollector(r, refused, c),
 	}
 }
 

@@ -28,6 +28,7 @@ func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
 	for _, d := range namespace.Domains {
 		c.queue.Add(key{namespace: k.namespace, domain: d.Name})
 	}
+	c.queue.Add(key{namespace: k.namespace, status: true})
 	c.reportProblems(k, nil, configurationProblems(namespace))
 
 	sources := c.inventory.Sources(k.namespace)
@@ -50,10 +51,10 @@ func (c *Controller) reconcileNamespace(ctx context.Context, k key) error {
 }
 
 func (c *Controller) reconcileAggregates(ctx context.Context, k key, sources *inventory.Sources, namespace *inventory.Namespace) error {
-	if len(namespace.Aggregates) == 0 {
-		return nil
-	}
 	m := membersOf(namespace)
+	// What the API server refuses of an aggregate belongs to no single domain.
+	spanning := &trust.Domain{Namespace: k.namespace, Refusals: recordedRefusals(sources)}
+	var all []trust.Action
 	var errs []error
 	for _, agg := range namespace.Aggregates {
 		m.revision = latestRevision(sources, namespace, agg)
@@ -61,28 +62,23 @@ func (c *Controller) reconcileAggregates(ctx context.Context, k key, sources *in
 		if len(blockers) > 0 {
 			klog.FromContext(ctx).V(4).Info("An aggregate waits", "secret", agg.Secret.Name, "blockers", len(blockers))
 		}
-		for i := range actions {
-			if err := c.performAggregate(ctx, k, agg, m, &actions[i]); err != nil {
-				errs = append(errs, err)
-			}
-		}
+		all = append(all, actions...)
+		errs = append(errs, c.performAggregate(ctx, k, spanning, agg, m, actions))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.withdrawOthers(ctx, k, namespace, spanning.Refusals, all))...)
 }
 
-func (c *Controller) performAggregate(ctx context.Context, k key, agg *trust.Aggregate, m members, action *trust.Action) error {
-	start := c.clock.Now()
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	version, err := c.writeAggregate(writing, k.namespace, agg, m, action)
-	c.metrics.observe(action.Kind, err, c.clock.Since(start))
-	if err != nil {
-		return fmt.Errorf("%s on %s %s/%s: %w", action.Kind, action.ObjectKind, k.namespace, action.Object, err)
+func (c *Controller) performAggregate(ctx context.Context, k key, d *trust.Domain, agg *trust.Aggregate, m members, actions []trust.Action) error {
+	due := c.due(k, actions)
+	var errs []error
+	for i := range due {
+		action := &due[i]
+		err := c.performOne(ctx, k, action, func(ctx context.Context) (string, error) {
+			return c.writeAggregate(ctx, k.namespace, agg, m, action)
+		})
+		errs = append(errs, c.settle(ctx, k, d, action, err))
 	}
-	c.expected.expect(k, object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}, version)
-	klog.FromContext(ctx).Info("Done", "action", action.Kind, "kind", action.ObjectKind,
-		"object", klog.KRef(k.namespace, action.Object), "why", action.Reason)
-	return nil
+	return errors.Join(errs...)
 }
 
 // configurationProblems are those of the configurations and of the aggregates.

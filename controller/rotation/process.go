@@ -45,7 +45,10 @@ func (c *Controller) safely(ctx context.Context, k key) (err error) {
 }
 
 func (c *Controller) reconcile(ctx context.Context, k key) error {
-	if k.domain == "" {
+	switch {
+	case k.status:
+		return c.reconcileStatuses(ctx, k)
+	case k.domain == "":
 		return c.reconcileNamespace(ctx, k)
 	}
 	return c.reconcileDomain(ctx, k)

@@ -13,3 +13,8 @@ import (
 func (c *Controller) Reconcile(ctx context.Context, namespace, domain string) error {
 	return c.safely(ctx, key{namespace: namespace, domain: domain})
 }
+
+// ReconcileStatuses is Reconcile for the statuses of the configurations of a namespace.
+func (c *Controller) ReconcileStatuses(ctx context.Context, namespace string) error {
+	return c.safely(ctx, key{namespace: namespace, status: true})
+}

@@ -20,7 +20,10 @@ const actionAssess = "Assess"
 
 // report says by events what has changed since the last look at a domain, and keeps what the metrics show.
 func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
-	before, known, tell, in := c.reported.replace(k, statusOf(d, a, c.clock.Now()))
+	before, known, tell, news, in := c.reported.replace(k, statusOf(d, a, c.clock.Now()))
+	if news {
+		c.queue.Add(key{namespace: k.namespace, status: true})
+	}
 	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
 	if known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
@@ -118,4 +121,6 @@ func uidOf(d *trust.Domain, named string) types.UID {
 func (c *Controller) forget(k key) {
 	c.expected.forget(k)
 	c.reported.forget(k)
+	c.refused.forget(k)
+	c.absences.forget(k)
 }

@@ -4,7 +4,9 @@
 package rotation
 
 import (
+	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +22,9 @@ type status struct {
 	blockedAt time.Time
 	told      string
 	blockers  int
-	problems  int
+	// wrong are the texts of the problems, which are so many.
+	wrong    string
+	problems int
 	// since is when the stage began, zero where that is not known.
 	since time.Time
 	// signer is the name of the signer Secret, and expires when its active CA ends; zero if there is none.
@@ -46,13 +50,35 @@ const (
 
 func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	s := status{
-		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers), problems: len(a.Problems),
+		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers),
+		wrong: wrongText(a), problems: len(a.Problems),
 		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a),
 	}
 	if d.Signer.Active != nil {
 		s.expires = d.Signer.Active.NotAfter
 	}
 	return s
+}
+
+// message is what people are told of the domain, "" if nothing is wrong with it. That it waits they are told only after a
+// while.
+func (s *status) message() string {
+	switch {
+	case s.blocked == "" || s.told == "":
+		return s.wrong
+	case s.wrong == "":
+		return s.told
+	}
+	return s.wrong + "; " + s.told
+}
+
+// wrongText names the problems, "" if there are none.
+func wrongText(a *trust.Assessment) string {
+	texts := make([]string, 0, len(a.Problems))
+	for _, p := range a.Problems {
+		texts = append(texts, fmt.Sprintf("%s %s (%s)", p.Object, p.Message, p.Reason))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // certificatesOf lists the signer and then the leaves. A leaf that ends with its signer gains nothing from a renewal and
@@ -93,8 +119,9 @@ func newReports() *reports {
 const blockedPatience = 10 * time.Second
 
 // replace stores a status and returns the one before, if there was one. tell says that the domain has waited for the
-// same long enough; in is how long until it will have, zero if it does not wait.
-func (r *reports) replace(k key, s status) (before status, known, tell bool, in time.Duration) {
+// same long enough; in is how long until it will have, zero if it does not wait. news says that people are told something
+// else of it than before.
+func (r *reports) replace(k key, s status) (before status, known, tell, news bool, in time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, known = r.statuses[k]
@@ -113,7 +140,16 @@ func (r *reports) replace(k key, s status) (before status, known, tell bool, in 
 		s.told = s.blocked
 	}
 	r.statuses[k] = s
-	return before, known, tell, in
+	news = !known || before.stage != s.stage || before.message() != s.message()
+	return before, known, tell, news, in
+}
+
+// get returns what was last found of a domain.
+func (r *reports) get(k key) (status, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, known := r.statuses[k]
+	return s, known
 }
 
 // newProblems stores the problems of a key and returns those that it did not have before.

@@ -29,7 +29,7 @@ func (c *Controller) writeSigner(ctx context.Context, d *trust.Domain, action *t
 		case trust.Promote:
 			return promote(secret, action.Authority)
 		case trust.DropNext:
-			dropSlot(secret, inventory.NextCertKey, inventory.NextKeyKey)
+			return moveToPrevious(secret, inventory.NextCertKey, inventory.NextKeyKey)
 		case trust.DestroyPrevious:
 			dropSlot(secret, inventory.PreviousCertKey, inventory.PreviousKeyKey)
 		default:
@@ -55,9 +55,14 @@ func (c *Controller) newAuthority(d *trust.Domain, action *trust.Action) (*pki.P
 	}
 }
 
+// generateActive fills the slot active. What was there becomes previous, like everything that is replaced: keys are
+// destroyed by the last step only.
 func (c *Controller) generateActive(secret *corev1.Secret, d *trust.Domain, action *trust.Action) error {
 	made, err := c.newAuthority(d, action)
 	if err != nil {
+		return err
+	}
+	if err := moveToPrevious(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey); err != nil {
 		return err
 	}
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy))
@@ -85,24 +90,28 @@ func promote(secret *corev1.Secret, next pki.Fingerprint) error {
 	if !signer.Holds(promoted, next) {
 		return errStale
 	}
+	if err := moveToPrevious(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey); err != nil {
+		return err
+	}
+	dropSlot(secret, inventory.NextCertKey, inventory.NextKeyKey)
+	return setSlot(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey, promoted)
+}
+
+// moveToPrevious empties a slot, and puts what was in it in front of the previous CAs.
+func moveToPrevious(secret *corev1.Secret, certKey, keyKey string) error {
+	replaced, err := signer.Slot(secret, certKey, keyKey)
+	if err != nil {
+		return err
+	}
+	dropSlot(secret, certKey, keyKey)
+	if replaced == nil {
+		return nil
+	}
 	previous, err := signer.Previous(secret)
 	if err != nil {
 		return err
 	}
-	active, err := signer.Slot(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey)
-	if err != nil {
-		return err
-	}
-	if active != nil {
-		previous = append([]*pki.Pair{active}, previous...)
-	}
-	if len(previous) > 0 {
-		if err := setSlot(secret, inventory.PreviousCertKey, inventory.PreviousKeyKey, previous...); err != nil {
-			return err
-		}
-	}
-	dropSlot(secret, inventory.NextCertKey, inventory.NextKeyKey)
-	return setSlot(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey, promoted)
+	return setSlot(secret, inventory.PreviousCertKey, inventory.PreviousKeyKey, append([]*pki.Pair{replaced}, previous...)...)
 }
 
 func dropSlot(secret *corev1.Secret, certKey, keyKey string) {

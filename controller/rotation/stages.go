@@ -17,20 +17,21 @@ import (
 type stageCollector struct {
 	metrics.BaseStableCollector
 
-	reports *reports
-	clock   clock.PassiveClock
+	reports  *reports
+	refusals *refusals
+	clock    clock.PassiveClock
 
-	stage, stageAge, blockers, blocked, problems, expires, expirationDays, certificate, renewal *metrics.Desc
+	stage, stageAge, blockers, blocked, problems, refused, expires, expirationDays, certificate, renewal *metrics.Desc
 }
 
 var _ metrics.StableCollector = (*stageCollector)(nil)
 
-func newStageCollector(r *reports, c clock.PassiveClock) *stageCollector {
+func newStageCollector(r *reports, refused *refusals, c clock.PassiveClock) *stageCollector {
 	desc := func(name, help string, labels ...string) *metrics.Desc {
 		return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 	}
 	return &stageCollector{
-		reports: r, clock: c,
+		reports: r, refusals: refused, clock: c,
 		stage: desc("certrotation_rotation_stage",
 			"1 for the stage that the rotation of a trust domain is in, 0 for the others.", "namespace", "trust_domain", "stage"),
 		stageAge: desc("certrotation_rotation_stage_age_seconds",
@@ -45,6 +46,9 @@ func newStageCollector(r *reports, c clock.PassiveClock) *stageCollector {
 			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
 		problems: desc("certrotation_object_problems",
 			"Objects of a trust domain that only a person can put right, as a number.", "namespace", "trust_domain"),
+		refused: desc("certrotation_rotation_refused_writes",
+			"Writes for a trust domain, or for the aggregates of a namespace if it is empty, that the API server refuses.",
+			"namespace", "trust_domain"),
 		expires: desc("certrotation_signer_expiration_timestamp_seconds",
 			"When the active CA of a trust domain expires, in seconds since 1970.", "namespace", "trust_domain"),
 		expirationDays: desc("openshift_etcd_operator_signer_expiration_days",
@@ -55,7 +59,7 @@ func newStageCollector(r *reports, c clock.PassiveClock) *stageCollector {
 // DescribeWithStability implements metrics.StableCollector.
 func (s *stageCollector) DescribeWithStability(ch chan<- *metrics.Desc) {
 	for _, d := range []*metrics.Desc{
-		s.stage, s.stageAge, s.blockers, s.blocked, s.problems, s.expires, s.expirationDays, s.certificate, s.renewal,
+		s.stage, s.stageAge, s.blockers, s.blocked, s.problems, s.refused, s.expires, s.expirationDays, s.certificate, s.renewal,
 	} {
 		ch <- d
 	}
@@ -67,6 +71,9 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
 	now := s.clock.Now()
+	for k, count := range s.refusals.counts() {
+		gauge(s.refused, float64(count), k.namespace, k.domain)
+	}
 	for k, st := range s.reports.snapshot() {
 		for _, stage := range []trust.Stage{trust.Stable, trust.Distributing, trust.Reissuing, trust.Draining, trust.Retiring} {
 			gauge(s.stage, boolean(stage == st.stage), k.namespace, k.domain, string(stage))

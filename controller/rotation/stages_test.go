@@ -20,8 +20,13 @@ import (
 // shown are the gauges of a name as "label=value ...", with their values.
 func shown(t *testing.T, r *reports, c clock.PassiveClock, name string) map[string]float64 {
 	t.Helper()
+	return shownWith(t, r, newRefusals(c), c, name)
+}
+
+func shownWith(t *testing.T, r *reports, refused *refusals, c clock.PassiveClock, name string) map[string]float64 {
+	t.Helper()
 	registry := metrics.NewKubeRegistry()
-	newMeters(r, c).register(registry)
+	newMeters(r, refused, c).register(registry)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +109,7 @@ func TestAgeMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 3 {
+	for range 4 {
 		look()
 	}
 	// Looks in between, before and after the event, must not begin the age anew.

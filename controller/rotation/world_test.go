@@ -5,6 +5,7 @@ package rotation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -25,8 +26,9 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/evidence"
+	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -43,28 +45,30 @@ const (
 const webConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-bundle}
-  leaves:
-  - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
-  - {secretName: web-client, commonName: client, usages: [ClientAuth]}
-  relyingParties:
-  - name: servers
-    verifies: {usages: [ClientAuth]}
-    presents: [web-server]
-    evidence: {kind: acknowledgement}
-  - name: clients
-    members: [a]
-    verifies: {usages: [ServerAuth]}
-    presents: [web-client]
-    evidence: {kind: acknowledgement}
-aggregate:
-  secretName: all-certs
-  leaves: [web-server, web-client]
-  configMapName: all-bundles
-  bundles: [{key: web.crt, configMapName: web-bundle}]
+metadata: {name: web}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+    - {secretName: web-client, commonName: client, usages: [ClientAuth]}
+    relyingParties:
+    - name: servers
+      verifies: {usages: [ClientAuth]}
+      presents: [web-server]
+      evidence: {kind: acknowledgement}
+    - name: clients
+      members: [a]
+      verifies: {usages: [ServerAuth]}
+      presents: [web-client]
+      evidence: {kind: acknowledgement}
+  aggregate:
+    secretName: all-certs
+    leaves: [web-server, web-client]
+    configMapName: all-bundles
+    bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 
 // errCrash is what every write gets after the process is dead.
@@ -74,6 +78,7 @@ var errCrash = errors.New("the process is dead")
 type world struct {
 	t      testing.TB
 	client *fake.Clientset
+	own    *ownfake.Clientset
 	clock  *testclock.FakeClock
 	events *recorder
 
@@ -83,6 +88,8 @@ type world struct {
 	writes int
 	fault  func(write int) fault
 	dead   bool
+	// refuse is asked before each write of the controller what the API server says to it; nil for yes.
+	refuse func(verb string, o metav1.Object) error
 	// known are the Sources and the Namespace at a version, so that equal content is parsed once.
 	known          *inventory.Sources
 	knownNamespace *inventory.Namespace
@@ -104,16 +111,35 @@ const (
 
 func newWorld(t testing.TB, config string) *world {
 	w := &world{
-		t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
+		t: t, client: fake.NewClientset(), own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+		clock:  testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
 		events: &recorder{}, version: 100,
 	}
-	w.client.PrependReactor("create", "*", w.create)
-	w.client.PrependReactor("update", "*", w.update)
-	w.put(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: config},
-	})
+	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
+		fake.PrependReactor("create", "*", w.create)
+		fake.PrependReactor("update", "*", w.update)
+		fake.PrependReactor("delete", "*", w.remove)
+		fake.PrependReactor("patch", "*", w.apply)
+	}
+	w.put(configuration(t, config))
 	return w
+}
+
+func configuration(t testing.TB, text string) *configv1alpha1.RotationConfiguration {
+	t.Helper()
+	cfg, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// tracker holds the objects of a group.
+func (w *world) tracker(gvr schema.GroupVersionResource) clienttesting.ObjectTracker {
+	if gvr.Group == configv1alpha1.GroupName {
+		return w.own.Tracker()
+	}
+	return w.client.Tracker()
 }
 
 func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -125,7 +151,7 @@ func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error
 		accessor := o.(metav1.Object)
 		accessor.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
 		accessor.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
-		return w.client.Tracker().Create(gvr, o, ns)
+		return w.tracker(gvr).Create(gvr, o, ns)
 	})
 }
 
@@ -136,15 +162,59 @@ func (w *world) update(action clienttesting.Action) (bool, runtime.Object, error
 	}
 	want := updated.GetObject().(metav1.Object).GetResourceVersion()
 	return w.write(action, updated.GetObject(), func(gvr schema.GroupVersionResource, o runtime.Object, ns string) error {
-		name := o.(metav1.Object).GetName()
-		live, err := w.client.Tracker().Get(gvr, ns, name)
+		meta := o.(metav1.Object)
+		live, err := w.tracker(gvr).Get(gvr, ns, meta.GetName())
 		if err != nil {
 			return err
 		}
 		if have := live.(metav1.Object).GetResourceVersion(); have != want {
-			return apierrors.NewConflict(gvr.GroupResource(), name, fmt.Errorf("it is %s, not %s", have, want))
+			return apierrors.NewConflict(gvr.GroupResource(), meta.GetName(), fmt.Errorf("it is %s, not %s", have, want))
 		}
-		return w.client.Tracker().Update(gvr, o, ns)
+		meta.SetUID(live.(metav1.Object).GetUID())
+		return w.tracker(gvr).Update(gvr, o, ns)
+	})
+}
+
+func (w *world) remove(action clienttesting.Action) (bool, runtime.Object, error) {
+	removed, ok := action.(clienttesting.DeleteActionImpl)
+	if !ok {
+		return false, nil, nil
+	}
+	gvr := action.GetResource()
+	live, err := w.tracker(gvr).Get(gvr, action.GetNamespace(), removed.GetName())
+	if err != nil {
+		return true, nil, err
+	}
+	return w.write(action, live, func(gvr schema.GroupVersionResource, o runtime.Object, ns string) error {
+		if p := removed.DeleteOptions.Preconditions; p != nil && p.UID != nil && *p.UID != o.(metav1.Object).GetUID() {
+			return apierrors.NewConflict(gvr.GroupResource(), removed.GetName(), errors.New("it is another one"))
+		}
+		return w.tracker(gvr).Delete(gvr, ns, removed.GetName())
+	})
+}
+
+// apply is a server-side apply of a status, by whoever owns all of it.
+func (w *world) apply(action clienttesting.Action) (bool, runtime.Object, error) {
+	patch, ok := action.(clienttesting.PatchAction)
+	if !ok || patch.GetPatchType() != types.ApplyPatchType || patch.GetSubresource() != "status" {
+		return false, nil, nil
+	}
+	gvr := action.GetResource()
+	live, err := w.tracker(gvr).Get(gvr, action.GetNamespace(), patch.GetName())
+	if err != nil {
+		return true, nil, err
+	}
+	var applied configv1alpha1.RotationConfiguration
+	if err := json.Unmarshal(patch.GetPatch(), &applied); err != nil {
+		return true, nil, err
+	}
+	changed := live.(*configv1alpha1.RotationConfiguration).DeepCopy()
+	if applied.UID != changed.UID {
+		return true, nil, apierrors.NewConflict(gvr.GroupResource(), patch.GetName(), errors.New("it is another one"))
+	}
+	changed.Status = applied.Status
+	return w.write(action, changed, func(gvr schema.GroupVersionResource, o runtime.Object, ns string) error {
+		return w.tracker(gvr).Update(gvr, o, ns)
 	})
 }
 
@@ -158,6 +228,11 @@ func (w *world) write(action clienttesting.Action, o runtime.Object,
 	}
 	gvr := action.GetResource()
 	w.writes++
+	if w.refuse != nil {
+		if err := w.refuse(action.GetVerb(), o.(metav1.Object)); err != nil {
+			return true, nil, err
+		}
+	}
 	kind := noFault
 	if w.fault != nil {
 		kind = w.fault(w.writes)
@@ -200,17 +275,74 @@ func (w *world) put(o runtime.Object) {
 		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
 		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
 	}
-	gvr := corev1.SchemeGroupVersion.WithResource("secrets")
-	if _, ok := o.(*corev1.ConfigMap); ok {
-		gvr = corev1.SchemeGroupVersion.WithResource("configmaps")
-	}
-	err := w.client.Tracker().Create(gvr, o, testNamespace)
+	gvr := resourceOf(o)
+	err := w.tracker(gvr).Create(gvr, o, testNamespace)
 	if apierrors.IsAlreadyExists(err) {
-		err = w.client.Tracker().Update(gvr, o, testNamespace)
+		err = w.tracker(gvr).Update(gvr, o, testNamespace)
 	}
 	if err != nil {
 		w.t.Fatalf("put %s: %v", meta.GetName(), err)
 	}
+}
+
+func resourceOf(o runtime.Object) schema.GroupVersionResource {
+	switch o.(type) {
+	case *corev1.ConfigMap:
+		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	case *configv1alpha1.RotationConfiguration:
+		return configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations")
+	case *configv1alpha1.RotationRecord:
+		return configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords")
+	}
+	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+
+// drop deletes an object behind the controller's back.
+func (w *world) drop(o runtime.Object) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.version++
+	gvr := resourceOf(o)
+	if err := w.tracker(gvr).Delete(gvr, testNamespace, o.(metav1.Object).GetName()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// records are those of a kind, by name.
+func (w *world) records(kind configv1alpha1.RecordKind) map[string]*configv1alpha1.RotationRecord {
+	w.t.Helper()
+	list, err := w.own.ConfigV1alpha1().RotationRecords(testNamespace).List(context.WithoutCancel(w.t.Context()), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]*configv1alpha1.RotationRecord{}
+	for i := range list.Items {
+		if list.Items[i].Spec.Kind == kind {
+			out[list.Items[i].Name] = &list.Items[i]
+		}
+	}
+	return out
+}
+
+// request records what somebody has asked for, as serve does.
+func (w *world) request(kind trust.RequestKind, secret string) {
+	w.t.Helper()
+	made, err := record.OfRequest(testNamespace, "web", &trust.Request{Kind: kind, Secret: secret, Reason: "test"}, "somebody")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.put(made)
+}
+
+// configuration is the one of webConfig.
+func (w *world) configuration() *configv1alpha1.RotationConfiguration {
+	w.t.Helper()
+	cfg, err := w.own.ConfigV1alpha1().RotationConfigurations(testNamespace).Get(context.WithoutCancel(w.t.Context()), "web", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return cfg
 }
 
 func (w *world) secret(name string) *corev1.Secret {
@@ -247,6 +379,20 @@ func (w *world) Live(ctx context.Context, namespace string) (*inventory.Sources,
 	}
 	for i := range configMaps.Items {
 		s = s.WithConfigMap(configMaps.Items[i].Name, &configMaps.Items[i])
+	}
+	configurations, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range configurations.Items {
+		s = s.WithConfiguration(configurations.Items[i].Name, &configurations.Items[i])
+	}
+	records, err := w.own.ConfigV1alpha1().RotationRecords(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range records.Items {
+		s = s.WithRecord(records.Items[i].Name, &records.Items[i])
 	}
 	return s, nil
 }
@@ -298,28 +444,36 @@ func (w *world) acknowledge() (changed bool) {
 	}
 	for _, p := range d.Parties {
 		for _, m := range p.Members {
-			o := &trust.Observation{Trusts: trusts, ObservedAt: w.clock.Now()}
+			o := trust.Observation{
+				Instance: m.Name, Kind: p.Kind, Trusts: trusts, ObservedAt: w.clock.Now(), Expires: w.clock.Now().Add(time.Hour),
+			}
 			for _, name := range m.Holds {
 				if l := leafOf(d, name); l != nil && l.Certificate != nil {
 					o.Presents = append(o.Presents, l.Certificate.Fingerprint)
 				}
 			}
-			if evidence.Same(m.Observation, o) {
+			if !w.evidenceLapses(m.Observations, &o) {
 				continue
 			}
 			changed = true
-			data, labels := evidence.Encode(d.Name, p.Name, m.Name, o)
-			w.put(&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName(d.Name, p.Name, m.Name), Labels: labels}, Data: data,
-			})
+			made, err := record.OfEvidence(testNamespace, d.Name, p.Name, m.Name, []trust.Observation{o})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.put(made)
 		}
 	}
 	return changed
 }
 
+// evidenceLapses says whether what is recorded of a member does not say the same as o for another while.
+func (w *world) evidenceLapses(recorded []trust.Observation, o *trust.Observation) bool {
+	return len(recorded) != 1 || !record.Same(&recorded[0], o) || !recorded[0].Expires.After(w.clock.Now().Add(time.Minute))
+}
+
 func (w *world) controller() *Controller {
 	w.t.Helper()
-	c, err := New(Config{Client: w.client, Inventory: w, Recorder: w.events, Clock: w.clock})
+	c, err := New(Config{Client: w.client, Records: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w.events, Clock: w.clock})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -334,7 +488,7 @@ func (w *world) settle(c *Controller) int {
 	start := w.writes
 	for range 200 {
 		before := w.version
-		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}} {
+		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}, {namespace: testNamespace, status: true}} {
 			if err := c.safely(ctx, k); err != nil && !w.tolerates(err) {
 				w.t.Fatalf("reconcile %s: %v", k, err)
 			}

@@ -17,7 +17,7 @@ import (
 
 // write does one action of a domain and returns the resource version of the object afterwards.
 func (c *Controller) write(ctx context.Context, d *trust.Domain, action *trust.Action) (string, error) {
-	if action.ResourceVersion == "" && !creates(action.Kind) {
+	if action.ResourceVersion == "" && !withoutVersion(action.Kind) {
 		return "", errStale
 	}
 	switch action.Kind {
@@ -27,20 +27,25 @@ func (c *Controller) write(ctx context.Context, d *trust.Domain, action *trust.A
 		return c.writeLeaf(ctx, d, action)
 	case trust.PublishAnchors, trust.RetireAnchors:
 		return c.writeBundle(ctx, d, action)
-	case trust.ClearRequest, trust.RecordMetadata:
+	case trust.RecordMetadata:
 		return c.writeMetadata(ctx, d, action)
+	case trust.RecordRoster:
+		return c.writeRoster(ctx, d, action)
+	case trust.ClearRequest:
+		return "", c.clearRequest(ctx, d, action)
 	case trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 	}
 	return "", fmt.Errorf("action %q is unknown", action.Kind)
 }
 
-// creates says whether an action makes the object that it writes, if it does not exist.
-func creates(kind trust.ActionKind) bool {
+// withoutVersion says whether an action may have no resource version: it makes the object if it does not exist, or goes by
+// the object's UID.
+func withoutVersion(kind trust.ActionKind) bool {
 	switch kind {
-	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors,
+	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors, trust.RecordRoster, trust.ClearRequest,
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
-	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.ClearRequest, trust.RecordMetadata:
+	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.RecordMetadata:
 	}
 	return false
 }
@@ -72,12 +77,11 @@ func (c *Controller) writeSecret(ctx context.Context, namespace string, action *
 	if equality.Semantic.DeepEqual(live, changed) {
 		return live.ResourceVersion, nil
 	}
-	c.announce(live, action)
 	written, err := secrets.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
-	c.metrics.wrote("update", "secrets", err)
-	if err != nil {
+	if err := c.wrote(verbUpdate, "secrets", err); err != nil {
 		return "", stale(err)
 	}
+	c.announce(written, action)
 	return written.ResourceVersion, nil
 }
 
@@ -93,12 +97,11 @@ func (c *Controller) createSecret(ctx context.Context, namespace string, action 
 	if err := change(secret); err != nil {
 		return "", err
 	}
-	c.announce(secret, action)
 	written, err := c.client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: FieldManager})
-	c.metrics.wrote("create", "secrets", err)
-	if err != nil {
+	if err := c.wrote(verbCreate, "secrets", err); err != nil {
 		return "", err
 	}
+	c.announce(written, action)
 	return written.ResourceVersion, nil
 }
 
@@ -128,12 +131,11 @@ func (c *Controller) writeConfigMap(ctx context.Context, namespace string, actio
 	if equality.Semantic.DeepEqual(live, changed) {
 		return live.ResourceVersion, nil
 	}
-	c.announce(live, action)
 	written, err := configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
-	c.metrics.wrote("update", "configmaps", err)
-	if err != nil {
+	if err := c.wrote(verbUpdate, "configmaps", err); err != nil {
 		return "", stale(err)
 	}
+	c.announce(written, action)
 	return written.ResourceVersion, nil
 }
 
@@ -148,12 +150,11 @@ func (c *Controller) createConfigMap(ctx context.Context, namespace string, acti
 	if err := change(configMap); err != nil {
 		return "", err
 	}
-	c.announce(configMap, action)
 	written, err := c.client.CoreV1().ConfigMaps(namespace).Create(ctx, configMap, metav1.CreateOptions{FieldManager: FieldManager})
-	c.metrics.wrote("create", "configmaps", err)
-	if err != nil {
+	if err := c.wrote(verbCreate, "configmaps", err); err != nil {
 		return "", err
 	}
+	c.announce(written, action)
 	return written.ResourceVersion, nil
 }
 

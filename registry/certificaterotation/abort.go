@@ -72,11 +72,8 @@ func (r *AbortREST) Create(ctx context.Context, name string, object runtime.Obje
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	err = r.actions.annotate(ctx, annotation{
-		target: target, object: target.object,
-		key: trust.AnnotationAbortRequested, value: r.actions.recorded(ctx, request.Reason), dryRun: options.DryRun,
-	})
-	if err != nil {
+	asked := &trust.Request{Kind: trust.RequestAbort, Reason: request.Reason}
+	if err := r.actions.request(ctx, target, asked, options.DryRun); err != nil {
 		return nil, err
 	}
 	return rotationPlan(plan), nil

@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// AcknowledgeREST serves the subresource acknowledge of a signer: a member of a relying party reports what it has
-// loaded. Fingerprints that nobody knows are fine: a report may be ahead of what this server has seen.
+// AcknowledgeREST serves the subresource acknowledge of a signer: a process of a member of a relying party reports what it
+// has loaded. Fingerprints that nobody knows are fine: a report may be ahead of what this server has seen.
 type AcknowledgeREST struct {
 	actions *Actions
 }
@@ -62,27 +62,38 @@ func (r *AcknowledgeREST) Create(ctx context.Context, name string, object runtim
 	if err != nil {
 		return nil, err
 	}
-	report := r.observation(ack)
-	if err := trust.CheckAcknowledgement(target.domain, ack.Party, ack.Member, report); err != nil {
+	report := r.actions.reported(ctx, target, ack)
+	report.dryRun = options.DryRun
+	if err := checkReport(target.domain, report, r.actions.clock.Now()); err != nil {
 		return nil, refused(name, err)
 	}
-	record := record{target: target, party: ack.Party, member: ack.Member, report: report, dryRun: options.DryRun}
-	if err := r.actions.record(ctx, record); err != nil {
+	expires, err := r.actions.record(ctx, report)
+	if err != nil {
 		return nil, err
 	}
-	return ack, nil
+	out := ack.DeepCopy()
+	out.Expires = &metav1.MicroTime{Time: expires}
+	return out, nil
 }
 
-func (r *AcknowledgeREST) observation(ack *certrotation.Acknowledgement) *trust.Observation {
-	out := &trust.Observation{
+// reported is a report with the lease that this server stamps on it. It counts from when the process has looked at itself,
+// but never from the future.
+func (a *Actions) reported(ctx context.Context, t *target, ack *certrotation.Acknowledgement) *report {
+	said := &trust.Observation{
+		Instance:   ack.Instance,
+		Kind:       trust.Acknowledgement,
 		Trusts:     fingerprints(ack.Trusts),
 		Presents:   fingerprints(ack.Presents),
-		ObservedAt: r.actions.clock.Now(),
+		StartedAt:  ack.StartedAt.Time,
+		ObservedAt: ack.ObservedAt.Time,
 	}
-	if ack.StartedAt != nil {
-		out.StartedAt = ack.StartedAt.Time
+	recorded, now := *said, a.clock.Now()
+	if recorded.ObservedAt.After(now) {
+		recorded.ObservedAt = now
 	}
-	return out
+	recorded.Expires = now.Add(leaseOf(t.domain, ack.Party))
+	recorded.ReportedBy = userName(ctx)
+	return &report{target: t, party: ack.Party, member: ack.Member, said: said, recorded: &recorded}
 }
 
 func fingerprints(in []string) []pki.Fingerprint {

@@ -11,9 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -29,24 +29,25 @@ type Inventory interface {
 	HasSynced() bool
 	Namespace(namespace string) *inventory.Namespace
 	Sources(namespace string) *inventory.Sources
+	Await(ctx context.Context, namespace string) error
 	OnChange(fn func(namespace string))
 }
 
 // ActionsConfig configures the subresources. Everything without a default is required.
 type ActionsConfig struct {
 	Inventory Inventory
-	// Client writes requests and reports.
-	Client kubernetes.Interface
+	// Client writes records: requests, reports and waivers.
+	Client versioned.Interface
 	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
 	// Settle bounds how long a request waits for its own write to be seen. Defaults to 10s.
 	Settle time.Duration
 }
 
-// Actions is what the three subresources share.
+// Actions is what the subresources share.
 type Actions struct {
 	inventory Inventory
-	client    kubernetes.Interface
+	client    versioned.Interface
 	clock     clock.PassiveClock
 	settle    time.Duration
 	changes   *changes
@@ -89,6 +90,9 @@ func (a *Actions) find(ctx context.Context, name string) (*target, error) {
 		return nil, apierrors.NewServiceUnavailable("the certificates are not known yet, try again")
 	}
 	namespace := genericapirequest.NamespaceValue(ctx)
+	if err := a.settled(ctx, namespace); err != nil {
+		return nil, apierrors.NewServiceUnavailable("the certificates of the namespace are not known yet, try again")
+	}
 	known := a.inventory.Namespace(namespace)
 	if known == nil {
 		return nil, apierrors.NewNotFound(resource(), name)
@@ -104,6 +108,13 @@ func (a *Actions) find(ctx context.Context, name string) (*target, error) {
 		}
 	}
 	return nil, apierrors.NewNotFound(resource(), name)
+}
+
+// settled waits for a namespace that got its first configuration just now.
+func (a *Actions) settled(ctx context.Context, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, a.settle)
+	defer cancel()
+	return a.inventory.Await(ctx, namespace)
 }
 
 // refused turns what the model answers into an API error: a refusal is a conflict with the present state.

@@ -5,43 +5,47 @@ package certificaterotation
 
 import (
 	"context"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/apis/certrotation"
-	"certrotation.dev/registry/evidence"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// fakeInventory sees a write as soon as the client has made it, unless it is blind.
+// fakeInventory sees a write as soon as the client has made it.
 type fakeInventory struct {
-	synced bool
-	known  *inventory.Namespace
-	client *fake.Clientset
-
-	mu     sync.Mutex
-	listen []func(string)
+	synced  bool
+	unknown error
+	known   *inventory.Namespace
+	client  *fake.Clientset
 }
 
 func (f *fakeInventory) HasSynced() bool { return f.synced }
 
-func (f *fakeInventory) OnChange(fn func(string)) { f.listen = append(f.listen, fn) }
+func (f *fakeInventory) Await(context.Context, string) error { return f.unknown }
+
+func (f *fakeInventory) OnChange(func(string)) {}
 
 func (f *fakeInventory) Namespace(namespace string) *inventory.Namespace {
 	if namespace != "ns" {
@@ -51,27 +55,22 @@ func (f *fakeInventory) Namespace(namespace string) *inventory.Namespace {
 }
 
 func (f *fakeInventory) Sources(string) *inventory.Sources {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := &inventory.Sources{Secrets: map[string]*inventory.Secret{}, ConfigMaps: map[string]*inventory.ConfigMap{}}
-	secret, err := f.client.CoreV1().Secrets("ns").Get(context.Background(), "signer", metav1.GetOptions{})
-	if err == nil {
-		out.Secrets[secret.Name] = &inventory.Secret{ObjectMeta: secret.ObjectMeta}
-	}
-	records, err := f.client.CoreV1().ConfigMaps("ns").List(context.Background(), metav1.ListOptions{})
+	out := &inventory.Sources{}
+	records, err := f.client.ConfigV1alpha1().RotationRecords("ns").List(context.Background(), metav1.ListOptions{})
 	if err == nil {
 		for i := range records.Items {
-			out.ConfigMaps[records.Items[i].Name] = &inventory.ConfigMap{ObjectMeta: records.Items[i].ObjectMeta}
+			out = out.WithRecord(records.Items[i].Name, &records.Items[i])
 		}
 	}
 	return out
 }
 
-// stage is a Secret of a signer that may rotate, and the subresources over it.
+// stage is a signer that may rotate, and the subresources over it.
 type stage struct {
 	inventory *fakeInventory
 	client    *fake.Clientset
 	actions   *Actions
+	clock     *clocktesting.FakePassiveClock
 	now       time.Time
 }
 
@@ -89,21 +88,32 @@ func newStage(t *testing.T) *stage {
 	object := func(name string) trust.Object {
 		return trust.Object{Name: name, Present: true, UID: "u-" + name, ResourceVersion: "1", Created: now}
 	}
-	client := fake.NewClientset(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "signer", ResourceVersion: "1"}, Type: corev1.SecretTypeTLS,
-	})
+	client := fake.NewSimpleClientset()
+	version := 0
+	numbered := func(action clienttesting.Action) (bool, runtime.Object, error) {
+		// The API server gives what is written a version and, once, an identity.
+		written := action.(clienttesting.CreateAction).GetObject().(*configv1alpha1.RotationRecord)
+		version++
+		written.ResourceVersion = strconv.Itoa(version)
+		if action.GetVerb() == "create" {
+			written.UID = types.UID("uid-" + written.ResourceVersion)
+		}
+		return false, nil, nil
+	}
+	client.PrependReactor("create", "rotationrecords", numbered)
+	client.PrependReactor("update", "rotationrecords", numbered)
 	known := &inventory.Namespace{Name: "ns", Domains: []*trust.Domain{{
 		Namespace: "ns", Name: "demo",
 		Signer: trust.Signer{Object: object("signer"), Active: ca.Certificate, Policy: trust.Policy{RenewAtPercent: 80}},
 		Bundle: trust.Bundle{Object: object("bundle"), Anchors: []*pki.Certificate{ca.Certificate}},
 		Leaves: []trust.Leaf{{Object: object("leaf"), Certificate: leaf.Certificate, Policy: trust.Policy{RenewAtPercent: 80}}},
 		Parties: []trust.Party{{
-			Name: "client", Kind: trust.Acknowledgement, Verifies: []string{"leaf"}, Members: []trust.Member{{Name: "client"}},
+			Name: "client", Kind: trust.Acknowledgement, Lease: 10 * time.Minute, Verifies: []string{"leaf"}, Members: []trust.Member{{Name: "client"}},
 		}},
 	}}}
-	s := &stage{client: client, now: now, inventory: &fakeInventory{synced: true, known: known, client: client}}
+	s := &stage{client: client, now: now, clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute)), inventory: &fakeInventory{synced: true, known: known, client: client}}
 	s.actions, err = NewActions(ActionsConfig{
-		Inventory: s.inventory, Client: client, Clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute)), Settle: 10 * time.Millisecond,
+		Inventory: s.inventory, Client: client, Clock: s.clock, Settle: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,22 +127,65 @@ func requestContext(t *testing.T, namespace string) context.Context {
 	return genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "alice"})
 }
 
-// writes are the verbs and resources that the client was used for, but for reads.
+// writes are the verbs that the client was used for, but for reads.
 func (s *stage) writes() []string {
 	var out []string
 	for _, action := range s.client.Actions() {
-		if verb := action.GetVerb(); verb != "get" && verb != "list" {
-			out = append(out, verb+" "+action.GetResource().Resource)
+		var dryRun []string
+		switch a := action.(type) {
+		case clienttesting.CreateActionImpl:
+			dryRun = a.CreateOptions.DryRun
+		case clienttesting.UpdateActionImpl:
+			dryRun = a.UpdateOptions.DryRun
+		case clienttesting.DeleteActionImpl:
+			dryRun = a.DeleteOptions.DryRun
+		default:
+			continue
 		}
+		verb := action.GetVerb()
+		if len(dryRun) > 0 {
+			verb += " (dry run)"
+		}
+		out = append(out, verb)
 	}
 	return out
 }
 
+// records are what is recorded now, by name.
+func (s *stage) records(t *testing.T) map[string]*record.Record {
+	t.Helper()
+	list, err := s.client.ConfigV1alpha1().RotationRecords("ns").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*record.Record{}
+	for i := range list.Items {
+		said, err := record.Decode(&list.Items[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[list.Items[i].Name] = said
+	}
+	return out
+}
+
+// put records something before the test begins, as the controller or another replica does.
+func (s *stage) put(r *configv1alpha1.RotationRecord, err error) {
+	if err == nil {
+		_, err = s.client.ConfigV1alpha1().RotationRecords("ns").Create(context.Background(), r, metav1.CreateOptions{})
+	}
+	if err != nil {
+		panic(err)
+	}
+	s.client.ClearActions()
+}
+
 func TestRotate(t *testing.T) {
-	conflict := func(s *stage) {
-		s.client.PrependReactor("patch", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "signer", nil)
-		})
+	request := func(reason string, compromised bool) *trust.Request {
+		return &trust.Request{Kind: trust.RequestRotate, Secret: "signer", Reason: reason, Compromised: compromised}
+	}
+	standing := func(compromised bool) func(s *stage) {
+		return func(s *stage) { s.put(record.OfRequest("ns", "demo", request("first", compromised), "bob")) }
 	}
 	tests := map[string]struct {
 		namespace, name string
@@ -141,28 +194,49 @@ func TestRotate(t *testing.T) {
 		change          func(s *stage)
 		validate        rest.ValidateObjectFunc
 		wantError       func(error) bool
-		wantValue       string
+		// want is nil if nothing is recorded.
+		want       *trust.Request
+		wantBy     string
+		wantWrites string
 	}{
-		"with a reason":    {name: "signer", request: certrotation.RotationRequest{Reason: "drill"}, wantValue: "drill (requested by alice)"},
-		"without a reason": {name: "signer", wantValue: "requested by alice at 2030-01-02T03:05:05Z"},
-		"compromised":      {name: "signer", request: certrotation.RotationRequest{Reason: "leaked", Compromised: true}, wantValue: "compromised: leaked (requested by alice)"},
-		"dry run":          {name: "signer", dryRun: true, wantValue: "requested by alice at 2030-01-02T03:05:05Z"},
-		"unknown":          {name: "nobody", wantError: apierrors.IsNotFound},
-		"other namespace":  {namespace: "elsewhere", name: "signer", wantError: apierrors.IsNotFound},
-		"not synced":       {name: "signer", change: func(s *stage) { s.inventory.synced = false }, wantError: apierrors.IsServiceUnavailable},
-		"invalid":          {name: "signer", request: certrotation.RotationRequest{Reason: strings.Repeat("x", 300)}, wantError: apierrors.IsInvalid},
+		"with a reason":    {name: "signer", request: certrotation.RotationRequest{Reason: "drill"}, want: request("drill", false), wantBy: "alice", wantWrites: "create"},
+		"without a reason": {name: "signer", want: request("", false), wantBy: "alice", wantWrites: "create"},
+		"compromised": {name: "signer", request: certrotation.RotationRequest{Reason: "leaked", Compromised: true},
+			want: request("leaked", true), wantBy: "alice", wantWrites: "create"},
+		"dry run": {name: "signer", dryRun: true, wantWrites: "create (dry run)"},
+		"it stands already": {name: "signer", request: certrotation.RotationRequest{Reason: "second"}, change: standing(false),
+			want: request("first", false), wantBy: "bob", wantWrites: "create"},
+		"it stands already, and more": {name: "signer", request: certrotation.RotationRequest{Reason: "second"}, change: standing(true),
+			want: request("first", true), wantBy: "bob", wantWrites: "create"},
+		"that it is compromised is news": {name: "signer", request: certrotation.RotationRequest{Reason: "leaked", Compromised: true}, change: standing(false),
+			want: request("leaked", true), wantBy: "alice", wantWrites: "create, update"},
+		"a record that nobody can read": {name: "signer", request: certrotation.RotationRequest{Reason: "second"}, change: func(s *stage) {
+			r, err := record.OfRequest("ns", "demo", request("first", false), "bob")
+			r.Spec.Kind = "Other"
+			s.put(r, err)
+		}, want: request("second", false), wantBy: "alice", wantWrites: "create, update"},
+		"the former one was answered": {name: "signer", change: func(s *stage) {
+			standing(false)(s)
+			s.inventory.known.Domains[0].Signer.Annotations = map[string]string{trust.AnnotationAnswered: "uid-1"}
+		}, wantError: apierrors.IsConflict, want: request("first", false), wantBy: "bob"},
+		"no Secret": {name: "signer", change: func(s *stage) {
+			s.inventory.known.Domains[0].Signer.Object = trust.Object{Name: "signer"}
+		}, wantError: apierrors.IsConflict},
+		"unknown":         {name: "nobody", wantError: apierrors.IsNotFound},
+		"other namespace": {namespace: "elsewhere", name: "signer", wantError: apierrors.IsNotFound},
+		"not synced":      {name: "signer", change: func(s *stage) { s.inventory.synced = false }, wantError: apierrors.IsServiceUnavailable},
+		"a namespace that is not known yet": {name: "signer", change: func(s *stage) { s.inventory.unknown = context.DeadlineExceeded },
+			wantError: apierrors.IsServiceUnavailable},
+		"invalid": {name: "signer", request: certrotation.RotationRequest{Reason: strings.Repeat("x", 300)}, wantError: apierrors.IsInvalid},
 		"not admitted": {name: "signer", validate: func(context.Context, runtime.Object) error {
 			return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
 		}, wantError: apierrors.IsForbidden},
-		"in flight": {name: "signer", change: func(s *stage) {
-			domain := s.inventory.known.Domains[0]
-			next, err := pki.NewAuthority(pki.Profile{CommonName: "next", Key: pki.ECDSAP256, Validity: time.Hour}, s.now)
-			if err != nil {
-				panic(err)
-			}
-			domain.Signer.Next = next.Certificate
-		}, wantError: apierrors.IsConflict},
-		"changed meanwhile": {name: "signer", change: conflict, wantError: apierrors.IsConflict},
+		"in flight": {name: "signer", change: rotating, wantError: apierrors.IsConflict},
+		"no right to": {name: "signer", change: func(s *stage) {
+			s.client.PrependReactor("create", "rotationrecords", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rotationrecords"}, "x", nil)
+			})
+		}, wantError: apierrors.IsForbidden},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -176,51 +250,62 @@ func TestRotate(t *testing.T) {
 			}
 			if tt.dryRun {
 				options.DryRun = []string{metav1.DryRunAll}
+				s.answerDryRuns()
 			}
 			out, err := NewRotateREST(s.actions).Create(requestContext(t, namespace), tt.name, &tt.request, tt.validate, options)
 			if tt.wantError != nil {
 				if !tt.wantError(err) {
 					t.Errorf("unexpected error %v", err)
 				}
-				return
+			} else {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if plan, ok := out.(*certrotation.RotationPlan); !ok || plan.Target != tt.name || len(plan.Steps) == 0 {
+					t.Errorf("answer %+v, want a plan", out)
+				}
+				if got := strings.Join(s.writes(), ", "); got != tt.wantWrites {
+					t.Errorf("writes %q, want %q", got, tt.wantWrites)
+				}
 			}
-			if err != nil {
-				t.Fatal(err)
+			var got *trust.Request
+			if r := s.records(t)["rotate.signer"]; r != nil {
+				got = r.Request
+				if r.RequestedBy != tt.wantBy || r.Domain != "demo" {
+					t.Errorf("recorded as requested by %q in domain %q", r.RequestedBy, r.Domain)
+				}
 			}
-			if plan, ok := out.(*certrotation.RotationPlan); !ok || plan.Target != tt.name || len(plan.Steps) == 0 {
-				t.Errorf("answer %+v, want a plan", out)
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(trust.Request{}, "ID", "Record")); diff != "" {
+				t.Errorf("recorded (-want +got):\n%s", diff)
 			}
-			s.wantPatch(t, tt.wantValue, tt.dryRun)
 		})
 	}
 }
 
-// wantPatch expects exactly one write: the annotation, on the version that was judged.
-func (s *stage) wantPatch(t *testing.T, value string, dryRun bool) {
-	t.Helper()
-	if writes := s.writes(); len(writes) != 1 || writes[0] != "patch secrets" {
-		t.Fatalf("writes %v, want one patch", writes)
+// rotating has a rotation in flight.
+func rotating(s *stage) {
+	next, err := pki.NewAuthority(pki.Profile{CommonName: "next", Key: pki.ECDSAP256, Validity: time.Hour}, s.now)
+	if err != nil {
+		panic(err)
 	}
-	for _, action := range s.client.Actions() {
-		patch, ok := action.(clienttesting.PatchActionImpl)
-		if !ok {
-			continue
+	s.inventory.known.Domains[0].Signer.Next = next.Certificate
+}
+
+// answerDryRuns has the client write nothing, as the fake one would.
+func (s *stage) answerDryRuns() {
+	s.client.PrependReactor("*", "rotationrecords", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if write, ok := action.(clienttesting.CreateAction); ok && action.GetVerb() != "get" {
+			return true, write.GetObject(), nil
 		}
-		want := `{"metadata":{"annotations":{"certrotation.dev/rotate-requested":"` + value + `"},"resourceVersion":"1"}}`
-		if got := string(patch.GetPatch()); got != want {
-			t.Errorf("patch %s, want %s", got, want)
-		}
-		if got := len(patch.PatchOptions.DryRun) > 0; got != dryRun {
-			t.Errorf("dry run %t, want %t", got, dryRun)
-		}
-	}
+		return action.GetVerb() == "delete", nil, nil
+	})
 }
 
 func TestAbort(t *testing.T) {
 	s := newStage(t)
 	abort := NewAbortREST(s.actions)
 	create := func(name string) error {
-		_, err := abort.Create(requestContext(t, "ns"), name, &certrotation.AbortRequest{}, nil, &metav1.CreateOptions{})
+		_, err := abort.Create(requestContext(t, "ns"), name, &certrotation.AbortRequest{Reason: "wrong"}, nil, &metav1.CreateOptions{})
 		return err
 	}
 	if err := create("leaf"); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `"signer"`) {
@@ -232,59 +317,12 @@ func TestAbort(t *testing.T) {
 	if writes := s.writes(); len(writes) != 0 {
 		t.Errorf("writes %v, want none", writes)
 	}
-}
-
-func TestAcknowledge(t *testing.T) {
-	s := newStage(t)
-	acknowledge := NewAcknowledgeREST(s.actions)
-	report := func(trusts string, started time.Time, dryRun ...string) error {
-		ack := &certrotation.Acknowledgement{Party: "client", Member: "client", Trusts: []string{strings.Repeat(trusts, 64)}}
-		if !started.IsZero() {
-			ack.StartedAt = &metav1.Time{Time: started}
-		}
-		_, err := acknowledge.Create(requestContext(t, "ns"), "signer", ack, nil, &metav1.CreateOptions{DryRun: dryRun})
-		return err
-	}
-	if err := report("a", s.now); err != nil {
+	rotating(s)
+	if err := create("signer"); err != nil {
 		t.Fatal(err)
 	}
-	if err := report("a", s.now); err != nil { // It says nothing new.
-		t.Fatal(err)
-	}
-	if err := report("b", s.now.Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	// The inventory has not seen the record; the live one counts.
-	if err := report("c", s.now); !apierrors.IsConflict(err) {
-		t.Errorf("report of an older process: %v, want Conflict", err)
-	}
-	if got, want := strings.Join(s.writes(), ", "), "create configmaps, update configmaps"; got != want {
-		t.Errorf("writes %q, want %q", got, want)
-	}
-	record, err := s.client.CoreV1().ConfigMaps("ns").Get(t.Context(), evidence.RecordName("demo", "client", "client"), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, _, observation, err := evidence.Decode(record.Data)
-	if err != nil || len(observation.Trusts) != 1 || observation.Trusts[0] != pki.Fingerprint(strings.Repeat("b", 64)) {
-		t.Errorf("record %+v, %v", observation, err)
-	}
-	if record.Labels[trust.LabelEvidence] == "" {
-		t.Errorf("labels %v, want the one of evidence", record.Labels)
-	}
-}
-
-func TestAcknowledgeRaces(t *testing.T) {
-	s := newStage(t)
-	lost := 3
-	s.client.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if lost--; lost < 0 {
-			return false, nil, nil
-		}
-		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, "x")
-	})
-	ack := &certrotation.Acknowledgement{Party: "client", Member: "client"}
-	if _, err := NewAcknowledgeREST(s.actions).Create(requestContext(t, "ns"), "signer", ack, nil, &metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	want := &trust.Request{ID: "uid-1", Record: "abort.signer", Kind: trust.RequestAbort, Secret: "signer", Reason: "wrong"}
+	if got := s.records(t)["abort.signer"]; got == nil || got.RequestedBy != "alice" || !cmp.Equal(want, got.Request) {
+		t.Errorf("recorded %+v, want %+v", got, want)
 	}
 }

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package certificaterotation serves the virtual resource certificaterotations: get, list and watch from a view store,
-// and the subresources rotate, abort and acknowledge.
+// and the subresources rotate, abort, acknowledge and waive.
 //
 // The resource itself has no create, update or delete, and must not get any: a namespace controller, the garbage collector
 // and quotas act on what discovery advertises, and would try to delete what cannot be deleted. A test holds this.
 //
 // What a person asks for is asked through the subresources, each with RBAC of its own. They change nothing of a
-// certificate: they leave a request on the Secret (rotate, abort) or a report in an evidence record (acknowledge),
-// whose write the API server judges with its own admission chain, and the controller acts on it. Whether a request is
+// certificate: they write RotationRecords, a request (rotate, abort), the report of a process (acknowledge) or a waiver
+// (waive), whose write the API server judges with its own admission chain, and the controller acts on it. Whether a request is
 // accepted is for registry/trust to say; its refusals become 409 Conflict with the model's own text.
 //
 // A request that wrote something is answered once the inventory of this replica has seen the write, or with a warning

@@ -71,15 +71,8 @@ func (r *RotateREST) Create(ctx context.Context, name string, object runtime.Obj
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	reason := r.actions.recorded(ctx, request.Reason)
-	if request.Compromised {
-		reason = trust.CompromisedPrefix + reason
-	}
-	err = r.actions.annotate(ctx, annotation{
-		target: target, object: target.object,
-		key: trust.AnnotationRotateRequested, value: reason, dryRun: options.DryRun,
-	})
-	if err != nil {
+	asked := &trust.Request{Kind: trust.RequestRotate, Reason: request.Reason, Compromised: request.Compromised}
+	if err := r.actions.request(ctx, target, asked, options.DryRun); err != nil {
 		return nil, err
 	}
 	return rotationPlan(plan), nil

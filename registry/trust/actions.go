@@ -18,6 +18,9 @@ func (a *assessor) actions(out *Assessment) []Action {
 	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil || a.outlivedProblem() != nil {
 		return nil
 	}
+	if unwritable("", &a.d.Signer.Object) != nil || unwritable("", &a.d.Bundle.Object) != nil {
+		return nil
+	}
 	for _, step := range []func(*Assessment) *Action{
 		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.abort, a.promote, a.generateNext,
 	} {
@@ -73,7 +76,7 @@ func (a *assessor) generateFirst(*Assessment) *Action {
 		first := a.signerAction(GenerateActive, reason)
 		// It signs at once: whether anybody still needs another one is asked again.
 		first.Irreversible = true
-		first.Annotations = a.answers(&s.Object)
+		first.Annotations = a.answers(&s.Object, a.rotateRequest(&s.Object))
 		return a.withKey(first)
 	case s.Active == nil:
 		return a.withKey(a.signerAction(GenerateNext, "it does not exist, and leaves that may be live depend on a CA whose key is lost"))
@@ -115,12 +118,13 @@ func (a *assessor) publish(*Assessment) *Action {
 // abort drops next while nothing depends on it.
 func (a *assessor) abort(*Assessment) *Action {
 	s := &a.d.Signer
-	if s.Next == nil || a.abortRequest() == nil || a.liveUnder(s.Next) > 0 || s.Active == nil {
+	if s.Next == nil || a.abortRequest() == nil || a.liveUnder(s.Next) > 0 || !a.usable(s.Active) {
 		return nil
 	}
 	action := a.signerAction(DropNext, "an abort was requested and no leaf is signed by the new CA")
 	// Without a rotation the active CA has to sign again; whoever aborts takes its word for good.
 	action.RemoveAnnotations = []string{AnnotationCompromised}
+	action.Annotations = a.answers(&s.Object, a.abortRequest())
 	return action
 }
 
@@ -159,7 +163,7 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 	if a.declaresCompromise() {
 		m.Annotations[AnnotationCompromised] = string(s.Active.Fingerprint)
 	}
-	maps.Copy(m.Annotations, a.answers(&s.Object))
+	maps.Copy(m.Annotations, a.answers(&s.Object, a.rotateRequest(&s.Object)))
 	action.Annotations, action.Labels = m.Annotations, m.Labels
 	return a.withKey(action)
 }

@@ -37,7 +37,8 @@ const (
 	AnnotationCompromised = "certrotation.dev/compromised"
 	// AnnotationPlan is on a signer: the hash of the plan of the last rotation that began.
 	AnnotationPlan = "certrotation.dev/plan"
-	// AnnotationAnswered is on a signer or a leaf: the UID of the last recorded request that was answered by what it holds.
+	// AnnotationAnswered is on a signer or a leaf: space separated UIDs of recorded requests that were answered by what it
+	// holds.
 	AnnotationAnswered = "certrotation.dev/answered"
 	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.
 	AnnotationPublished = "certrotation.dev/published"

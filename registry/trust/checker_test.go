@@ -33,7 +33,7 @@ func (f *fleet) checkHandshakes() error {
 				continue
 			}
 			for _, verifier := range f.processes {
-				if !slices.Contains(verifier.party.Verifies, name) {
+				if verifier.down || !slices.Contains(verifier.party.Verifies, name) {
 					continue
 				}
 				if err := f.verify(c, verifier.trust); err != nil {

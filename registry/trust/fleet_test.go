@@ -32,6 +32,10 @@ type process struct {
 	member *Member
 	trust  []*pki.Certificate
 	leaves map[string]*pki.Certificate
+	// down says that it does not run, because it cannot without its leaf.
+	down bool
+	// silent says that it lists no authorities, because it asks for no certificate.
+	silent bool
 	// behind is since when something is published that the process has not loaded, zero if nothing is.
 	behind time.Time
 }
@@ -119,6 +123,11 @@ func (f *fleet) process(name string) *process {
 
 // load lets a process read its files. What does not exist leaves it with what it has.
 func (f *fleet) load(p *process) {
+	lacks := func(name string) bool { return f.leaf(name).Certificate == nil }
+	if p.down && slices.ContainsFunc(p.member.Holds, lacks) {
+		return
+	}
+	p.down = false
 	if f.d.Bundle.Present {
 		p.trust = slices.Clone(f.d.Bundle.Anchors)
 	}
@@ -138,16 +147,24 @@ func (f *fleet) restart(p *process) {
 
 // observe tells the model what a process has loaded; nothing is observed of kinds that go without.
 func (f *fleet) observe(p *process) {
-	if p.party.Kind != TLSProbe && p.party.Kind != Acknowledgement {
+	if p.down || (p.party.Kind != TLSProbe && p.party.Kind != Acknowledgement) {
 		return
 	}
+	defer f.remember(p)
 	o := f.observation(p.party.Kind, p.member)
 	for _, ca := range p.trust {
+		if p.silent {
+			break
+		}
 		if p.party.Kind == TLSProbe {
 			o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
 		} else {
 			o.Trusts = append(o.Trusts, ca.Fingerprint)
 		}
+	}
+	if p.party.Kind == TLSProbe {
+		p.member.Observations = p.seenAt(o)
+		return
 	}
 	for _, name := range p.member.Holds {
 		if c := p.leaves[name]; c != nil {
@@ -155,6 +172,32 @@ func (f *fleet) observe(p *process) {
 		}
 	}
 	p.member.Observations = []Observation{o}
+}
+
+// remember keeps what was observed of a member where the roster finds it, whether the configuration names it or not.
+func (f *fleet) remember(p *process) {
+	if f.d.Roster == nil {
+		return
+	}
+	for i := range f.d.Roster.Members {
+		if m := &f.d.Roster.Members[i]; m.Party == p.party.Name {
+			m.Observations = p.member.Observations
+		}
+	}
+}
+
+// seenAt is what a probe of each address sees: one leaf.
+func (p *process) seenAt(o Observation) []Observation {
+	var out []Observation
+	for _, probe := range p.member.Probes {
+		seen := o
+		seen.Instance, seen.Address = probe.Address, probe.Address
+		if c := p.leaves[probe.Presents]; c != nil {
+			seen.Presents = []pki.Fingerprint{c.Fingerprint}
+		}
+		out = append(out, seen)
+	}
+	return out
 }
 
 func (f *fleet) loadAll() {

@@ -21,6 +21,8 @@ func (a *assessor) problems() []Problem {
 		}
 	}
 	add(a.clockProblem())
+	add(unwritable(secret(d.Signer.Name), &d.Signer.Object))
+	add(unwritable(configMap(d.Bundle.Name), &d.Bundle.Object))
 	add(d.Signer.Problem)
 	if d.Signer.Problem == nil {
 		if outlived := a.outlivedProblem(); outlived != nil {
@@ -33,6 +35,7 @@ func (a *assessor) problems() []Problem {
 	out = append(out, a.diverged()...)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
+		add(unwritable(secret(l.Name), &l.Object))
 		add(l.Problem)
 		if l.Problem == nil && l.Certificate != nil && a.signers[l.Name] == nil {
 			add(&Problem{

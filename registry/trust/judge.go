@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -26,8 +27,11 @@ type Violation struct {
 // edit of a domain that is already broken is refused only for what it adds. Who makes the edit plays no part: the
 // controller's own writes are judged by the same rules.
 func Judge(before, after *Domain, now time.Time) []Violation {
-	j := &judge{before: newAssessor(before, now), after: after, now: now}
+	j := &judge{before: newAssessor(before, now), now: now}
 	j.stage = j.before.stage()
+	after = leaving(j.before.d, after)
+	j.after = after
+	j.judgeObjects()
 	j.judgeSigner()
 	j.judgeBundle()
 	for i := range after.Leaves {
@@ -71,7 +75,7 @@ func (j *judge) judgeContent(object string, before, after *Problem) bool {
 	return false
 }
 
-// untrusting lists as party/member those that verify a leaf and do not show evidence of ca.
+// untrustingNames lists as party/member those that verify a leaf and do not show evidence of ca.
 func untrustingNames(blockers []Blocker) []string {
 	var names []string
 	for _, b := range blockers {
@@ -82,7 +86,16 @@ func untrustingNames(blockers []Blocker) []string {
 	return names
 }
 
-// knownTo finds the CA of the domain before the edit that signed a certificate.
-func (j *judge) knownTo(c *pki.Certificate) *pki.Certificate {
-	return signerAmong(c, j.before.authorities)
+// knownTo finds the CA of the domain before the edit that a leaf was signed by, or that it chains to by the intermediates
+// in its own Secret.
+func (j *judge) knownTo(l *Leaf) *pki.Certificate {
+	if ca := signerAmong(l.Certificate, j.before.authorities); ca != nil {
+		return ca
+	}
+	for _, ca := range j.before.chainOf(l) {
+		if slices.ContainsFunc(j.before.authorities, ca.Equal) {
+			return ca
+		}
+	}
+	return nil
 }

@@ -30,6 +30,26 @@ func (j *judge) judgeBundle() {
 	}
 	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
 	j.judgeRemovedAnchors(b.Anchors)
+	j.judgeAddedAnchors(b.Anchors)
+}
+
+// judgeAddedAnchors refuses an anchor that takes the name of a CA of the domain: no probe could tell any more which of the
+// two a server has loaded, so that every rotation would wait for ever.
+func (j *judge) judgeAddedAnchors(anchors []*pki.Certificate) {
+	object := configMap(j.after.Bundle.Name)
+	for _, ca := range anchors {
+		if j.before.inBundle[ca.Fingerprint] {
+			continue
+		}
+		for _, known := range j.before.authorities {
+			if known.SubjectHash == ca.SubjectHash && known.PublicKeyHash != ca.PublicKeyHash {
+				j.refuse(ContentDecides, object, nil,
+					fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
+					"give the other CA a subject of its own")
+				break
+			}
+		}
+	}
 }
 
 func (j *judge) judgeRemovedAnchors(kept []*pki.Certificate) {
@@ -72,10 +92,14 @@ func (j *judge) judgeBundleDeletion() {
 	var lost []string
 	undelivered := j.before.undelivered()
 	for _, ca := range j.before.d.Bundle.Anchors {
-		if slot := j.before.slot(ca); slot == SlotActive || slot == SlotNext || slot == SlotPrevious {
-			continue
+		switch j.before.slot(ca) {
+		case SlotActive, SlotNext, SlotPrevious:
+		case SlotForeign:
+			// Somebody put it there, for leaves that need not be of this domain.
+			lost = append(lost, "anchor "+ca.Subject)
+		case SlotRetired:
+			lost = append(lost, j.before.neededBy(ca, undelivered)...)
 		}
-		lost = append(lost, j.before.neededBy(ca, undelivered)...)
 	}
 	switch {
 	case j.inFlight():

@@ -57,12 +57,13 @@ func TestJudgeBundle(t *testing.T) {
 		{name: "deleted when its signer cannot be read", before: func(w *world) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} },
 			edit:      func(_ *world, d *Domain) { deleteBundle(d) },
 			invariant: NeverEmpty, object: "ConfigMap/bundle", affected: all, says: "could not be rebuilt", way: "Secret/signer"},
-		{name: "deleted with a foreign anchor that nothing needs", before: withForeign, edit: func(_ *world, d *Domain) { deleteBundle(d) }},
+		{name: "deleted with a foreign anchor that nothing needs", before: withForeign, edit: func(_ *world, d *Domain) { deleteBundle(d) },
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"anchor CN=somebody else"}, says: "its signer does not know", way: "safe to remove"},
 		{name: "deleted with a foreign anchor that is needed", before: func(w *world) {
 			withForeign(w)
 			w.leaf("server").Certificate = nil
 		}, edit: func(_ *world, d *Domain) { deleteBundle(d) },
-			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/server"}, says: "its signer does not know", way: "safe to remove"},
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"anchor CN=somebody else"}, says: "its signer does not know", way: "safe to remove"},
 	}
 	for i := range tests {
 		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })

@@ -5,7 +5,10 @@ package trust
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 func (j *judge) judgeLeaf(old, l *Leaf) {
@@ -40,15 +43,13 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 			fmt.Sprintf("%s is a certificate authority: with the key of this leaf others could be signed", l.Certificate.Subject), reissue)
 		return
 	}
-	ca := j.knownTo(l.Certificate)
+	if fault := j.unusable(l); fault != "" {
+		j.refuse(TrustBeforeUse, object, membersOf(j.before.verifiers[l.Name]), fault, reissue)
+		return
+	}
+	ca := j.knownTo(l)
 	if ca == nil {
-		var affected []string
-		for _, p := range j.before.verifiers[l.Name] {
-			for i := range p.Members {
-				affected = append(affected, p.Name+"/"+p.Members[i].Name)
-			}
-		}
-		j.refuse(TrustBeforeUse, object, affected,
+		j.refuse(TrustBeforeUse, object, membersOf(j.before.verifiers[l.Name]),
 			fmt.Sprintf("the leaf was issued by %s, which is no anchor of %s: whoever verifies it would refuse it", l.Certificate.Issuer, bundle),
 			fmt.Sprintf("%s, or first add the CA to %s and wait until `kubectl get bundlestatuses` shows it trusted", reissue, bundle))
 		return
@@ -57,13 +58,50 @@ func (j *judge) judgeNewLeaf(l *Leaf) {
 		j.refuse(TrustBeforeUse, object, untrustingNames(blockers),
 			fmt.Sprintf("the leaf was signed by %s, for which evidence of trust is missing", ca.Subject),
 			"wait until the blockers in `kubectl get certificaterotations -o wide` are gone, or "+reissue)
+	} else if j.leavesSoon(ca, l.Name) {
+		// Nobody may begin to need an anchor that is about to leave the bundle: between the last look and that write, nothing
+		// else would see it.
+		j.refuse(TrustBeforeUse, object, nil,
+			fmt.Sprintf("the leaf was signed by %s, whose anchor is about to leave the bundle", ca.Subject), reissue)
 	}
-	if l.Certificate.NotAfter.After(ca.NotAfter) {
+	if until := j.before.acceptedUntil(ca, l.Name); l.Certificate.NotAfter.After(until) {
 		j.refuse(LeafWithinSigner, object, nil,
-			fmt.Sprintf("the leaf would live until %s, longer than its signer (%s)",
-				l.Certificate.NotAfter.UTC().Format(time.RFC3339), ca.NotAfter.UTC().Format(time.RFC3339)),
+			fmt.Sprintf("the leaf would live until %s, longer than its signer (%s) as far as those who verify it have loaded it",
+				l.Certificate.NotAfter.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)),
 			reissue)
 	}
+}
+
+// leavesSoon says whether the anchor of ca is about to leave the bundle and a newer CA could sign the leaf.
+func (j *judge) leavesSoon(ca *pki.Certificate, leaf string) bool {
+	slot := j.before.slot(ca)
+	if (slot != SlotPrevious && slot != SlotRetired) || (j.stage != Draining && j.stage != Retiring) {
+		return false
+	}
+	best, _ := j.before.bestSigner(leaf)
+	return best != nil && j.before.olderThan(ca, best)
+}
+
+// unusable says why nobody would accept a leaf, whoever signed it, "" if nothing speaks against it. One that only has more
+// names than it needs works.
+func (j *judge) unusable(l *Leaf) string {
+	c := l.Certificate
+	switch {
+	case c.Expired(j.now):
+		return fmt.Sprintf("the leaf expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case !c.ValidAt(j.now):
+		return fmt.Sprintf("the leaf is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
+	}
+	want := j.before.leaves[l.Name].Policy.Profile
+	if _, missing := hostDifference(c, want); len(missing) > 0 {
+		return fmt.Sprintf("the leaf lacks the names %q, by which its holder is verified", missing)
+	}
+	for _, usage := range want.Usages {
+		if len(c.Usages) > 0 && !slices.Contains(c.Usages, usage) {
+			return fmt.Sprintf("the leaf lacks the usage %s", usage)
+		}
+	}
+	return ""
 }
 
 // judgeLeafDeletion refuses to delete a leaf that nothing could reissue.

@@ -119,7 +119,7 @@ func TestJudgeLeaf(t *testing.T) {
 			}},
 		{name: "restore of an older leaf while its anchor is there", before: inStage(Draining), edit: func(w *world, d *Domain) {
 			leafOf(d, "server").Certificate = signedLeaf(w, "server", w.d.Signer.Previous[0])
-		}},
+		}, invariant: TrustBeforeUse, object: "Secret/server", says: "about to leave the bundle", way: "delete Secret/server"},
 		{name: "restore of an older leaf when its anchor is gone", before: func(w *world) {
 			inStage(Retiring)(w)
 			w.step()

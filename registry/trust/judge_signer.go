@@ -5,6 +5,7 @@ package trust
 
 import (
 	"fmt"
+	"slices"
 
 	"certrotation.dev/registry/pki"
 )
@@ -90,16 +91,20 @@ func (j *judge) judgeNext(old, s *Signer) {
 	object := secret(s.Name)
 	switch {
 	case same(old.Next, s.Next) || (old.Next == nil && s.Next == nil):
-	case old.Next == nil && j.inFlight() && old.Active != nil:
+	case old.Next == nil && j.inFlight() && j.before.usable(old.Active):
 		j.refuse(OneRotation, object, nil, fmt.Sprintf("a rotation is in the stage %s already", j.stage),
 			"wait for the stage Stable")
 	case old.Next == nil:
 	case s.Next == nil && same(old.Next, s.Active):
 		// Promoted: judgeActive has asked for the evidence.
-	case len(j.before.under[old.Next.Fingerprint]) > 0:
+	case len(j.before.under[old.Next.Fingerprint]) > 0 && !keptIn(s.Previous, old.Next):
 		j.refuse(AnchorInUse, object, j.before.under[old.Next.Fingerprint],
 			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
 			"let the rotation end, then rotate again")
+	case s.Next == nil && !keptIn(s.Previous, old.Next):
+		j.refuse(AnchorInUse, object, nil,
+			fmt.Sprintf("the key of %s would be lost while its anchor is in the bundle", old.Next.Subject),
+			fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`: the key is destroyed when nothing needs it", s.Name))
 	case s.Next != nil && j.before.usable(old.Next):
 		j.refuse(OneRotation, object, nil, "the CA of the rotation in flight would be replaced by another one",
 			fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s` first", s.Name))
@@ -114,10 +119,11 @@ func (j *judge) judgePrevious(old, s *Signer) {
 	}
 	undelivered := j.before.undelivered()
 	for _, ca := range former(old, s) {
-		if keeps[ca.Fingerprint] || same(ca, s.Active) || j.retired(ca) {
+		if keeps[ca.Fingerprint] || same(ca, s.Active) || same(ca, s.Next) || j.retired(ca) {
 			continue
 		}
-		if users := j.before.neededBy(ca, undelivered); len(users) > 0 {
+		signs := func(user string) bool { return user == secret(s.Name) }
+		if users := slices.DeleteFunc(j.before.neededBy(ca, undelivered), signs); len(users) > 0 {
 			j.refuse(AnchorInUse, secret(s.Name), users,
 				fmt.Sprintf("the key of %s would be lost while its leaves are live", ca.Subject),
 				"let the rotation end: the controller destroys the key when nothing needs it")
@@ -131,11 +137,16 @@ func (j *judge) retired(ca *pki.Certificate) bool {
 	return len(b.d.Bundle.Anchors) > 0 && !b.inBundle[ca.Fingerprint] && b.liveUnder(ca) == 0
 }
 
-// former are the CAs that the signer is expected to keep as previous after an edit.
+// former are the CAs that the signer is expected to keep as previous after an edit: those that it kept, and the active one
+// that is replaced, by whatever, as a Secret that comes back from a backup does.
 func former(old, s *Signer) []*pki.Certificate {
 	keep := old.Previous
-	if old.Active != nil && s.Active != nil && !same(old.Active, s.Active) && same(old.Next, s.Active) {
+	if old.Active != nil && s.Active != nil && !same(old.Active, s.Active) && !interchangeable(old.Active, s.Active) {
 		keep = append([]*pki.Certificate{old.Active}, keep...)
 	}
 	return keep
+}
+
+func keptIn(kept []*pki.Certificate, ca *pki.Certificate) bool {
+	return slices.ContainsFunc(kept, ca.Equal)
 }

@@ -46,7 +46,14 @@ func TestJudgeSigner(t *testing.T) {
 		{name: "active replaced by a CA that everybody trusts", before: func(w *world) {
 			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w))
 			w.reloadAll()
-		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[1] }},
+		}, edit: func(w *world, d *Domain) {
+			d.Signer.Active, d.Signer.Previous = w.d.Bundle.Anchors[1], []*pki.Certificate{w.d.Signer.Active}
+		}},
+		{name: "active replaced by a CA that everybody trusts, and its key dropped", before: func(w *world) {
+			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w))
+			w.reloadAll()
+		}, edit: func(w *world, d *Domain) { d.Signer.Active = w.d.Bundle.Anchors[1] },
+			invariant: AnchorInUse, object: "Secret/signer", affected: []string{"Secret/client-a", "Secret/client-b", "Secret/server"}, says: "the key of", way: "let the rotation end"},
 		{name: "active restored that all leaves are of", before: func(w *world) {
 			w.d.Signer.Active = foreign(w)
 			for _, m := range []string{"server", "client-a", "client-b"} {
@@ -72,7 +79,7 @@ func TestJudgeSigner(t *testing.T) {
 		{name: "promoted by hand in time", before: func(w *world) { publishedNext(w); w.reloadAll() }, edit: promoteByHand},
 		{name: "promoted by hand without keeping the old key", before: func(w *world) { publishedNext(w); w.reloadAll() },
 			edit:      func(w *world, d *Domain) { promoteByHand(w, d); d.Signer.Previous = nil },
-			invariant: AnchorInUse, object: "Secret/signer", affected: append([]string{"Secret/signer"}, leaves...), says: "would be lost", way: "destroys the key"},
+			invariant: AnchorInUse, object: "Secret/signer", affected: leaves, says: "would be lost", way: "destroys the key"},
 		{name: "a second rotation", before: inStage(Draining), edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) },
 			invariant: OneRotation, object: "Secret/signer", says: "stage Draining", way: "Stable"},
 		{name: "a rotation begun by hand", edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) }},
@@ -80,7 +87,9 @@ func TestJudgeSigner(t *testing.T) {
 			invariant: OneRotation, object: "Secret/signer", says: "replaced by another", way: "abort signer"},
 		{name: "an expired next replaced", before: func(w *world) { publishedNext(w); w.now = w.now.Add(6 * 365 * 24 * time.Hour) },
 			edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) }},
-		{name: "next dropped in time", before: publishedNext, edit: func(_ *world, d *Domain) { d.Signer.Next = nil }},
+		{name: "next dropped in time", before: publishedNext, edit: func(_ *world, d *Domain) { d.Signer.Next, d.Signer.Previous = nil, []*pki.Certificate{d.Signer.Next} }},
+		{name: "next dropped with its key", before: publishedNext, edit: func(_ *world, d *Domain) { d.Signer.Next = nil },
+			invariant: AnchorInUse, object: "Secret/signer", says: "its anchor is in the bundle", way: "abort"},
 		{name: "next dropped when it has signed", before: func(w *world) { publishedNext(w); w.reload("server"); w.settle() },
 			edit:      func(_ *world, d *Domain) { d.Signer.Next = nil },
 			invariant: AnchorInUse, object: "Secret/signer", affected: []string{"Secret/client-a", "Secret/client-b"}, says: "signed by it", way: "let the rotation end"},

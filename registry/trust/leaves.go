@@ -41,7 +41,7 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 
 // issue says whether a leaf should be issued now and may be: an action, or what stands against it, or neither.
 func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
-	if l.Problem != nil {
+	if l.Problem != nil || unwritable("", &l.Object) != nil {
 		return nil, nil
 	}
 	if l.Unnamed {
@@ -75,7 +75,7 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 		profile.Validity = left
 	}
 	issue := &Action{
-		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object),
+		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: profile, Authority: best.Fingerprint, Reason: reason,
 		// Whoever verifies a leaf that is signed because of evidence is cut off if that has gone stale meanwhile.

@@ -208,6 +208,7 @@ func TestPaceHoldsBackOnlyWhatCanWait(t *testing.T) {
 	if !slices.Equal(w.done, want) {
 		t.Errorf("done %q", w.done)
 	}
+	w.perform(&w.assess().Actions[0])
 	a := w.assess()
 	if len(a.Actions) > 0 || len(a.Blockers) != 1 || a.Blockers[0].Message != "1 leaves wait for their turn: at most 2 are reissued in a minute" {
 		t.Errorf("actions %+v, blockers %+v", a.Actions, a.Blockers)

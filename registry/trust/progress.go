@@ -131,7 +131,7 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 	if s.Next != nil && a.abortRequest() != nil {
 		all = append(all, Blocker{
 			Object: secret(s.Name), Reason: ReasonAbortTooLate,
-			Message: "an abort was requested, but a leaf is signed by the new CA already: let the rotation end, then rotate again",
+			Message: "an abort was requested, but a leaf is signed by the new CA already, or the old one has expired: let the rotation end, then rotate again",
 		})
 	}
 	if a.rotateRequest(&s.Object) != nil && out.InFlight() {

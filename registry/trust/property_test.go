@@ -31,7 +31,7 @@ func TestNobodyIsEverCutOff(t *testing.T) {
 		}
 		// Somebody has to verify the leaves of the servers.
 		top.peers = top.peers || len(top.clients) == 0
-		s := &story{rt: rt, fleet: newFleet(rt, top)}
+		s := &tale{rt: rt, fleet: newFleet(rt, top)}
 		s.d.ReissuePerMinute = rapid.SampledFrom([]int{0, 1, 2}).Draw(rt, "reissues in a minute")
 		rt.Logf("servers %v, clients %v, peers %t", top.servers, top.clients, top.peers)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -55,17 +55,17 @@ func TestNobodyIsEverCutOff(t *testing.T) {
 	})
 }
 
-// story is a fleet to which things happen.
-type story struct {
+// tale is a fleet to which things happen.
+type tale struct {
 	*fleet
 	rt *rapid.T
 }
 
-func (s *story) logf(format string, args ...any) {
+func (s *tale) logf(format string, args ...any) {
 	s.rt.Logf("%s  %s", s.now.Format("2006-01-02 15:04:05"), fmt.Sprintf(format, args...))
 }
 
-func (s *story) invariants(rt *rapid.T) {
+func (s *tale) invariants(rt *rapid.T) {
 	a := s.assess()
 	s.dead = s.dead || s.isDead()
 	if err := s.check(); err != nil && !s.dead {
@@ -83,7 +83,7 @@ func (s *story) invariants(rt *rapid.T) {
 }
 
 // isDead says whether nothing is left that a CA could have been cut off from.
-func (s *story) isDead() bool {
+func (s *tale) isDead() bool {
 	for i := range s.d.Leaves {
 		if c := s.d.Leaves[i].Certificate; c != nil && !c.Expired(s.now) {
 			return false
@@ -117,7 +117,7 @@ func outline(a *Assessment) string {
 	return b.String()
 }
 
-func (s *story) controller(rt *rapid.T) {
+func (s *tale) controller(rt *rapid.T) {
 	actions := s.assess().Actions
 	if len(actions) == 0 {
 		rt.Skip("nothing to do")
@@ -126,43 +126,43 @@ func (s *story) controller(rt *rapid.T) {
 	s.performs(action)
 }
 
-func (s *story) performs(action *Action) {
+func (s *tale) performs(action *Action) {
 	s.logf("controller: %s %s, as %s", action.Kind, action.Object, action.Reason)
 	if found := s.act(action); len(found) > 0 {
 		s.rt.Fatalf("the guard would refuse the controller: %+v", found)
 	}
 }
 
-func (s *story) draw(rt *rapid.T) *process {
+func (s *tale) draw(rt *rapid.T) *process {
 	return s.process(rapid.SampledFrom(s.names()).Draw(rt, "process"))
 }
 
-func (s *story) loads(rt *rapid.T) {
+func (s *tale) loads(rt *rapid.T) {
 	p := s.draw(rt)
 	s.logf("%s (%s) loads", p.member.Name, p.party.Kind)
 	s.load(p)
 }
 
-func (s *story) observes(rt *rapid.T) {
+func (s *tale) observes(rt *rapid.T) {
 	p := s.draw(rt)
 	s.logf("%s is observed", p.member.Name)
 	s.observe(p)
 }
 
-func (s *story) loadsAndIsObserved(rt *rapid.T) {
+func (s *tale) loadsAndIsObserved(rt *rapid.T) {
 	p := s.draw(rt)
 	s.logf("%s (%s) loads and is observed", p.member.Name, p.party.Kind)
 	s.load(p)
 	s.observe(p)
 }
 
-func (s *story) restarts(rt *rapid.T) {
+func (s *tale) restarts(rt *rapid.T) {
 	p := s.draw(rt)
 	s.logf("%s restarts", p.member.Name)
 	s.restart(p)
 }
 
-func (s *story) time(rt *rapid.T) {
+func (s *tale) time(rt *rapid.T) {
 	d := rapid.SampledFrom([]time.Duration{
 		time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour, 100 * 24 * time.Hour,
 	}).Draw(rt, "duration")
@@ -171,7 +171,7 @@ func (s *story) time(rt *rapid.T) {
 }
 
 // clock lets the controller's clock be wrong for a moment: it must do nothing.
-func (s *story) clock(rt *rapid.T) {
+func (s *tale) clock(rt *rapid.T) {
 	skew := rapid.SampledFrom([]time.Duration{
 		-50 * years, -time.Hour, -maxClockSkew - 1, 5*time.Minute + 1, time.Hour, 60 * day, 50 * years,
 	}).Draw(rt, "skew")
@@ -184,7 +184,7 @@ func (s *story) clock(rt *rapid.T) {
 }
 
 // policy changes what the next certificates are to be.
-func (s *story) policy(rt *rapid.T) {
+func (s *tale) policy(rt *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(rt, "signer") == 0 {
 		key := rapid.SampledFrom([]pki.KeyAlgorithm{pki.Ed25519, pki.ECDSAP256}).Draw(rt, "key")
 		s.logf("the key of the signer is to be %s", key)
@@ -199,7 +199,7 @@ func (s *story) policy(rt *rapid.T) {
 	s.logf("leaf %s is of another policy: %+v", l.Name, *p)
 }
 
-func (s *story) request(rt *rapid.T) {
+func (s *tale) request(rt *rapid.T) {
 	if !s.d.Signer.Present {
 		rt.Skip("no signer")
 	}
@@ -213,7 +213,7 @@ func (s *story) request(rt *rapid.T) {
 	s.addRequest(Request{Kind: RequestRotate, Secret: "signer", Compromised: rapid.Bool().Draw(rt, "compromised")})
 }
 
-func (s *story) abort(rt *rapid.T) {
+func (s *tale) abort(rt *rapid.T) {
 	if !s.d.Signer.Present {
 		rt.Skip("no signer")
 	}
@@ -221,21 +221,21 @@ func (s *story) abort(rt *rapid.T) {
 	s.fleet.abort()
 }
 
-func (s *story) deleteLeaf(rt *rapid.T) {
+func (s *tale) deleteLeaf(rt *rapid.T) {
 	name := rapid.SampledFrom(s.names()).Draw(rt, "leaf")
 	s.tries("leaf "+name+" is deleted", deleteLeaf(name))
 }
 
-func (s *story) deleteBundle(*rapid.T) { s.tries("the bundle is deleted", deleteBundle) }
+func (s *tale) deleteBundle(*rapid.T) { s.tries("the bundle is deleted", deleteBundle) }
 
-func (s *story) deleteSigner(*rapid.T) {
+func (s *tale) deleteSigner(*rapid.T) {
 	if s.tries("the signer is deleted", deleteSigner) {
 		s.orphaned = true
 	}
 }
 
 // tries makes an edit, which the guard may refuse.
-func (s *story) tries(what string, change func(*Domain)) bool {
+func (s *tale) tries(what string, change func(*Domain)) bool {
 	found := s.edit(change)
 	if len(found) > 0 {
 		s.logf("%s: refused by %s", what, found[0].Invariant)
@@ -246,7 +246,7 @@ func (s *story) tries(what string, change func(*Domain)) bool {
 }
 
 // comesToRest: when every process loads and is observed again and again, the domain is Stable with one anchor.
-func (s *story) comesToRest() {
+func (s *tale) comesToRest() {
 	s.logf("from here on everybody loads and is observed")
 	for range 20 {
 		for n := 0; ; n++ {

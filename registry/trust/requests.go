@@ -3,6 +3,11 @@
 
 package trust
 
+import (
+	"slices"
+	"strings"
+)
+
 // rotationRequested says whether a person asked for a new certificate: by a recorded request, or, as library-go's users
 // do, by deleting or emptying certificate-not-after on an object that still has its companions.
 func (a *assessor) rotationRequested(o *Object) bool {
@@ -26,16 +31,22 @@ func (a *assessor) requestText(o *Object) string {
 }
 
 // rotateRequest is the request for the rotation of an object that was not answered yet, nil if there is none.
-func (a *assessor) rotateRequest(o *Object) *Request {
-	r := a.requested(RequestRotate, o.Name)
-	if r == nil || r.ID == o.Annotations[AnnotationAnswered] {
+func (a *assessor) rotateRequest(o *Object) *Request { return a.open(RequestRotate, o) }
+
+// abortRequest is the request to end the rotation in flight, nil if there is none.
+func (a *assessor) abortRequest() *Request { return a.open(RequestAbort, &a.d.Signer.Object) }
+
+func (a *assessor) open(kind RequestKind, o *Object) *Request {
+	r := a.requested(kind, o.Name)
+	if r == nil || r.answeredBy(o) {
 		return nil
 	}
 	return r
 }
 
-// abortRequest is the request to end the rotation in flight, nil if there is none.
-func (a *assessor) abortRequest() *Request { return a.requested(RequestAbort, a.d.Signer.Name) }
+func (r *Request) answeredBy(o *Object) bool {
+	return slices.Contains(strings.Fields(o.Annotations[AnnotationAnswered]), r.ID)
+}
 
 func (a *assessor) requested(kind RequestKind, name string) *Request {
 	for i := range a.d.Requests {
@@ -46,13 +57,19 @@ func (a *assessor) requested(kind RequestKind, name string) *Request {
 	return nil
 }
 
-// answers are the annotations that say which request a write answers: from then on it asks for nothing, even before its
-// record is deleted.
-func (a *assessor) answers(o *Object) map[string]string {
-	if r := a.rotateRequest(o); r != nil {
-		return map[string]string{AnnotationAnswered: r.ID}
+// answers are the annotations that say which request a write answers, beside those whose records are still there: from then
+// on it asks for nothing.
+func (a *assessor) answers(o *Object, r *Request) map[string]string {
+	if r == nil {
+		return nil
 	}
-	return nil
+	ids := []string{r.ID}
+	for i := range a.d.Requests {
+		if other := &a.d.Requests[i]; other.Secret == o.Name && other.answeredBy(o) {
+			ids = append(ids, other.ID)
+		}
+	}
+	return map[string]string{AnnotationAnswered: strings.Join(ids, " ")}
 }
 
 // answered are the requests whose records are to be deleted: those that were answered, an abort of what is over, and those
@@ -78,7 +95,7 @@ func (a *assessor) answer(r *Request, stage Stage) string {
 	switch object := a.requestedObject(r); {
 	case object == nil:
 		return "there is no Secret/" + r.Secret + " in the trust domain"
-	case r.Kind == RequestRotate && object.Annotations[AnnotationAnswered] == r.ID:
+	case r.answeredBy(object):
 		return "it was answered"
 	case r.Kind == RequestAbort && s.Next == nil:
 		return "there is nothing to abort in the stage " + string(stage)

@@ -23,6 +23,8 @@ type world struct {
 	now time.Time
 	// keys of the CAs by fingerprint.
 	keys map[pki.Fingerprint]*pki.Pair
+	// former, if set, takes away from what the model sees of the domain, so that it decides as it did before it knew better.
+	former func(*Domain)
 	// requests that were ever made.
 	requests int
 	// done are the kinds and objects of the performed actions, in order.
@@ -77,7 +79,14 @@ func (w *world) member(party string) *Member {
 	return nil
 }
 
-func (w *world) assess() *Assessment { return Assess(&w.d, w.now) }
+func (w *world) assess() *Assessment {
+	if w.former == nil {
+		return Assess(&w.d, w.now)
+	}
+	seen := w.clone()
+	w.former(seen)
+	return Assess(seen, w.now)
+}
 
 // reload lets a member load the bundle and its leaves as they are now, and be observed.
 func (w *world) reload(parties ...string) {
@@ -141,6 +150,7 @@ func (w *world) perform(action *Action) {
 		// Written whenever something else changes who counts: counted_test.go is about that.
 		roster := *action.Roster
 		w.d.Roster = &roster
+		w.witness()
 		return
 	}
 	w.done = append(w.done, string(action.Kind)+" "+action.Object)
@@ -175,6 +185,18 @@ func (w *world) perform(action *Action) {
 		w.t.Fatalf("unknown action %q", action.Kind)
 	}
 	w.annotate(action)
+}
+
+// witness gives the roster what is known of its members.
+func (w *world) witness() {
+	for i := range w.d.Roster.Members {
+		r := &w.d.Roster.Members[i]
+		for k := range w.d.Parties {
+			if p := &w.d.Parties[k]; p.Name == r.Party {
+				r.Observations = p.Members[0].Observations
+			}
+		}
+	}
 }
 
 func (w *world) annotate(action *Action) {
@@ -274,6 +296,14 @@ func (w *world) asked(name string) bool {
 func (w *world) clone() *Domain {
 	d := w.d
 	d.Leaves = slices.Clone(w.d.Leaves)
+	d.Parties = slices.Clone(w.d.Parties)
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		p.Members = slices.Clone(p.Members)
+		for k := range p.Members {
+			p.Members[k].Observations = slices.Clone(p.Members[k].Observations)
+		}
+	}
 	d.Bundle.Anchors = slices.Clone(w.d.Bundle.Anchors)
 	d.Signer.Previous = slices.Clone(w.d.Signer.Previous)
 	clone := func(o *Object) {

@@ -43,6 +43,7 @@ const (
 // +genclient:method=Rotate,verb=create,subresource=rotate,input=RotationRequest,result=RotationPlan
 // +genclient:method=Abort,verb=create,subresource=abort,input=AbortRequest,result=RotationPlan
 // +genclient:method=Acknowledge,verb=create,subresource=acknowledge,input=Acknowledgement,result=Acknowledgement
+// +genclient:method=Waive,verb=create,subresource=waive,input=Waiver,result=Waiver
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // CertificateRotation is the live state of one certificate Secret. It is computed, has the name of its Secret, and

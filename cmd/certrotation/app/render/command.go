@@ -17,14 +17,15 @@ import (
 
 const long = `Render the first nodes of a cluster, before there is an API server.
 
---config has the objects that would be applied to the cluster: the namespace, the ConfigMap with the
+--config has the objects that would be applied to the cluster: the namespace, the
 RotationConfiguration, the ConfigMap with the template of the static pod, and the first Nodes with
 their labels and InternalIPs. A Secret with a CA may be among them; it is used instead of a new one.
 manifests/samples/etcd-nodes has an example. The same controller that will rotate the certificates
 later makes them now, against an API in memory, and cuts revision 1.
 
   OUTPUT/manifests/*.yaml                every object: kubectl create -f OUTPUT/manifests, once the API
-                                         server is up and before the controller starts
+                                         server is up and serves the definitions of manifests/crds, and
+                                         before the controller starts
   OUTPUT/nodes/NODE/etc/kubernetes/...   copy this to each node, before its kubelet starts
   OUTPUT/tls/*                           certificates and trust of the first kube-apiserver (etcd-client,
                                          etcd-ca-bundle) and of other clients

@@ -29,6 +29,7 @@ type CertificateRotationInterface interface {
 	Rotate(ctx context.Context, certificateRotationName string, rotationRequest *certrotationv1alpha1.RotationRequest, opts v1.CreateOptions) (*certrotationv1alpha1.RotationPlan, error)
 	Abort(ctx context.Context, certificateRotationName string, abortRequest *certrotationv1alpha1.AbortRequest, opts v1.CreateOptions) (*certrotationv1alpha1.RotationPlan, error)
 	Acknowledge(ctx context.Context, certificateRotationName string, acknowledgement *certrotationv1alpha1.Acknowledgement, opts v1.CreateOptions) (*certrotationv1alpha1.Acknowledgement, error)
+	Waive(ctx context.Context, certificateRotationName string, waiver *certrotationv1alpha1.Waiver, opts v1.CreateOptions) (*certrotationv1alpha1.Waiver, error)
 
 	CertificateRotationExpansion
 }
@@ -94,6 +95,21 @@ func (c *certificateRotations) Acknowledge(ctx context.Context, certificateRotat
 		SubResource("acknowledge").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(acknowledgement).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Waive takes the representation of a waiver and creates it.  Returns the server's representation of the waiver, and an error, if there is any.
+func (c *certificateRotations) Waive(ctx context.Context, certificateRotationName string, waiver *certrotationv1alpha1.Waiver, opts v1.CreateOptions) (result *certrotationv1alpha1.Waiver, err error) {
+	result = &certrotationv1alpha1.Waiver{}
+	err = c.GetClient().Post().
+		Namespace(c.GetNamespace()).
+		Resource("certificaterotations").
+		Name(certificateRotationName).
+		SubResource("waive").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(waiver).
 		Do(ctx).
 		Into(result)
 	return

@@ -77,3 +77,15 @@ func (c *fakeCertificateRotations) Acknowledge(ctx context.Context, certificateR
 	}
 	return obj.(*v1alpha1.Acknowledgement), err
 }
+
+// Waive takes the representation of a waiver and creates it.  Returns the server's representation of the waiver, and an error, if there is any.
+func (c *fakeCertificateRotations) Waive(ctx context.Context, certificateRotationName string, waiver *v1alpha1.Waiver, opts v1.CreateOptions) (result *v1alpha1.Waiver, err error) {
+	emptyResult := &v1alpha1.Waiver{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), certificateRotationName, "waive", c.Namespace(), waiver, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.Waiver), err
+}

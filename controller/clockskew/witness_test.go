@@ -1,0 +1,143 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clockskew
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// renewedAt are the Leases of kubelets that have renewed them at those times; the zero time is for never.
+func renewedAt(times ...time.Time) []runtime.Object {
+	var out []runtime.Object
+	for i, at := range times {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: fmt.Sprintf("node-%d", i)}}
+		if !at.IsZero() {
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: at}
+		}
+		out = append(out, lease)
+	}
+	return out
+}
+
+func TestWitness(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name string
+		// leases are how long before now each kubelet has renewed its own; server is how far the API server is behind.
+		leases []time.Duration
+		server time.Duration
+		want   time.Duration
+		holds  bool
+	}{
+		{name: "no nodes are no witness"},
+		{name: "no nodes, and the API server differs", server: time.Hour, want: time.Hour, holds: true},
+		{name: "just renewed", leases: []time.Duration{4 * time.Second}},
+		{name: "one node of three is up", leases: []time.Duration{40 * time.Hour, 9 * time.Second, 30 * time.Minute}},
+		{name: "the clock of one node is ahead", leases: []time.Duration{-time.Hour, 9 * time.Second}},
+		{name: "just within", leases: []time.Duration{MaxLeaseSkew}},
+		{
+			name: "API server and controller have jumped ahead together", leases: []time.Duration{time.Hour, time.Hour + 5*time.Second},
+			want: time.Hour, holds: true,
+		},
+		{
+			name: "API server and controller have jumped back together", leases: []time.Duration{-time.Hour, -time.Hour + 5*time.Second},
+			want: -time.Hour + 5*time.Second, holds: true,
+		},
+		{
+			name: "the larger skew counts", leases: []time.Duration{20 * time.Minute}, server: -time.Hour, want: -time.Hour, holds: true,
+		},
+		{
+			name: "the larger skew counts, whichever it is", leases: []time.Duration{-time.Hour}, server: 20 * time.Minute,
+			want: -time.Hour, holds: true,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var times []time.Time
+			for _, ago := range tc.leases {
+				times = append(times, now.Add(-ago))
+			}
+			clock := testclock.NewFakePassiveClock(now)
+			meter := NewMeter(clock)
+			if _, err := meter.Wrap(answer{date: now.Add(-tc.server).Format(http.TimeFormat)}).RoundTrip(&http.Request{}); err != nil { //nolint:bodyclose // it has none
+				t.Fatal(err)
+			}
+			w := NewWitness(fake.NewClientset(renewedAt(times...)...), clock, meter)
+			got, err := w.Ask(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != tc.want {
+				t.Errorf("skew %s, want %s", got, tc.want)
+			}
+			if holds(got, now) != tc.holds {
+				t.Errorf("the model holds: %t, want %t", !tc.holds, tc.holds)
+			}
+			if w.Latest() != tc.server {
+				t.Errorf("without asking it is %s, want %s", w.Latest(), tc.server)
+			}
+		})
+	}
+}
+
+// TestWitnessIsAskedAsRarelyAsPossible counts the lists.
+func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name   string
+		leases []time.Time
+		// next is when it is asked a second time.
+		next  time.Duration
+		lists int
+	}{
+		{"soon after they agreed", []time.Time{start}, time.Second, 1},
+		{"soon after there were none", nil, time.Second, 1},
+		{"a minute after they agreed", []time.Time{start}, time.Minute, 2},
+		{"after a jump ahead", []time.Time{start}, time.Hour, 2},
+		{"after a jump back", []time.Time{start}, -time.Hour, 2},
+		{"soon after they did not agree", []time.Time{start.Add(time.Hour)}, time.Second, 2},
+		{"a Lease that was never renewed is none", []time.Time{{}}, time.Second, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			clock := testclock.NewFakePassiveClock(start)
+			client := fake.NewClientset(renewedAt(tc.leases...)...)
+			w := NewWitness(client, clock, NewMeter(clock))
+			w.Latest()
+			if got := len(client.Actions()); got != 0 {
+				t.Fatalf("%d requests for what is known", got)
+			}
+			for range 2 {
+				if _, err := w.Ask(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				clock.SetTime(start.Add(tc.next))
+			}
+			if got := len(client.Actions()); got != tc.lists {
+				t.Errorf("%d lists, want %d", got, tc.lists)
+			}
+		})
+	}
+}
+
+// TestWitnessThatCannotBeAsked: what is not known is no ground to go on.
+func TestWitnessThatCannotBeAsked(t *testing.T) {
+	client := fake.NewClientset()
+	no := errors.New("forbidden")
+	client.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, no })
+	clock := testclock.NewFakePassiveClock(time.Now())
+	if _, err := NewWitness(client, clock, NewMeter(clock)).Ask(t.Context()); !errors.Is(err, no) {
+		t.Errorf("got error %v, want %v", err, no)
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificaterotation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+)
+
+// report is what one process of a member says of itself.
+type report struct {
+	target        *target
+	party, member string
+	// said is what the process says; recorded is that with the lease that begins now.
+	said, recorded *trust.Observation
+	dryRun         []string
+}
+
+// record writes what a process reports to the record of its member, beside what other processes have reported, and waits
+// until the inventory has seen it. It returns when the report ends to count.
+func (a *Actions) record(ctx context.Context, r *report) (time.Time, error) {
+	var (
+		version string
+		expires time.Time
+	)
+	err := retry.OnError(retry.DefaultBackoff, isRace, func() (err error) {
+		version, expires, err = a.writeReport(ctx, r)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, writeError(r.target.name, err)
+	}
+	if version != "" && len(r.dryRun) == 0 {
+		a.awaitRecord(ctx, r.target.namespace, record.EvidenceName(r.target.domain.Name, r.party, r.member), version)
+	}
+	return expires, nil
+}
+
+// writeReport writes once and returns the version of the record, "" if nothing has to be written.
+func (a *Actions) writeReport(ctx context.Context, r *report) (version string, expires time.Time, err error) {
+	domain, now := r.target.domain, a.clock.Now()
+	records := a.client.ConfigV1alpha1().RotationRecords(r.target.namespace)
+	live, err := records.Get(ctx, record.EvidenceName(domain.Name, r.party, r.member), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", time.Time{}, err
+	}
+	exists := err == nil
+	var known []trust.Observation
+	if exists {
+		known = observationsOf(live)
+	}
+	// The record may be ahead of what the inventory has seen: a report is judged by it too.
+	if err := checkReport(withObservations(domain, r.party, r.member, known), r, now); err != nil {
+		return "", time.Time{}, err
+	}
+	if former := a.standing(domain, known, r.recorded, now); former != nil {
+		return "", former.Expires, nil
+	}
+	wanted, err := record.OfEvidence(r.target.namespace, domain.Name, r.party, r.member, record.Replaced(known, r.recorded, now))
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if exists {
+		wanted.ResourceVersion = live.ResourceVersion
+		version, err = versionOf(records.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: r.dryRun}))
+	} else {
+		version, err = versionOf(records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: fieldManager, DryRun: r.dryRun}))
+	}
+	return version, r.recorded.Expires, err
+}
+
+// standing returns what is recorded of the process if a report says nothing new: it says the same, and its lease need not
+// be renewed, which it never need while no rotation is in flight.
+func (a *Actions) standing(domain *trust.Domain, known []trust.Observation, o *trust.Observation, now time.Time) *trust.Observation {
+	at := slices.IndexFunc(known, func(k trust.Observation) bool { return k.Instance == o.Instance })
+	if at < 0 || !record.Same(&known[at], o) || !known[at].Expires.After(now) {
+		return nil
+	}
+	if record.RenewalDue(&known[at], now) && trust.Assess(domain, now).InFlight() {
+		return nil
+	}
+	return &known[at]
+}
+
+// observationsOf returns what a record says of each process. One that cannot be read says nothing and is replaced.
+func observationsOf(live *configv1alpha1.RotationRecord) []trust.Observation {
+	said, err := record.Decode(live)
+	if err != nil || said.Evidence == nil {
+		return nil
+	}
+	return said.Evidence.Observations
+}
+
+// checkReport asks the model.
+func checkReport(domain *trust.Domain, r *report, now time.Time) error {
+	return trust.CheckAcknowledgement(domain, r.party, r.member, r.said, now)
+}
+
+// withObservations returns the domain as it would be with other observations of one member, whether it counts by the
+// configuration or by the roster.
+func withObservations(domain *trust.Domain, party, member string, observations []trust.Observation) *trust.Domain {
+	out := *domain
+	out.Parties = slices.Clone(domain.Parties)
+	for i := range out.Parties {
+		if out.Parties[i].Name != party {
+			continue
+		}
+		out.Parties[i].Members = slices.Clone(out.Parties[i].Members)
+		for j := range out.Parties[i].Members {
+			if out.Parties[i].Members[j].Name == member {
+				out.Parties[i].Members[j].Observations = observations
+			}
+		}
+	}
+	if domain.Roster != nil {
+		roster := *domain.Roster
+		roster.Members = slices.Clone(roster.Members)
+		for i := range roster.Members {
+			if roster.Members[i].Party == party && roster.Members[i].Member == member {
+				roster.Members[i].Observations = observations
+			}
+		}
+		out.Roster = &roster
+	}
+	return &out
+}
+
+// leaseOf is how long a report of a party counts. A party that counts by the roster alone has the default.
+func leaseOf(domain *trust.Domain, party string) time.Duration {
+	for i := range domain.Parties {
+		if p := &domain.Parties[i]; p.Name == party && p.Lease > 0 {
+			return p.Lease
+		}
+	}
+	return configv1alpha1.DefaultAcknowledgementLease
+}

@@ -1,0 +1,82 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificaterotation
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/util/retry"
+
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+)
+
+var (
+	// errMissing is the cause of the conflict that a request about a Secret which is yet to be made ends in.
+	errMissing = errors.New("the Secret does not exist; it is made without being asked for")
+	// errAnswered says that the record of a former request is still there although it was answered.
+	errAnswered = errors.New("a former request was answered and its record is about to be deleted")
+)
+
+// request writes what somebody asks for to its record, and waits until the inventory has seen it. There is one request of a
+// kind for a Secret: one that stands already is what was asked for. A dry run goes through the admission chain of the API
+// server and writes nothing.
+func (a *Actions) request(ctx context.Context, t *target, asked *trust.Request, dryRun []string) error {
+	if !t.object.Present {
+		return apierrors.NewConflict(resource(), t.name, errMissing)
+	}
+	asked.Secret = t.name
+	var written string
+	err := retry.OnError(retry.DefaultBackoff, isRaced, func() (err error) {
+		written, err = a.writeRequest(ctx, t, asked, dryRun)
+		return err
+	})
+	switch {
+	case errors.Is(err, errAnswered):
+		return apierrors.NewConflict(resource(), t.name, errAnswered)
+	case err != nil:
+		return writeError(t.name, err)
+	case written == "" || len(dryRun) > 0:
+		return nil
+	}
+	a.awaitRecord(ctx, t.namespace, record.RequestName(asked.Kind, t.name), written)
+	return nil
+}
+
+// isRaced says that another try may end otherwise.
+func isRaced(err error) bool { return isRace(err) || errors.Is(err, errAnswered) }
+
+// writeRequest writes once and returns the version of the record, "" if the request stands already.
+func (a *Actions) writeRequest(ctx context.Context, t *target, asked *trust.Request, dryRun []string) (string, error) {
+	wanted, err := record.OfRequest(t.namespace, t.domain.Name, asked, userName(ctx))
+	if err != nil {
+		return "", apierrors.NewInternalError(err)
+	}
+	records := a.client.ConfigV1alpha1().RotationRecords(t.namespace)
+	made, err := records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun})
+	if !apierrors.IsAlreadyExists(err) {
+		return versionOf(made, err)
+	}
+	standing, err := records.Get(ctx, wanted.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", apierrors.NewConflict(resource(), t.name, errAnswered)
+	}
+	if err != nil {
+		return "", err
+	}
+	if answered := t.object.Annotations[trust.AnnotationAnswered]; answered != "" && answered == string(standing.UID) {
+		return "", errAnswered
+	}
+	if former, err := record.Decode(standing); err == nil && (former.Request.Compromised || !asked.Compromised) {
+		warning.AddWarning(ctx, "", "this was requested already by "+former.RequestedBy+" and is waited for")
+		return "", nil
+	}
+	// That a key is compromised is news, and what cannot be read asks for nothing.
+	wanted.ResourceVersion = standing.ResourceVersion
+	return versionOf(records.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun}))
+}

@@ -1,0 +1,75 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificaterotation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+)
+
+// maxUserName bounds what is recorded of a user's name, in characters.
+const maxUserName = 256
+
+// isRace says that somebody else wrote the record at the same time.
+func isRace(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+// writeError answers for a record in the terms of this resource: what the model refuses, and a record that has changed or
+// cannot be, is a conflict. What the API server refuses otherwise is passed on with its own text.
+func writeError(name string, err error) error {
+	if _, ok := errors.AsType[*trust.Refusal](err); ok {
+		return refused(name, err)
+	}
+	if errors.Is(err, record.ErrUnrecordable) {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if isRace(err) || apierrors.IsNotFound(err) {
+		return apierrors.NewConflict(resource(), name, fmt.Errorf("it has changed in the meantime, try again: %w", err))
+	}
+	return err
+}
+
+func versionOf(written *configv1alpha1.RotationRecord, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return written.ResourceVersion, nil
+}
+
+// awaitRecord waits until the inventory knows a record at a version or a later one.
+func (a *Actions) awaitRecord(ctx context.Context, namespace, name, version string) {
+	a.await(ctx, namespace, func() bool {
+		sources := a.inventory.Sources(namespace)
+		return sources != nil && sources.Records[name] != nil && reached(sources.Records[name].ResourceVersion, version)
+	})
+}
+
+// reached says whether a version is that other one or a later one. Versions that cannot be compared never are later.
+func reached(have, want string) bool {
+	order, err := resourceversion.CompareResourceVersion(have, want)
+	return err == nil && order >= 0
+}
+
+func userName(ctx context.Context) string {
+	user, ok := genericapirequest.UserFrom(ctx)
+	if !ok || user.GetName() == "" {
+		return "an unknown user"
+	}
+	name := user.GetName()
+	if utf8.RuneCountInString(name) > maxUserName {
+		return string([]rune(name)[:maxUserName])
+	}
+	return name
+}

@@ -1,0 +1,65 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+)
+
+// leaving is the domain after an edit, without the objects that the edit lets go: one that was deleted goes when the last
+// finalizer is taken from it, so that edit is its deletion.
+func leaving(before, after *Domain) *Domain {
+	goes := func(was, is *Object) bool { return is.Present && was.Deleting && was.Finalizers && !is.Finalizers }
+	out := *after
+	if goes(&before.Signer.Object, &after.Signer.Object) {
+		out.Signer = Signer{Object: Object{Name: after.Signer.Name}, Policy: after.Signer.Policy}
+	}
+	if goes(&before.Bundle.Object, &after.Bundle.Object) {
+		out.Bundle = Bundle{Object: Object{Name: after.Bundle.Name}}
+	}
+	out.Leaves = slices.Clone(after.Leaves)
+	for i := range out.Leaves {
+		l := &out.Leaves[i]
+		for k := range before.Leaves {
+			if was := &before.Leaves[k]; was.Name == l.Name && goes(&was.Object, &l.Object) {
+				*l = Leaf{Object: Object{Name: l.Name}, Template: l.Template, Policy: l.Policy}
+			}
+		}
+	}
+	return &out
+}
+
+// judgeObjects refuses what would keep the controller from writing an object ever again: nothing would say so before a
+// rotation waits at it.
+func (j *judge) judgeObjects() {
+	judge := func(object string, was, is *Object) {
+		if is.Present && is.Immutable && !was.Immutable {
+			j.refuse(NoSilentWait, object, nil, "the object would be immutable, so that its certificates could never be rotated",
+				"leave `immutable` unset on objects of a trust domain")
+		}
+	}
+	d := j.before.d
+	judge(secret(d.Signer.Name), &d.Signer.Object, &j.after.Signer.Object)
+	judge(configMap(d.Bundle.Name), &d.Bundle.Object, &j.after.Bundle.Object)
+	for i := range j.after.Leaves {
+		if was := j.before.leaves[j.after.Leaves[i].Name]; was != nil {
+			judge(secret(was.Name), &was.Object, &j.after.Leaves[i].Object)
+		}
+	}
+}
+
+// unwritable says that an object cannot be written any more, nil if it can. What is done to one that is being deleted goes
+// with it.
+func unwritable(object string, o *Object) *Problem {
+	switch {
+	case o.Deleting:
+		return &Problem{Object: object, Reason: ReasonDeleting, Message: fmt.Sprintf(
+			"%s was deleted and waits for its finalizers; it is made anew when they are gone: see metadata.finalizers", object)}
+	case o.Immutable:
+		return &Problem{Object: object, Reason: ReasonImmutable, Message: fmt.Sprintf(
+			"%s is immutable, so it cannot be rotated: keep a copy, delete it and create it again without `immutable`", object)}
+	}
+	return nil
+}

@@ -1,0 +1,632 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// story is a fault that the former model had. It is told twice: to the model as it is, to which it must not happen, and to
+// the model with former, which takes away what it did not know, and to which it must.
+type story struct {
+	name   string
+	former func(*Domain)
+	tell   func(f *fleet) error
+}
+
+func (s *story) run(t *testing.T) {
+	t.Helper()
+	mutual := topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}}
+	t.Run(s.name, func(t *testing.T) {
+		if err := s.tell(newFleet(t, mutual)); err != nil {
+			t.Error(err)
+		}
+		f := newFleet(t, mutual)
+		f.former = s.former
+		if err := s.tell(f); err == nil {
+			t.Error("the former model comes through it as well")
+		} else {
+			t.Logf("the former model: %v", err)
+		}
+	})
+}
+
+func tellAll(t *testing.T, stories []story) {
+	t.Helper()
+	for i := range stories {
+		stories[i].run(t)
+	}
+}
+
+// settled performs what there is to do, and says which promise was broken meanwhile.
+func (f *fleet) settled() error {
+	for range 60 {
+		actions := f.assess().Actions
+		if len(actions) == 0 {
+			return nil
+		}
+		f.perform(&actions[0])
+		if err := f.check(); err != nil {
+			return fmt.Errorf("%s %s: %w", actions[0].Kind, actions[0].Object, err)
+		}
+	}
+	return errors.New("no end of actions")
+}
+
+// followedBy has everybody but the laggards load and be observed until nothing changes any more.
+func (f *fleet) followedBy(laggards ...string) error {
+	for range 8 {
+		if err := f.settled(); err != nil {
+			return err
+		}
+		for _, p := range f.processes {
+			if !slices.Contains(laggards, p.party.Name) {
+				f.load(p)
+				f.observe(p)
+			}
+		}
+		if err := f.check(); err != nil {
+			return err
+		}
+		f.pass(time.Minute)
+	}
+	return nil
+}
+
+// holds says what is wrong if the rotation does not wait with this reason.
+func (f *fleet) holds(reason Reason) error {
+	a := f.assess()
+	if !a.InFlight() || !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Reason == reason }) {
+		return fmt.Errorf("it does not wait because of %s: stage %s, blockers %+v, done %v", reason, a.Stage, a.Blockers, f.done)
+	}
+	return nil
+}
+
+// ends says what is wrong if the rotation has not come to its end.
+func (f *fleet) ends() error {
+	if a := f.assess(); a.Stage != Stable || len(f.d.Bundle.Anchors) != 1 {
+		return fmt.Errorf("it does not end: stage %s, blockers %+v, done %v", a.Stage, a.Blockers, f.done)
+	}
+	return nil
+}
+
+// remove takes a party out of the configuration. Its process lives on.
+func (f *fleet) remove(party string) {
+	f.d.Parties = slices.DeleteFunc(slices.Clone(f.d.Parties), func(p Party) bool { return p.Name == party })
+}
+
+// onNode makes the member of a party that of a node.
+func (f *fleet) onNode(party, uid string) {
+	f.party(party).Members[0].Instance = uid
+}
+
+// forgetsTheRoster makes of the record what the configuration says at this moment.
+func forgetsTheRoster(d *Domain) {
+	d.Roster = nil
+	d.Roster = newAssessor(d, start).roster()
+}
+
+// nobodyIsEverybody is the former rule as a configuration: what nobody verifies or presents needs no evidence.
+func nobodyIsEverybody(d *Domain) {
+	p := Party{Name: "nobody", Kind: None, Members: []Member{{Name: "nobody"}}}
+	for i := range d.Leaves {
+		p.Verifies = append(p.Verifies, d.Leaves[i].Name)
+		p.Members[0].Holds = append(p.Members[0].Holds, d.Leaves[i].Name)
+	}
+	d.Parties = append(d.Parties, p)
+	forgetsTheRoster(d)
+}
+
+// believesTheLast takes the last observation of a member for all of its processes.
+func believesTheLast(d *Domain) {
+	for i := range d.Parties {
+		for k := range d.Parties[i].Members {
+			m := &d.Parties[i].Members[k]
+			slices.SortFunc(m.Observations, func(x, y Observation) int { return y.ObservedAt.Compare(x.ObservedAt) })
+			m.Observations = m.Observations[:min(1, len(m.Observations))]
+		}
+	}
+}
+
+func eachObservation(change func(*Party, *Observation)) func(*Domain) {
+	return func(d *Domain) {
+		for i := range d.Parties {
+			for k := range d.Parties[i].Members {
+				for n := range d.Parties[i].Members[k].Observations {
+					change(&d.Parties[i], &d.Parties[i].Members[k].Observations[n])
+				}
+			}
+		}
+	}
+}
+
+// TestRosterStories: who counts does not change because somebody stops naming it.
+func TestRosterStories(t *testing.T) {
+	begun := func(f *fleet) error {
+		f.request("test")
+		return f.settled()
+	}
+	laggard := func(forget func(f *fleet)) func(f *fleet) error {
+		return func(f *fleet) error {
+			if err := begun(f); err != nil {
+				return err
+			}
+			forget(f)
+			if err := f.followedBy("client-0"); err != nil {
+				return err
+			}
+			return f.holds(ReasonAnchorNotLoaded)
+		}
+	}
+	tellAll(t, []story{
+		{name: "the laggard is removed from the members", former: forgetsTheRoster, tell: laggard(func(f *fleet) { f.remove("client-0") })},
+		{name: "an acknowledgement becomes a grace period of a second", former: forgetsTheRoster, tell: laggard(func(f *fleet) {
+			p := f.party("client-0")
+			p.Kind, p.Grace = GracePeriod, time.Second
+		})},
+		{name: "a node loses its label in flight", former: forgetsTheRoster, tell: func(f *fleet) error {
+			f.onNode("client-0", "uid-0")
+			return laggard(func(f *fleet) { f.remove("client-0") })(f)
+		}},
+		{name: "a node loses its label before the rotation", former: forgetsTheRoster, tell: func(f *fleet) error {
+			f.onNode("client-0", "uid-0")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			f.remove("client-0")
+			if err := begun(f); err != nil {
+				return err
+			}
+			if err := f.followedBy("client-0"); err != nil {
+				return err
+			}
+			return f.holds(ReasonAnchorNotLoaded)
+		}},
+		{name: "it stops verifying", former: forgetsTheRoster, tell: laggard(func(f *fleet) {
+			p := f.party("client-0")
+			p.Verifies, p.VerifiesNothing = nil, true
+		})},
+		{name: "all parties are removed", former: nobodyIsEverybody, tell: laggard(func(f *fleet) {
+			f.d.Parties = nil
+		})},
+		{name: "a domain without parties", former: nobodyIsEverybody, tell: func(f *fleet) error {
+			f.d.Parties, f.d.Roster = nil, nil
+			if err := begun(f); err != nil {
+				return err
+			}
+			if err := f.followedBy(f.names()...); err != nil {
+				return err
+			}
+			return f.holds(ReasonNoVerifier)
+		}},
+		{name: "a leaf that nobody presents", former: nobodyIsEverybody, tell: func(f *fleet) error {
+			f.party("client-0").Members[0].Holds = nil
+			if err := begun(f); err != nil {
+				return err
+			}
+			if err := f.followedBy(); err != nil {
+				return err
+			}
+			return f.holds(ReasonNoHolder)
+		}},
+		{name: "the configuration of last year does not name a leaf", former: func(d *Domain) {
+			forgetsTheRoster(d)
+			d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Unnamed })
+		}, tell: func(f *fleet) error {
+			if err := begun(f); err != nil {
+				return err
+			}
+			// What a registry of Secrets still shows of it: the live leaf, of nobody's policy.
+			f.leaf("client-0").Unnamed = true
+			f.remove("client-0")
+			if err := f.followedBy("client-0"); err != nil {
+				return err
+			}
+			return f.holds(ReasonUnnamed)
+		}},
+	})
+}
+
+// TestProcessStories: a member is all of its processes, and evidence ends.
+func TestProcessStories(t *testing.T) {
+	stale := func(age time.Duration) func(f *fleet) error {
+		return func(f *fleet) error {
+			f.request("test")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			before := f.d.Bundle.Anchors[:1]
+			f.loadAll()
+			// Its report was true once; it came back from an older disk without a word.
+			p := f.process("client-0")
+			p.trust = slices.Clone(before)
+			f.now = f.now.Add(age)
+			for _, other := range f.processes {
+				if other != p {
+					f.observe(other)
+				}
+			}
+			if err := f.followedBy("client-0"); err != nil {
+				return err
+			}
+			return f.holds(ReasonNotObserved)
+		}
+	}
+	tellAll(t, []story{
+		{name: "two replicas, of which one has reloaded", former: believesTheLast, tell: func(f *fleet) error {
+			f.request("test")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			lags := f.process("client-0")
+			former := lags.member.Observations[0]
+			former.Instance = "former"
+			for range 8 {
+				for _, p := range f.processes {
+					if p != lags {
+						f.load(p)
+					}
+					f.observe(p)
+				}
+				reloaded := lags.member.Observations[0]
+				reloaded.Instance, reloaded.Trusts = "reloaded", nil
+				for _, ca := range f.d.Bundle.Anchors {
+					reloaded.Trusts = append(reloaded.Trusts, ca.Fingerprint)
+				}
+				former.ObservedAt = f.now.Add(-time.Second)
+				lags.member.Observations = []Observation{former, reloaded}
+				if err := f.settled(); err != nil {
+					return err
+				}
+				f.pass(time.Minute)
+			}
+			return f.holds(ReasonAnchorNotLoaded)
+		}},
+		{name: "an acknowledgement of 30 days ago", former: eachObservation(func(_ *Party, o *Observation) { o.Expires = o.Expires.Add(years) }),
+			tell: stale(lease + time.Second)},
+		{name: "evidence of another kind", former: eachObservation(func(p *Party, o *Observation) { o.Kind = p.Kind }), tell: func(f *fleet) error {
+			f.request("test")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			before := f.d.Bundle.Anchors[:1]
+			f.loadAll()
+			p := f.process("client-0")
+			p.trust = slices.Clone(before)
+			// What an acknowledgement said is no word of a rollout.
+			f.d.Roster, p.party.Kind = nil, StaticPodRevision
+			if err := f.followedBy("client-0"); err != nil {
+				return err
+			}
+			return f.holds(ReasonNotObserved)
+		}},
+		{name: "evidence of the future", former: eachObservation(func(_ *Party, o *Observation) { o.ObservedAt, o.StartedAt = start, start }),
+			tell: func(f *fleet) error {
+				f.request("test")
+				if err := f.settled(); err != nil {
+					return err
+				}
+				before := f.d.Bundle.Anchors[:1]
+				f.loadAll()
+				p := f.process("client-0")
+				p.trust = slices.Clone(before)
+				p.member.Observations[0].StartedAt = f.now.Add(time.Hour)
+				if err := f.followedBy("client-0"); err != nil {
+					return err
+				}
+				return f.holds(ReasonNotObserved)
+			}},
+	})
+}
+
+// TestCertificateStories: an anchor is key, name and end, and a chain is a chain.
+func TestCertificateStories(t *testing.T) {
+	tellAll(t, []story{
+		{name: "a CA is renewed with its key and name", former: func(d *Domain) {
+			eachObservation(func(_ *Party, o *Observation) { o.Trusts = append(o.Trusts, d.Signer.Active.Fingerprint) })(d)
+		}, tell: func(f *fleet) error {
+			f.pass(300 * day)
+			renewed, err := f.keys[f.d.Signer.Active.Fingerprint].Resign(f.now)
+			if err != nil {
+				return err
+			}
+			f.keys[renewed.Certificate.Fingerprint] = renewed
+			f.d.Signer.Active = renewed.Certificate
+			for _, p := range f.processes {
+				f.observe(p)
+			}
+			// They load their leaves, but not the bundle.
+			for range 4 {
+				if err := f.settled(); err != nil {
+					return err
+				}
+				for _, p := range f.processes {
+					for _, name := range p.member.Holds {
+						p.leaves[name] = f.leaf(name).Certificate
+					}
+					f.observe(p)
+				}
+			}
+			f.now = f.now.Add(66 * day)
+			return f.checkHandshakes()
+		}},
+		{name: "a signer has another name", former: forgetsTheRoster, tell: func(f *fleet) error {
+			f.d.Signer = Signer{Object: Object{Name: "renamed"}, Policy: f.d.Signer.Policy}
+			f.orphaned = true
+			if err := f.followedBy(); err != nil {
+				return err
+			}
+			return f.ends()
+		}},
+		{name: "the root of an intermediate", former: func(d *Domain) {
+			for i := range d.Leaves {
+				d.Leaves[i].Authorities = nil
+			}
+		}, tell: func(f *fleet) error {
+			root := foreign(f.world)
+			between := f.raw(f.d.Signer.Active, func(c *x509.Certificate) { c.Subject.CommonName = "between" }, root)
+			f.keys[between.Fingerprint] = f.keys[f.d.Signer.Active.Fingerprint]
+			l := f.leaf("client-0")
+			l.Certificate = f.raw(l.Certificate, func(*x509.Certificate) {}, between)
+			l.Authorities = []*pki.Certificate{between}
+			f.d.Bundle.Anchors = append(f.d.Bundle.Anchors, root)
+			for _, anchor := range f.assess().Anchors {
+				if same(anchor.Certificate, root) && anchor.SafeToRemove {
+					return errors.New("the root is shown as safe to remove")
+				}
+			}
+			return nil
+		}},
+	})
+}
+
+// TestAbsenceStories: nothing irreversible follows from what is lacking, or from time alone.
+func TestAbsenceStories(t *testing.T) {
+	tellAll(t, []story{
+		{name: "all Secrets are deleted while processes live", former: func(d *Domain) {
+			d.Bundle.Anchors = nil
+			eachObservation(func(_ *Party, o *Observation) { o.Presents = nil })(d)
+		}, tell: func(f *fleet) error {
+			deleteSigner(&f.d)
+			f.orphaned = true
+			for _, name := range f.names() {
+				deleteLeaf(name)(&f.d)
+			}
+			if err := f.settled(); err != nil {
+				return err
+			}
+			f.load(f.process("server-0"))
+			if err := f.check(); err != nil {
+				return err
+			}
+			if slices.Contains(f.done, "GenerateActive signer") {
+				return fmt.Errorf("a new CA signs at once: %v", f.done)
+			}
+			return nil
+		}},
+		{name: "a grace period by a clock that is ahead", former: func(d *Domain) { d.ClockSkew = 0 }, tell: func(f *fleet) error {
+			f.d.Roster = nil
+			f.party("client-0").Kind, f.party("client-0").Grace = GracePeriod, fleetGrace
+			f.request("test")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			lags := slices.Clone(f.process("client-0").trust)
+			f.now = f.now.Add(fleetGrace - 3*time.Minute)
+			f.d.ClockSkew = 4 * time.Minute
+			f.now = f.now.Add(f.d.ClockSkew)
+			for _, p := range f.processes {
+				f.load(p)
+				f.observe(p)
+			}
+			f.process("client-0").trust = lags
+			if err := f.settled(); err != nil {
+				return err
+			}
+			if slices.Contains(f.done, "Promote signer") {
+				return errors.New("the grace period was over before its time")
+			}
+			return f.holds(ReasonGracePeriod)
+		}},
+		{name: "the cluster is restored from before a rotation", former: func(d *Domain) {
+			for i := range d.Parties {
+				for k := range d.Parties[i].Members {
+					d.Parties[i].Members[k].Observations = nil
+				}
+			}
+		}, tell: func(f *fleet) error {
+			former := f.former
+			f.former = nil
+			backup := *f.clone()
+			f.request("test")
+			if err := f.followedBy(); err != nil {
+				return err
+			}
+			if err := f.ends(); err != nil {
+				return err
+			}
+			f.former = former
+			seen := slices.Clone(f.d.Parties)
+			f.d.Signer, f.d.Bundle, f.d.Leaves, f.d.Requests = backup.Signer, backup.Bundle, backup.Leaves, nil
+			f.d.Parties = seen
+			deleteLeaf("server-0")(&f.d)
+			if err := f.settled(); err != nil {
+				return err
+			}
+			if slices.Contains(f.done[len(f.done)-1:], "IssueLeaf server-0") {
+				return errors.New("a leaf was signed by a CA that nobody trusts any more")
+			}
+			if p := f.assess().ProblemOf("Secret/signer"); p == nil || p.Reason != ReasonDiverged {
+				return fmt.Errorf("no problem says so: %+v", p)
+			}
+			return nil
+		}},
+	})
+}
+
+// TestClocksThatComeBack: all clocks have jumped together, so that none of them tells; what was recorded does.
+func TestClocksThatComeBack(t *testing.T) {
+	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
+	f.now = f.now.Add(20 * day)
+	f.loadAll()
+	f.request("test")
+	if err := f.followedBy(); err != nil {
+		t.Fatal(err)
+	}
+	f.now = f.now.Add(-20 * day)
+	// A CA that looks as if it had been there all the time.
+	f.d.Signer.Active = f.raw(f.d.Signer.Active, func(c *x509.Certificate) { c.NotBefore = start.Add(-day) }, nil)
+	f.request("again")
+	if a := f.assess(); len(a.Actions) > 0 || a.ProblemOf("Secret/signer") == nil || a.ProblemOf("Secret/signer").Reason != ReasonClockSkewed {
+		t.Errorf("it acts before its own past: %+v, problems %+v", a.Actions, a.Problems)
+	}
+	f.d.Bundle.Annotations, f.d.Signer.Annotations = map[string]string{}, map[string]string{}
+	if a := f.assess(); len(a.Actions) == 0 {
+		t.Error("the former model, which does not look at what was recorded, comes through it as well")
+	}
+}
+
+// TestHoldStories: a rotation that can end ends.
+func TestHoldStories(t *testing.T) {
+	rotates := func(f *fleet) error {
+		f.request("test")
+		if err := f.followedBy(); err != nil {
+			return err
+		}
+		return f.ends()
+	}
+	tellAll(t, []story{
+		{name: "a server that asks for no certificate", former: func(d *Domain) {
+			for i := range d.Parties {
+				d.Parties[i].VerifiesNothing = false
+			}
+		}, tell: func(f *fleet) error {
+			server := f.process("server-0").party
+			others := f.party("client-1")
+			others.Verifies = append(others.Verifies, server.Verifies...)
+			server.Verifies, server.VerifiesNothing = nil, true
+			f.process("server-0").silent = true
+			return rotates(f)
+		}},
+		{name: "a probed member with two leaves", former: func(d *Domain) {
+			for i := range d.Parties {
+				for k := range d.Parties[i].Members {
+					m := &d.Parties[i].Members[k]
+					m.Probes = m.Probes[:min(1, len(m.Probes))]
+				}
+			}
+		}, tell: func(f *fleet) error {
+			m := f.process("server-0").member
+			m.Holds = append(m.Holds, "client-1")
+			m.Probes = append(m.Probes, Probe{Address: "server-0:8443", Presents: "client-1"})
+			f.load(f.process("server-0"))
+			f.observe(f.process("server-0"))
+			return rotates(f)
+		}},
+		{name: "the signer is deleted, then a node joins", former: func(d *Domain) {
+			for i := range d.Parties {
+				d.Parties[i].Members[0].Instance = ""
+			}
+		}, tell: func(f *fleet) error {
+			deleteSigner(&f.d)
+			f.orphaned = true
+			if err := f.settled(); err != nil {
+				return err
+			}
+			f.join("server-1", "uid-1")
+			if err := f.followedBy("server-1"); err != nil {
+				return err
+			}
+			return f.comesUp("server-1")
+		}},
+		{name: "a node joins, then the signer is deleted", former: func(d *Domain) {
+			for i := range d.Parties {
+				d.Parties[i].Members[0].Instance = ""
+			}
+		}, tell: func(f *fleet) error {
+			f.join("server-1", "uid-1")
+			f.until(RecordRoster)
+			deleteSigner(&f.d)
+			f.orphaned = true
+			if err := f.followedBy("server-1"); err != nil {
+				return err
+			}
+			return f.comesUp("server-1")
+		}},
+		{name: "the signer is deleted, then a node is replaced", former: func(d *Domain) {
+			for i := range d.Parties {
+				d.Parties[i].Members[0].Instance = ""
+			}
+		}, tell: func(f *fleet) error {
+			f.onNode("client-0", "former")
+			f.party("client-0").Verifies = append(f.party("client-0").Verifies, "client-0")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			deleteSigner(&f.d)
+			f.orphaned = true
+			if err := f.settled(); err != nil {
+				return err
+			}
+			// The new machine has another address, so that the leaf of the former one is of no use to it.
+			f.onNode("client-0", "new")
+			f.leaf("client-0").Policy.Profile.DNSNames = []string{"new.example"}
+			f.process("client-0").member.Observations = nil
+			f.process("client-0").leaves, f.process("client-0").down = map[string]*pki.Certificate{}, true
+			f.d.Absences = map[string]string{"client-0/client-0/former": "its node is gone"}
+			if err := f.followedBy("client-0"); err != nil {
+				return err
+			}
+			return f.comesUp("client-0")
+		}},
+	})
+}
+
+// join adds a member of a node that cannot run before it has its leaf.
+func (f *fleet) join(name, uid string) {
+	leaf := *f.leaf("server-0")
+	leaf.Object, leaf.Certificate, leaf.Authorities = Object{Name: name}, nil, nil
+	leaf.Policy.Profile.CommonName = name
+	f.d.Leaves = append(f.d.Leaves, leaf)
+	m := fleetMember(TLSProbe, name)
+	m.Instance = uid
+	p := *f.party("server-0")
+	p.Name, p.Members = name, []Member{m}
+	f.d.Parties = append(f.d.Parties, p)
+	// They verify each other, as members of etcd do.
+	for _, server := range []string{"server-0", name} {
+		f.party(server).Verifies = append(slices.Clone(f.party(server).Verifies), "server-0", name)
+	}
+	for i := range f.d.Parties {
+		if slices.Contains(f.d.Parties[i].Verifies, "server-0") {
+			f.d.Parties[i].Verifies = append(f.d.Parties[i].Verifies, name)
+		}
+		for _, process := range f.processes {
+			if process.party.Name == f.d.Parties[i].Name {
+				process.party, process.member = &f.d.Parties[i], &f.d.Parties[i].Members[0]
+			}
+		}
+	}
+	last := &f.d.Parties[len(f.d.Parties)-1]
+	f.processes = append(f.processes, &process{party: last, member: &last.Members[0], leaves: map[string]*pki.Certificate{}, down: true})
+}
+
+// comesUp: the member has its leaf, starts with what is published, and the rotation ends.
+func (f *fleet) comesUp(name string) error {
+	l := f.leaf(name)
+	if l.Certificate == nil || policyDifference(l.Certificate, l.Policy.Profile) != "" {
+		return fmt.Errorf("nothing issues its leaf, without which it cannot start: %+v", f.assess().Blockers)
+	}
+	if err := f.followedBy(); err != nil {
+		return err
+	}
+	return f.ends()
+}
