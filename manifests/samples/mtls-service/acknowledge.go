@@ -15,52 +15,60 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// reportEvery is how often a program reports although nothing has changed: what is reported counts for a lease, an hour
-// unless the configuration says otherwise, and ends with it.
+// reportEvery is how often the program reports what it has loaded although nothing has changed, unless its reports end sooner.
 const reportEvery = 5 * time.Minute
 
-// acknowledger reports what the program has loaded: at its start, after each swap and every now and then.
+// acknowledger reports after each swap what the program has loaded, and again before the report ceases to count.
 type acknowledger struct {
 	client                   versioned.Interface
 	namespace, signer, party string
-	// instance tells the replicas of a party apart. A program that starts anew under the same name takes the place of its
-	// former process.
+	// instance is the place of the process among the replicas: who is started again in it takes the place of who was there.
 	instance  string
 	startedAt time.Time
 }
 
 // run reports until the context ends. A report that fails is tried again with what is loaded by then.
 func (a *acknowledger) run(ctx context.Context, l *loader) {
-	renewal := time.NewTicker(reportEvery)
-	defer renewal.Stop()
+	again := time.NewTimer(reportEvery)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.changed:
-		case <-renewal.C:
+		case <-again.C:
 		}
+		pause := reportEvery
 		backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 5 * time.Second}
 		// The only error is that of the context: everything else is tried again.
 		_ = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
-			return a.report(ctx, l.current.Load()), nil
+			expires, ok := a.report(ctx, l)
+			if !expires.IsZero() {
+				pause = min(pause, time.Until(expires)/2)
+			}
+			return ok, nil
 		})
+		again.Reset(pause)
 	}
 }
 
-// report says what is loaded now.
-func (a *acknowledger) report(ctx context.Context, m *material) bool {
+// report says until when it counts, if that is known, and whether it was accepted.
+func (a *acknowledger) report(ctx context.Context, l *loader) (time.Time, bool) {
+	lookedAt, m := time.Now(), l.current.Load()
 	if m == nil {
-		return true // Nothing is loaded yet; what is will be reported as a change.
+		return time.Time{}, true // The first swap wakes us.
 	}
-	_, err := a.client.CertrotationV1alpha1().CertificateRotations(a.namespace).Acknowledge(ctx, a.signer, &v1alpha1.Acknowledgement{
-		Party: a.party, Trusts: m.trusts, Presents: m.presents,
-		Instance: a.instance, StartedAt: metav1.NewMicroTime(a.startedAt), ObservedAt: metav1.NowMicro(),
+	accepted, err := a.client.CertrotationV1alpha1().CertificateRotations(a.namespace).Acknowledge(ctx, a.signer, &v1alpha1.Acknowledgement{
+		Party: a.party, Trusts: m.trusts, Presents: m.presents, Instance: a.instance,
+		StartedAt: metav1.NewMicroTime(a.startedAt), ObservedAt: metav1.NewMicroTime(lookedAt),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		log.Printf("acknowledge to %s/%s: %v", a.namespace, a.signer, err)
-		return false
+		return time.Time{}, false
 	}
 	log.Printf("acknowledged %d anchors", len(m.trusts))
-	return true
+	if accepted.Expires == nil {
+		return time.Time{}, true
+	}
+	return accepted.Expires.Time, true
 }
