@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
 )
 
@@ -119,7 +120,7 @@ func (c *Cluster) applyRendered(ctx context.Context) error {
 	if exists(c.path("applied")) {
 		return nil
 	}
-	if err := c.ApplyDefinitions(ctx); err != nil {
+	if err := installation.ApplyDefinitions(ctx, c.Cluster); err != nil {
 		return err
 	}
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "etcd-nodes")); err != nil {
