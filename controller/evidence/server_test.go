@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -77,6 +78,12 @@ type server struct {
 
 func serveTLS(t *testing.T, config *tls.Config) *server {
 	t.Helper()
+	return serveEach(t, func() *tls.Config { return config })
+}
+
+// serveEach has a process of its choice answer each connection.
+func serveEach(t *testing.T, choose func() *tls.Config) *server {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +95,7 @@ func serveTLS(t *testing.T, config *tls.Config) *server {
 			if err != nil {
 				return
 			}
+			config := choose()
 			s.conns.Go(func() { s.serve(tls.Server(conn, config)) })
 		}
 	})
@@ -100,7 +108,10 @@ func (s *server) serve(conn *tls.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	_, err := io.Copy(io.Discard, conn)
-	s.results <- err
+	select {
+	case s.results <- err:
+	default: // nobody asks for that many
+	}
 }
 
 // silent accepts connections and never says a word.
@@ -168,8 +179,9 @@ func domain(address string, leaf *pki.Certificate, anchors ...*pki.Pair) *trust.
 			Policy: trust.Policy{RenewAtPercent: 80, Profile: pki.Profile{DNSNames: []string{serverDNS}}},
 		}},
 		Parties: []trust.Party{{Name: "servers", Kind: trust.TLSProbe, Verifies: []string{"web-client"}, Members: []trust.Member{{
-			Name: "a", Holds: []string{"web-server"},
-			Probe: &trust.Probe{Address: address, ServerName: serverDNS, Interval: time.Second, Timeout: time.Second},
+			Name: "a", Holds: []string{"web-server"}, Probes: []trust.Probe{{
+				Address: address, Presents: "web-server", ServerName: serverDNS, Interval: time.Second, Timeout: time.Second,
+			}},
 		}}}},
 	}
 	d.Signer.Policy = trust.Policy{RenewAtPercent: 80}
@@ -191,13 +203,41 @@ func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
 	}
 }
 
-func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *fake.Clientset) {
+// signerSecret holds active, and next unless it is nil.
+func signerSecret(t *testing.T, active, next *pki.Pair) runtime.Object {
 	t.Helper()
-	client := fake.NewClientset(objects...)
-	c, err := New(Config{Client: client, Inventory: inv})
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "web-signer"}, Data: map[string][]byte{}}
+	set := func(pair *pki.Pair, cert, key string) {
+		text, err := pair.KeyPEM()
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret.Data[cert], secret.Data[key] = pair.Certificate.PEM(), text
+	}
+	set(active, inventory.ActiveCertKey, inventory.ActiveKeyKey)
+	if next != nil {
+		set(next, inventory.NextCertKey, inventory.NextKeyKey)
+	}
+	return secret
+}
+
+// timeNow is the time with the precision of a record.
+func timeNow() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// newCollector returns a collector with the records that it writes.
+func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *versionedfake.Clientset) {
+	t.Helper()
+	return collectorWith(t, fake.NewClientset(objects...), &Config{Inventory: inv})
+}
+
+func collectorWith(t *testing.T, client *fake.Clientset, cfg *Config) (*Collector, *versionedfake.Clientset) {
+	t.Helper()
+	records := versionedfake.NewSimpleClientset()
+	cfg.Client, cfg.Records = client, records.ConfigV1alpha1()
+	c, err := New(*cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.queue.ShutDown)
-	return c, client
+	return c, records
 }

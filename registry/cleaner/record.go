@@ -6,35 +6,54 @@ package cleaner
 import (
 	"fmt"
 	"slices"
+	"time"
 
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// record decides about one evidence record. What the record of a member that is gone says is asked for by nobody.
-func (d *decider) record(cm *inventory.ConfigMap) {
-	e := cm.Evidence
-	if e == nil || e.Observation == nil || cm.Name != evidence.RecordName(e.Domain, e.Party, e.Member) {
+// record decides about one record.
+func (d *decider) record(r *inventory.Record) {
+	domain := d.namespace.Domain(r.Domain)
+	if r.Said == nil || domain == nil {
 		return
 	}
-	if claim, ok := d.namespace.Claim(trust.ConfigMapKind, cm.Name); !ok || claim.Kind != inventory.ClaimEvidence {
-		return
+	switch {
+	case r.Said.Evidence != nil:
+		d.evidence(r, domain)
+	case r.Said.Waiver != nil:
+		d.waiver(r, domain)
 	}
-	domain := d.namespace.Domain(e.Domain)
-	if domain == nil {
-		return
+}
+
+// waiver decides about a waiver: one that has ended stays for a while, for whoever wonders.
+func (d *decider) waiver(r *inventory.Record, domain *trust.Domain) {
+	until := r.Said.Waiver.Expires.Add(Grace)
+	switch {
+	case d.now.Before(until):
+		d.recheckAt(until)
+	case d.unrest(domain):
+		d.recheckAt(d.now.Add(heldRecheck))
+	default:
+		d.add(Delete, trust.RecordKind, &r.ObjectMeta, fmt.Sprintf("the waiver ended at %s", r.Said.Waiver.Expires.UTC().Format(time.RFC3339)))
 	}
+}
+
+// evidence decides about the evidence of a member. What the record of a member that is gone says is asked for by nobody.
+func (d *decider) evidence(r *inventory.Record, domain *trust.Domain) {
+	e := r.Said.Evidence
 	at := slices.IndexFunc(domain.Parties, func(p trust.Party) bool { return p.Name == e.Party })
 	if at >= 0 {
 		members := domain.Parties[at].Members
 		if slices.ContainsFunc(members, func(m trust.Member) bool { return m.Name == e.Member }) {
-			d.back(trust.ConfigMapKind, &cm.ObjectMeta)
+			d.back(trust.RecordKind, &r.ObjectMeta)
 			return
 		}
 		if len(members) == 0 {
 			return
 		}
 	}
-	d.gone(trust.ConfigMapKind, &cm.ObjectMeta, fmt.Sprintf("member %s of party %s", e.Member, e.Party), func() bool { return d.unrest(domain) })
+	d.gone(trust.RecordKind, &r.ObjectMeta, fmt.Sprintf("member %s of party %s", e.Member, e.Party), func() bool {
+		return counted(domain, func(m trust.RosterMember) bool { return m.Party == e.Party && m.Member == e.Member }) || d.unrest(domain)
+	})
 }

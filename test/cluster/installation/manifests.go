@@ -41,8 +41,8 @@ spec:
   ports: [{port: %d}]
 `
 
-// applyDefinitions has the API server serve the kinds that certrotation stores.
-func (in *Installation) applyDefinitions(ctx context.Context) error {
+// ApplyDefinitions has the API server serve the kinds that certrotation stores.
+func (in *Installation) ApplyDefinitions(ctx context.Context) error {
 	definitions := filepath.Join(in.root, "manifests", "crds")
 	if _, err := in.Kubectl(ctx, "apply", "--server-side=false", "-k", definitions); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (in *Installation) applyDefinitions(ctx context.Context) error {
 }
 
 func (in *Installation) applyBase(ctx context.Context) error {
-	if err := in.applyDefinitions(ctx); err != nil {
+	if err := in.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "certrotation")
