@@ -6,13 +6,14 @@ package integration
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -26,6 +27,7 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/generated/informers/externalversions"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
@@ -33,11 +35,13 @@ const demoNamespace = "mtls-demo"
 
 const demoConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-preset:
-  name: mtls-service
-  mtlsService:
-    clients: [a, b]
-    serverAddresses: ["127.0.0.1:1"]
+metadata: {name: service}
+spec:
+  preset:
+    name: mtls-service
+    mtlsService:
+      clients: [a, b]
+      serverAddresses: ["127.0.0.1:1"]
 `
 
 // names of the certificates of the demo.
@@ -67,19 +71,13 @@ func demo(t *testing.T, s *served) {
 		}
 		create(t, s.client, tlsSecret(t, demoNamespace, name, pair))
 	}
-	configMaps := map[string]*corev1.ConfigMap{
-		"service-ca-bundle": {Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}},
-		"certrotation-config": {
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-			Data:       map[string]string{configv1alpha1.ConfigKey: demoConfiguration},
-		},
+	bundle := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())},
 	}
-	for name, configMap := range configMaps {
-		configMap.Name = name
-		if _, err := s.client.CoreV1().ConfigMaps(demoNamespace).Create(t.Context(), configMap, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := s.client.CoreV1().ConfigMaps(demoNamespace).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
+	configure(t, s.own, demoNamespace, demoConfiguration)
 }
 
 // TestAPI asks as users do.
@@ -330,7 +328,6 @@ func testReader(t *testing.T, s *served) {
 }
 
 func testRotateDryRun(t *testing.T, s *served, client versioned.Interface) {
-	before := signerAnnotations(t, s)
 	plan, err := client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
 		Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
@@ -339,8 +336,9 @@ func testRotateDryRun(t *testing.T, s *served, client versioned.Interface) {
 	if plan.Target != "service-signer" || len(plan.Steps) == 0 || plan.Hash == "" {
 		t.Errorf("plan %+v, want steps and a hash", plan)
 	}
-	if after := signerAnnotations(t, s); !maps.Equal(before, after) {
-		t.Errorf("a dry run has written %v", after)
+	records, err := s.own.ConfigV1alpha1().RotationRecords(demoNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(records.Items) > 0 {
+		t.Errorf("a dry run has written %+v, %v", records.Items, err)
 	}
 	_, err = client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
 		Rotate(t.Context(), "nobody", &v1alpha1.RotationRequest{}, metav1.CreateOptions{})
@@ -355,17 +353,27 @@ func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := &v1alpha1.Acknowledgement{Party: "client-a", Member: "client-a", Trusts: []string{signer.Status.Certificate.Fingerprint}}
+	started := metav1.NowMicro()
+	report := func(party string) (*v1alpha1.Acknowledgement, error) {
+		return rotations.Acknowledge(t.Context(), "service-signer", &v1alpha1.Acknowledgement{
+			Party: party, Member: party, Trusts: []string{signer.Status.Certificate.Fingerprint}, Instance: "0",
+			StartedAt: started, ObservedAt: metav1.NowMicro(),
+		}, metav1.CreateOptions{})
+	}
 	for range 2 { // The second says nothing new.
-		if _, err := rotations.Acknowledge(t.Context(), "service-signer", report, metav1.CreateOptions{}); err != nil {
+		accepted, err := report("client-a")
+		if err != nil {
 			t.Fatal(err)
 		}
+		if accepted.Expires == nil || !accepted.Expires.After(time.Now()) {
+			t.Errorf("the report counts until %v", accepted.Expires)
+		}
 	}
-	records, err := s.client.CoreV1().ConfigMaps(demoNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: trust.LabelEvidence})
-	if err != nil || len(records.Items) != 1 {
-		t.Fatalf("%v, %d records, want one", err, len(records.Items))
+	records, err := s.own.ConfigV1alpha1().RotationRecords(demoNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(records.Items) != 1 || records.Items[0].Spec.Kind != configv1alpha1.RecordEvidence {
+		t.Fatalf("%v, records %+v, want one of evidence", err, records.Items)
 	}
-	if _, err := rotations.Acknowledge(t.Context(), "service-signer", &v1alpha1.Acknowledgement{Party: "stranger", Member: "x"}, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
+	if _, err := report("stranger"); !apierrors.IsConflict(err) {
 		t.Errorf("a stranger's report: %v, want Conflict", err)
 	}
 }
@@ -375,18 +383,16 @@ func testRotate(t *testing.T, s *served, client versioned.Interface) {
 	if _, err := rotations.Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{Reason: "drill", Compromised: true}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := signerAnnotations(t, s)[trust.AnnotationRotateRequested]; !strings.HasPrefix(got, "compromised: drill (requested by ") {
-		t.Errorf("the request says %q", got)
-	}
-}
-
-func signerAnnotations(t *testing.T, s *served) map[string]string {
-	t.Helper()
-	secret, err := s.client.CoreV1().Secrets(demoNamespace).Get(t.Context(), "service-signer", metav1.GetOptions{})
+	recorded, err := s.own.ConfigV1alpha1().RotationRecords(demoNamespace).Get(t.Context(), record.RequestName(trust.RequestRotate, "service-signer"), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return secret.Annotations
+	want := &configv1alpha1.RecordedRequest{
+		Kind: configv1alpha1.RequestRotate, SecretName: "service-signer", Reason: "drill", Compromised: true, RequestedBy: recorded.Spec.Request.RequestedBy,
+	}
+	if diff := cmp.Diff(want, recorded.Spec.Request); diff != "" || recorded.Spec.Request.RequestedBy == "" {
+		t.Errorf("the request of %q (-want +got):\n%s", recorded.Spec.Request.RequestedBy, diff)
+	}
 }
 
 // testListeners checks health on both ports against the CA of the system's signer.

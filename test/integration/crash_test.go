@@ -38,7 +38,7 @@ func TestEveryWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Cluster: c, client: client, binary: build(t)}
+	s := &stage{Cluster: c, client: client, own: configured(t, c), binary: build(t)}
 	for _, tc := range []struct {
 		name   string
 		common plot

@@ -17,8 +17,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
-	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -59,6 +59,19 @@ func (s *story) endOf(t *testing.T) map[string]ended {
 			e.Content[key] = s.content([]byte(value))
 		}
 		out["ConfigMap/"+configMap.Name] = e
+	}
+	records, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records.Items {
+		said, err := yaml.Marshal(records.Items[i].Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := s.ended(&records.Items[i].ObjectMeta)
+		e.Type, e.Content["spec"] = string(records.Items[i].Spec.Kind), s.neutral(string(said))
+		out["RotationRecord/"+records.Items[i].Name] = e
 	}
 	return out
 }
@@ -111,9 +124,10 @@ func (s *story) content(value []byte) string {
 func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	t.Helper()
 	want := []string{
-		"ConfigMap/certrotation-config", "ConfigMap/certrotation-evidence-web.client-a.client-a",
-		"ConfigMap/certrotation-evidence-web.client-b.client-b", "ConfigMap/certrotation-evidence-web.server.server",
-		"ConfigMap/web-bundle", "Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
+		"ConfigMap/web-bundle",
+		"RotationRecord/evidence.web.client-a.client-a", "RotationRecord/evidence.web.client-b.client-b", "RotationRecord/evidence.web.server.server",
+		"RotationRecord/roster.web",
+		"Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
 	}
 	if s.proxy.aggregated {
 		want = append(want, "ConfigMap/all-bundles", "Secret/all-certs")
@@ -126,6 +140,9 @@ func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	}
 	for name := range o.configMaps {
 		have = append(have, "ConfigMap/"+name)
+	}
+	for name := range o.records {
+		have = append(have, "RotationRecord/"+name)
 	}
 	slices.Sort(have)
 	if !slices.Equal(have, want) {
@@ -171,9 +188,6 @@ func (s *story) checkSigner(t *testing.T, signer *corev1.Secret) *x509.Certifica
 		if _, ok := signer.Data[key]; ok {
 			t.Errorf("the signer still has %s", key)
 		}
-	}
-	if _, ok := signer.Annotations[trust.AnnotationRotateRequested]; ok {
-		t.Error("the request for the rotation is still there")
 	}
 	pair, err := tls.X509KeyPair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
 	if err != nil {

@@ -55,8 +55,8 @@ func (f fault) stores() bool { return f == noFault || f == killedAfter || f == l
 func (f fault) kills() bool { return f == killedBefore || f == killedAfter }
 
 // faultProxy stands between one controller and kube-apiserver. It shows the controller a single namespace, so that
-// several can work in one cluster side by side; counts its writes to Secrets and ConfigMaps, one at a time; and lets a
-// fault befall one of them.
+// several can work in one cluster side by side; counts its writes to Secrets, ConfigMaps and records, one at a time; and
+// lets a fault befall one of them.
 type faultProxy struct {
 	plot
 
@@ -127,11 +127,18 @@ func (p *faultProxy) narrow(path string) string {
 		return "/api/v1/namespaces/" + p.namespace + "/secrets"
 	case "/api/v1/configmaps":
 		return "/api/v1/namespaces/" + p.namespace + "/configmaps"
+	case ownPath + "rotationconfigurations":
+		return ownPath + "namespaces/" + p.namespace + "/rotationconfigurations"
+	case ownPath + "rotationrecords":
+		return ownPath + "namespaces/" + p.namespace + "/rotationrecords"
 	}
 	return path
 }
 
-var writtenPath = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/(secrets|configmaps)(/[^/]+)?$`)
+const ownPath = "/apis/config.certrotation.dev/v1alpha1/"
+
+// writtenPath leaves out the status of a configuration, which says what is made of the rest.
+var writtenPath = regexp.MustCompile(`^(/api/v1/namespaces/[^/]+/(secrets|configmaps)|` + ownPath + `namespaces/[^/]+/rotationrecords)(/[^/]+)?$`)
 
 // ServeHTTP implements http.Handler.
 func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -22,6 +22,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
 )
@@ -40,6 +42,32 @@ type served struct {
 	securePort  int
 	webhookPort int
 	client      kubernetes.Interface
+	own         versioned.Interface
+}
+
+// configured has a cluster serve the kinds that certrotation stores, and returns a client for them.
+func configured(t *testing.T, c *cluster.Cluster) versioned.Interface {
+	t.Helper()
+	if err := c.ApplyDefinitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	own, err := versioned.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// configure creates the configuration of a text in a namespace.
+func configure(t *testing.T, own versioned.Interface, namespace, text string) {
+	t.Helper()
+	cfg, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), cfg, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serve starts a cluster, the signer of the system and certrotation serve, and waits until the API is there. There is no
@@ -51,7 +79,8 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{Cluster: c, client: client, securePort: freePort(t), webhookPort: freePort(t)}
+	own := configured(t, c)
+	s := &served{Cluster: c, client: client, own: own, securePort: freePort(t), webhookPort: freePort(t)}
 	makeNamespace(t, client, systemNamespace)
 	ca := newSigner(t, systemNamespace, "certrotation-signer")
 	create(t, client, tlsSecret(t, systemNamespace, "certrotation-signer", ca))

@@ -24,6 +24,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/generated/informers/externalversions"
+	configlisters "certrotation.dev/generated/listers/config/v1alpha1"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/cluster"
@@ -33,24 +37,26 @@ const (
 	webServerName    = "web.demo.svc"
 	webConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-bundle}
-  leaves:
-  - {secretName: web-server, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
-  - {secretName: web-client-a, commonName: client-a, usages: [ClientAuth]}
-  - {secretName: web-client-b, commonName: client-b, usages: [ClientAuth]}
-  relyingParties:
-  - {name: server, verifies: {usages: [ClientAuth]}, presents: [web-server], evidence: {kind: acknowledgement}}
-  - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [web-client-a], evidence: {kind: acknowledgement}}
-  - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [web-client-b], evidence: {kind: acknowledgement}}
+metadata: {name: web}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: web-server, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
+    - {secretName: web-client-a, commonName: client-a, usages: [ClientAuth]}
+    - {secretName: web-client-b, commonName: client-b, usages: [ClientAuth]}
+    relyingParties:
+    - {name: server, verifies: {usages: [ClientAuth]}, presents: [web-server], evidence: {kind: acknowledgement}}
+    - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [web-client-a], evidence: {kind: acknowledgement}}
+    - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [web-client-b], evidence: {kind: acknowledgement}}
 `
-	aggregateConfiguration = `aggregate:
-  secretName: all-certs
-  leaves: [web-server, web-client-a, web-client-b]
-  configMapName: all-bundles
-  bundles: [{key: web.crt, configMapName: web-bundle}]
+	aggregateConfiguration = `  aggregate:
+    secretName: all-certs
+    leaves: [web-server, web-client-a, web-client-b]
+    configMapName: all-bundles
+    bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 	// storyTimeout bounds each half of a story; it takes about a second.
 	storyTimeout = time.Minute
@@ -61,6 +67,7 @@ type stage struct {
 	*cluster.Cluster
 
 	client kubernetes.Interface
+	own    versioned.Interface
 	binary string
 }
 
@@ -88,6 +95,8 @@ type story struct {
 	metrics    string
 	secrets    corev1listers.SecretNamespaceLister
 	configMaps corev1listers.ConfigMapNamespaceLister
+	configs    configlisters.RotationConfigurationNamespaceLister
+	records    configlisters.RotationRecordNamespaceLister
 	// changed holds one entry if anything has changed in the namespace since it was looked at.
 	changed chan struct{}
 }
@@ -96,7 +105,7 @@ type story struct {
 func (s *stage) newStory(t *testing.T, p plot) *story {
 	t.Helper()
 	out := &story{
-		fleet: newFleet(p.namespace, s.client), t: t,
+		fleet: newFleet(p.namespace, s.client, s.own), t: t,
 		proxy: newFaultProxy(t, s.AdminConfig(), p), changed: make(chan struct{}, 1),
 	}
 	out.watch()
@@ -105,12 +114,7 @@ func (s *stage) newStory(t *testing.T, p plot) *story {
 	if p.aggregated {
 		configuration += aggregateConfiguration
 	}
-	if _, err := s.client.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: configuration},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, s.own, p.namespace, configuration)
 	out.startController(s.binary)
 	return out
 }
@@ -144,6 +148,9 @@ func (s *story) watch() {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
 	s.secrets = factory.Core().V1().Secrets().Lister().Secrets(s.namespace)
 	s.configMaps = factory.Core().V1().ConfigMaps().Lister().ConfigMaps(s.namespace)
+	ours := externalversions.NewSharedInformerFactoryWithOptions(s.own, 0, externalversions.WithNamespace(s.namespace))
+	s.configs = ours.Config().V1alpha1().RotationConfigurations().Lister().RotationConfigurations(s.namespace)
+	s.records = ours.Config().V1alpha1().RotationRecords().Lister().RotationRecords(s.namespace)
 	changed := func() {
 		select {
 		case s.changed <- struct{}{}:
@@ -152,6 +159,7 @@ func (s *story) watch() {
 	}
 	for _, informer := range []cache.SharedIndexInformer{
 		factory.Core().V1().Secrets().Informer(), factory.Core().V1().ConfigMaps().Informer(),
+		ours.Config().V1alpha1().RotationConfigurations().Informer(), ours.Config().V1alpha1().RotationRecords().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { changed() },
@@ -165,14 +173,17 @@ func (s *story) watch() {
 	s.t.Cleanup(func() {
 		cancel()
 		factory.Shutdown()
+		ours.Shutdown()
 	})
 	factory.StartWithContext(ctx)
+	ours.Start(ctx.Done())
 	factory.WaitForCacheSyncWithContext(ctx)
+	ours.WaitForCacheSync(ctx.Done())
 }
 
 // now returns what is known of the namespace.
 func (s *story) now() objects {
-	o := objects{secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
+	o := objects{secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}, records: map[string]*configv1alpha1.RotationRecord{}}
 	secrets, err := s.secrets.List(labels.Everything())
 	if err != nil {
 		s.t.Fatal(err)
@@ -187,6 +198,16 @@ func (s *story) now() objects {
 	for _, configMap := range configMaps {
 		o.configMaps[configMap.Name] = configMap
 	}
+	if o.configurations, err = s.configs.List(labels.Everything()); err != nil {
+		s.t.Fatal(err)
+	}
+	records, err := s.records.List(labels.Everything())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, record := range records {
+		o.records[record.Name] = record
+	}
 	return o
 }
 
@@ -198,6 +219,12 @@ func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int
 	}
 	for name, configMap := range o.configMaps {
 		sources = sources.WithConfigMap(name, configMap)
+	}
+	for _, configuration := range o.configurations {
+		sources = sources.WithConfiguration(configuration.Name, configuration)
+	}
+	for name, record := range o.records {
+		sources = sources.WithRecord(name, record)
 	}
 	n := inventory.Build(sources)
 	if n == nil || n.Domain("web") == nil {
@@ -273,7 +300,13 @@ func (s *story) active(o objects) string {
 // request asks for a rotation as the subresource does.
 func (s *story) request() {
 	s.t.Helper()
-	s.annotate("web-signer", "test", trust.AnnotationRotateRequested)
+	asked, err := record.OfRequest(s.namespace, "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "person")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).Create(s.t.Context(), asked, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *story) annotate(secret, value, annotation string) {
@@ -303,6 +336,6 @@ func (s *story) describe(o objects) string {
 	writes, stored, err := s.proxy.written()
 	_, a, left := o.assess(s.namespace)
 	log, logErr := os.ReadFile(s.controller.LogFile())
-	return fmt.Sprintf("objects %v %v\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
-		slices.Sorted(maps.Keys(o.configMaps)), a, left, writes, stored, err, logErr, log)
+	return fmt.Sprintf("objects %v %v %v\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
+		slices.Sorted(maps.Keys(o.configMaps)), slices.Sorted(maps.Keys(o.records)), a, left, writes, stored, err, logErr, log)
 }
