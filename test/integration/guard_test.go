@@ -129,7 +129,7 @@ func TestGuard(t *testing.T) {
 			return err
 		}, denied: "spec.preset.mtlsService.serverName"},
 		{name: "Secret of somebody else", edit: func(ctx context.Context) error {
-			s := p.leaf("mine", p.foreign)
+			s := p.leaf("mine", p.authority("yet-somebody-else"))
 			_, err := secrets.Create(ctx, s, metav1.CreateOptions{})
 			return err
 		}},
@@ -308,7 +308,7 @@ func (p *guardedPKI) authority(name string) *pki.Pair {
 func (p *guardedPKI) leaf(name string, ca *pki.Pair) *corev1.Secret {
 	p.t.Helper()
 	pair, err := ca.Issue(pki.Profile{
-		CommonName: name, DNSNames: []string{"localhost"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
+		CommonName: name, DNSNames: []string{"localhost", "service.guarded.svc"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
 	}, time.Now())
 	if err != nil {
 		p.t.Fatal(err)
