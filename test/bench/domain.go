@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -22,7 +22,7 @@ const (
 	domainName = "bench"
 	signerName = "bench-signer"
 	bundleName = "bench-ca-bundle"
-	configName = "certrotation-config"
+	configName = "bench"
 )
 
 // renewAtPercent is the default of the configuration.
@@ -56,8 +56,8 @@ func (d *domain) makeAuthority() error {
 	return err
 }
 
-// configuration is the ConfigMap that declares the domain. Three servers verify the clients and report what they trust.
-func (d *domain) configuration() (*corev1.ConfigMap, error) {
+// configuration declares the domain. Three servers verify the clients and report what they trust; nobody runs the clients.
+func (d *domain) configuration() *configv1alpha1.RotationConfiguration {
 	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.KeyAlgorithm(d.key)}
 	declared := configv1alpha1.TrustDomain{
 		Name:   domainName,
@@ -67,6 +67,10 @@ func (d *domain) configuration() (*corev1.ConfigMap, error) {
 			Name: "server", Members: []string{"server-0", "server-1", "server-2"},
 			Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}},
 			Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceAcknowledgement},
+		}, {
+			Name: "clients", Presents: d.leaves,
+			Verifies: configv1alpha1.LeafSelection{Nothing: true},
+			Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "the benchmark runs no clients"},
 		}},
 	}
 	for _, name := range d.leaves {
@@ -74,17 +78,24 @@ func (d *domain) configuration() (*corev1.ConfigMap, error) {
 			SecretName: name, CommonName: name, Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}, Policy: policy,
 		})
 	}
-	text, err := json.Marshal(&configv1alpha1.RotationConfiguration{
-		TypeMeta:     metav1.TypeMeta{APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: configv1alpha1.Kind},
-		TrustDomains: []configv1alpha1.TrustDomain{declared},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the configuration of %s: %w", d.namespace, err)
+	return &configv1alpha1.RotationConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: configName},
+		Spec:       configv1alpha1.RotationConfigurationSpec{TrustDomains: []configv1alpha1.TrustDomain{declared}},
 	}
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: configName, Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: string(text)},
-	}, nil
+}
+
+// roster is the record of who counts, as the controller would have written it before it made anything.
+func (d *domain) roster() (*configv1alpha1.RotationRecord, error) {
+	sources := &inventory.Sources{Namespace: d.namespace}
+	namespace := inventory.Build(sources.WithConfiguration(configName, d.configuration()))
+	for _, declared := range namespace.Domains {
+		for _, action := range trust.Assess(declared, d.now).Actions {
+			if action.Kind == trust.RecordRoster {
+				return record.OfRoster(d.namespace, declared.Name, action.Roster)
+			}
+		}
+	}
+	return nil, fmt.Errorf("who counts in %s is not to be recorded: problems %v", d.namespace, namespace.Problems)
 }
 
 // signer is the Secret of the CA, as the controller would have written it.

@@ -68,15 +68,21 @@ func (b *bench) fill(ctx context.Context, d *domain) error {
 	if err := b.createConfigMap(ctx, d.bundle()); err != nil {
 		return err
 	}
+	roster, err := d.roster()
+	if err != nil {
+		return err
+	}
+	if _, err := b.rotations.ConfigV1alpha1().RotationRecords(d.namespace).Create(ctx, roster, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create the roster of %s: %w", d.namespace, err)
+	}
 	return b.configure(ctx, d)
 }
 
 func (b *bench) configure(ctx context.Context, d *domain) error {
-	configuration, err := d.configuration()
-	if err != nil {
-		return err
+	if _, err := b.rotations.ConfigV1alpha1().RotationConfigurations(d.namespace).Create(ctx, d.configuration(), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("configure namespace %s: %w", d.namespace, err)
 	}
-	return b.createConfigMap(ctx, configuration)
+	return nil
 }
 
 // createNamespace makes a namespace without the guard.
