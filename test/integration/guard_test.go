@@ -128,6 +128,9 @@ func TestGuard(t *testing.T) {
 			_, err := configurations.Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{})
 			return err
 		}, denied: "spec.preset.mtlsService.ipAddresses[0]"},
+		{name: "leaf without the name by which its holder is verified", edit: updateServer(metav1.UpdateOptions{}, func(s *corev1.Secret) {
+			s.Data = p.leafFor("service-server", p.active, "localhost").Data
+		}), denied: "TrustBeforeUse: Secret/service-server"},
 		{name: "Secret of somebody else", edit: func(ctx context.Context) error {
 			s := p.leaf("mine", p.foreign)
 			_, err := secrets.Create(ctx, s, metav1.CreateOptions{})
@@ -138,6 +141,10 @@ func TestGuard(t *testing.T) {
 			return err
 		}},
 		{name: "anchor added", edit: setBundle(p.active, p.next, p.foreign)},
+		{name: "anchor removed of a leaf that nobody has declared", edit: setBundle(p.active, p.next), denied: "AnchorInUse: ConfigMap/service-ca-bundle"},
+		{name: "that leaf deleted", edit: func(ctx context.Context) error {
+			return secrets.Delete(ctx, "mine", metav1.DeleteOptions{})
+		}},
 		{name: "anchor removed that nothing needs", edit: setBundle(p.active, p.next)},
 		{name: "leaf from the active CA", edit: func(ctx context.Context) error {
 			s, err := secrets.Get(ctx, "service-server", metav1.GetOptions{})
@@ -297,8 +304,13 @@ func (p *guardedPKI) authority(name string) *pki.Pair {
 
 func (p *guardedPKI) leaf(name string, ca *pki.Pair) *corev1.Secret {
 	p.t.Helper()
+	return p.leafFor(name, ca, "localhost", "service.guarded.svc")
+}
+
+func (p *guardedPKI) leafFor(name string, ca *pki.Pair, names ...string) *corev1.Secret {
+	p.t.Helper()
 	pair, err := ca.Issue(pki.Profile{
-		CommonName: name, DNSNames: []string{"localhost"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
+		CommonName: name, DNSNames: names, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
 	}, time.Now())
 	if err != nil {
 		p.t.Fatal(err)
