@@ -23,6 +23,9 @@ const (
 	signerName = "bench-signer"
 	bundleName = "bench-ca-bundle"
 	configName = "bench"
+	// The parties, in the order of the roster.
+	clientParty = "clients"
+	serverParty = "server"
 )
 
 // renewAtPercent is the default of the configuration.
@@ -56,22 +59,24 @@ func (d *domain) makeAuthority() error {
 	return err
 }
 
-// configuration declares the domain. Three servers verify the clients and report what they trust; nobody runs the clients.
+// configuration declares the domain. Three servers verify the clients and report what they trust.
 func (d *domain) configuration() *configv1alpha1.RotationConfiguration {
 	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.KeyAlgorithm(d.key)}
 	declared := configv1alpha1.TrustDomain{
 		Name:   domainName,
 		Signer: configv1alpha1.Signer{SecretName: signerName, Policy: policy},
 		Bundle: configv1alpha1.Bundle{ConfigMapName: bundleName},
-		RelyingParties: []configv1alpha1.RelyingParty{{
-			Name: "server", Members: []string{"server-0", "server-1", "server-2"},
-			Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}},
-			Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceAcknowledgement},
-		}, {
-			Name: "clients", Presents: d.leaves,
-			Verifies: configv1alpha1.LeafSelection{Nothing: true},
-			Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "the benchmark runs no clients"},
-		}},
+		RelyingParties: []configv1alpha1.RelyingParty{
+			{
+				Name: serverParty, Members: servers(),
+				Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}},
+				Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceAcknowledgement},
+			},
+			{
+				Name: clientParty, Presents: d.leaves, Verifies: configv1alpha1.LeafSelection{Nothing: true},
+				Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "no client runs in a benchmark"},
+			},
+		},
 	}
 	for _, name := range d.leaves {
 		declared.Leaves = append(declared.Leaves, configv1alpha1.Leaf{
@@ -84,19 +89,21 @@ func (d *domain) configuration() *configv1alpha1.RotationConfiguration {
 	}
 }
 
-// roster is the record of who counts, as the controller would have written it before it made anything.
+// roster is the record of who counts, as the controller would have written it.
 func (d *domain) roster() (*configv1alpha1.RotationRecord, error) {
-	sources := &inventory.Sources{Namespace: d.namespace}
-	namespace := inventory.Build(sources.WithConfiguration(configName, d.configuration()))
-	for _, declared := range namespace.Domains {
-		for _, action := range trust.Assess(declared, d.now).Actions {
-			if action.Kind == trust.RecordRoster {
-				return record.OfRoster(d.namespace, declared.Name, action.Roster)
-			}
-		}
+	r := &trust.Roster{Signers: []string{signerName}, Leaves: d.leaves}
+	r.Members = append(r.Members, trust.RosterMember{
+		Party: clientParty, Member: clientParty, Kind: trust.None, Presents: d.leaves, VerifiesNothing: true, Started: true,
+	})
+	for _, member := range servers() {
+		r.Members = append(r.Members, trust.RosterMember{
+			Party: serverParty, Member: member, Kind: trust.Acknowledgement, Verifies: d.leaves, Started: true,
+		})
 	}
-	return nil, fmt.Errorf("who counts in %s is not to be recorded: problems %v", d.namespace, namespace.Problems)
+	return record.OfRoster(d.namespace, domainName, r)
 }
+
+func servers() []string { return []string{"server-0", "server-1", "server-2"} }
 
 // signer is the Secret of the CA, as the controller would have written it.
 func (d *domain) signer() (*corev1.Secret, error) {

@@ -35,15 +35,14 @@ func TestDomainIsStable(t *testing.T) {
 	for _, leaf := range d.leaves {
 		keep(d.issue(leaf))
 	}
-	bundle := d.bundle()
-	bundle.UID, bundle.ResourceVersion = "uid", "1"
-	sources.ConfigMaps[bundle.Name] = inventory.ParseConfigMap(bundle, certs)
 	roster, err := d.roster()
 	if err != nil {
 		t.Fatal(err)
 	}
 	roster.UID, roster.ResourceVersion = "uid", "1"
-	sources = sources.WithRecord(roster.Name, roster).WithConfiguration(configName, d.configuration())
+	configuration := d.configuration()
+	configuration.UID, configuration.ResourceVersion = "uid", "1"
+	sources = sources.WithConfigMap(bundleName, d.bundle()).WithConfiguration(configName, configuration).WithRecord(roster.Name, roster)
 	namespace := inventory.Build(sources)
 	if len(namespace.Problems) > 0 || len(namespace.Domains) != 1 {
 		t.Fatalf("problems %v and %d domains, want none and 1", namespace.Problems, len(namespace.Domains))

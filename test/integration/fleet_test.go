@@ -34,7 +34,6 @@ type member struct {
 	// presents is the usage of its own leaf, verifies that of its peers.
 	presents, verifies x509.ExtKeyUsage
 
-	startedAt         time.Time
 	trustPEM, leafPEM string
 	trusts            []*x509.Certificate
 	loaded            *x509.Certificate
@@ -45,17 +44,19 @@ type fleet struct {
 	namespace string
 	client    kubernetes.Interface
 	own       versioned.Interface
+	// startedAt is when all members started.
+	startedAt time.Time
 	members   []*member
 	// handshakes counts the pairs of leaf and verifier that were checked.
 	handshakes int
 }
 
 func newFleet(namespace string, kube kubernetes.Interface, own versioned.Interface) *fleet {
-	server, client, startedAt := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth, time.Now()
-	return &fleet{namespace: namespace, client: kube, own: own, members: []*member{
-		{party: "server", leaf: "web-server", presents: server, verifies: client, startedAt: startedAt},
-		{party: "client-a", leaf: "web-client-a", presents: client, verifies: server, startedAt: startedAt},
-		{party: "client-b", leaf: "web-client-b", presents: client, verifies: server, startedAt: startedAt},
+	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
+	return &fleet{namespace: namespace, client: kube, own: own, startedAt: time.Now(), members: []*member{
+		{party: "server", leaf: "web-server", presents: server, verifies: client},
+		{party: "client-a", leaf: "web-client-a", presents: client, verifies: server},
+		{party: "client-b", leaf: "web-client-b", presents: client, verifies: server},
 	}}
 }
 
@@ -63,7 +64,7 @@ func newFleet(namespace string, kube kubernetes.Interface, own versioned.Interfa
 type objects struct {
 	secrets        map[string]*corev1.Secret
 	configMaps     map[string]*corev1.ConfigMap
-	configurations []*configv1alpha1.RotationConfiguration
+	configurations map[string]*configv1alpha1.RotationConfiguration
 	records        map[string]*configv1alpha1.RotationRecord
 }
 
@@ -106,30 +107,28 @@ func (m *member) load(o objects) (bool, error) {
 	return false, nil
 }
 
-// report writes the evidence record of a member, as serve does for it.
+// report writes the evidence record of a member, as the subresource does. A member is one process.
 func (f *fleet) report(ctx context.Context, m *member) error {
 	now := time.Now()
-	o := trust.Observation{
-		Instance: "0", Kind: trust.Acknowledgement, StartedAt: m.startedAt, ObservedAt: now, Expires: now.Add(time.Hour), ReportedBy: m.party,
-	}
+	o := trust.Observation{Instance: "0", Kind: trust.Acknowledgement, StartedAt: f.startedAt, ObservedAt: now, Expires: now.Add(time.Hour), ReportedBy: "member"}
 	for _, anchor := range m.trusts {
 		o.Trusts = append(o.Trusts, fingerprintOf(anchor))
 	}
 	if m.loaded != nil {
 		o.Presents = append(o.Presents, fingerprintOf(m.loaded))
 	}
-	wanted, err := record.OfEvidence(f.namespace, "web", m.party, m.party, []trust.Observation{o})
+	said, err := record.OfEvidence(f.namespace, "web", m.party, m.party, []trust.Observation{o})
 	if err != nil {
-		return fmt.Errorf("make the report of %s: %w", m.party, err)
+		return fmt.Errorf("%s reports: %w", m.party, err)
 	}
 	records := f.own.ConfigV1alpha1().RotationRecords(f.namespace)
-	former, err := records.Get(ctx, wanted.Name, metav1.GetOptions{})
+	before, err := records.Get(ctx, said.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: "member"})
+		_, err = records.Create(ctx, said, metav1.CreateOptions{FieldManager: "member"})
 	case err == nil:
-		wanted.ResourceVersion = former.ResourceVersion
-		_, err = records.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: "member"})
+		before.Spec = said.Spec
+		_, err = records.Update(ctx, before, metav1.UpdateOptions{FieldManager: "member"})
 	}
 	if err != nil {
 		return fmt.Errorf("%s reports: %w", m.party, err)

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"certrotation.dev/admission"
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -43,10 +43,9 @@ spec:
       clients: [a]
       serverAddresses: ["127.0.0.1:9443"]
 `
+	// brokenPatch is let through by the schema, which does not know what an address is.
+	brokenPatch = `{"spec":{"preset":{"mtlsService":{"ipAddresses":["no address"]}}}}`
 )
-
-// brokenPatch makes a configuration of guardConfiguration that the API server admits and nobody can load.
-const brokenPatch = `{"spec":{"preset":{"mtlsService":{"serverName":"no name"}}}}`
 
 // guardedPKI is a namespace in which a rotation is in the stage Distributing.
 type guardedPKI struct {
@@ -63,8 +62,9 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newGuardedPKI(t, client, configured(t, c))
-	view := startView(t, c.AdminConfig(), client)
+	own := define(t, c)
+	p := newGuardedPKI(t, client, own)
+	view := startView(t, c.AdminConfig(), client, own)
 	p.register(t, serveGuard(t, view, client))
 
 	server, err := client.CoreV1().Secrets(guarded).Get(t.Context(), "service-server", metav1.GetOptions{})
@@ -72,7 +72,7 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	secrets, configMaps := client.CoreV1().Secrets(guarded), client.CoreV1().ConfigMaps(guarded)
-	configurations := p.own.ConfigV1alpha1().RotationConfigurations(guarded)
+	configurations := own.ConfigV1alpha1().RotationConfigurations(guarded)
 	updateServer := func(opts metav1.UpdateOptions, change func(*corev1.Secret)) func(context.Context) error {
 		return func(ctx context.Context) error {
 			s := server.DeepCopy()
@@ -127,9 +127,12 @@ func TestGuard(t *testing.T) {
 		{name: "broken configuration", edit: func(ctx context.Context) error {
 			_, err := configurations.Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{})
 			return err
-		}, denied: "spec.preset.mtlsService.serverName"},
+		}, denied: "spec.preset.mtlsService.ipAddresses[0]"},
+		{name: "leaf without the name by which its holder is verified", edit: updateServer(metav1.UpdateOptions{}, func(s *corev1.Secret) {
+			s.Data = p.leafFor("service-server", p.active, "localhost").Data
+		}), denied: "TrustBeforeUse: Secret/service-server"},
 		{name: "Secret of somebody else", edit: func(ctx context.Context) error {
-			s := p.leaf("mine", p.authority("yet-somebody-else"))
+			s := p.leaf("mine", p.foreign)
 			_, err := secrets.Create(ctx, s, metav1.CreateOptions{})
 			return err
 		}},
@@ -138,6 +141,10 @@ func TestGuard(t *testing.T) {
 			return err
 		}},
 		{name: "anchor added", edit: setBundle(p.active, p.next, p.foreign)},
+		{name: "anchor removed of a leaf that nobody has declared", edit: setBundle(p.active, p.next), denied: "AnchorInUse: ConfigMap/service-ca-bundle"},
+		{name: "that leaf deleted", edit: func(ctx context.Context) error {
+			return secrets.Delete(ctx, "mine", metav1.DeleteOptions{})
+		}},
 		{name: "anchor removed that nothing needs", edit: setBundle(p.active, p.next)},
 		{name: "leaf from the active CA", edit: func(ctx context.Context) error {
 			s, err := secrets.Get(ctx, "service-server", metav1.GetOptions{})
@@ -194,9 +201,7 @@ func newGuardedPKI(t *testing.T, client kubernetes.Interface, own versioned.Inte
 			t.Fatal(err)
 		}
 	}
-	bundle := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{inventory.BundleKey: bundlePEM(p.active, p.next)},
-	}
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{inventory.BundleKey: bundlePEM(p.active, p.next)}}
 	if _, err := client.CoreV1().ConfigMaps(guarded).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -205,13 +210,9 @@ func newGuardedPKI(t *testing.T, client kubernetes.Interface, own versioned.Inte
 }
 
 // startView starts the shared view and stops it at the end of the test.
-func startView(t *testing.T, config *rest.Config, client kubernetes.Interface) *inventory.Inventory {
+func startView(t *testing.T, config *rest.Config, client kubernetes.Interface, own versioned.Interface) *inventory.Inventory {
 	t.Helper()
 	meta, err := metadata.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := versioned.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func startView(t *testing.T, config *rest.Config, client kubernetes.Interface) *
 		view.Wait()
 	})
 	view.Start(ctx)
-	if err := view.WaitForSync(ctx); err != nil {
+	if err := errors.Join(view.WaitForSync(ctx), view.Await(ctx, guarded)); err != nil {
 		t.Fatal(err)
 	}
 	return view
@@ -263,20 +264,17 @@ func serveGuard(t *testing.T, view *inventory.Inventory, client kubernetes.Inter
 // exempted here: that must work in the guard alone.
 func (p *guardedPKI) register(t *testing.T, clientConfig admissionregistrationv1.WebhookClientConfig) {
 	t.Helper()
-	edits := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
 	_, err := p.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-guard"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:         "guard.certrotation.dev",
 			ClientConfig: clientConfig,
 			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: edits,
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets", "configmaps"}},
 			}, {
-				Operations: edits,
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{configv1alpha1.GroupName}, APIVersions: []string{"v1alpha1"}, Resources: []string{"rotationconfigurations"},
-				},
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"config.certrotation.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"rotationconfigurations"}},
 			}},
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: guarded}},
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
@@ -288,8 +286,7 @@ func (p *guardedPKI) register(t *testing.T, clientConfig admissionregistrationv1
 		t.Fatal(err)
 	}
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		_, err := p.own.ConfigV1alpha1().RotationConfigurations(guarded).Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch),
-			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := p.own.ConfigV1alpha1().RotationConfigurations(guarded).Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err), nil
 	}); err != nil {
 		t.Fatalf("kube-apiserver does not ask the guard: %v", err)
@@ -307,8 +304,13 @@ func (p *guardedPKI) authority(name string) *pki.Pair {
 
 func (p *guardedPKI) leaf(name string, ca *pki.Pair) *corev1.Secret {
 	p.t.Helper()
+	return p.leafFor(name, ca, "localhost", "service.guarded.svc")
+}
+
+func (p *guardedPKI) leafFor(name string, ca *pki.Pair, names ...string) *corev1.Secret {
+	p.t.Helper()
 	pair, err := ca.Issue(pki.Profile{
-		CommonName: name, DNSNames: []string{"localhost", "service.guarded.svc"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
+		CommonName: name, DNSNames: names, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
 	}, time.Now())
 	if err != nil {
 		p.t.Fatal(err)

@@ -45,31 +45,6 @@ type served struct {
 	own         versioned.Interface
 }
 
-// configured has a cluster serve the kinds that certrotation stores, and returns a client for them.
-func configured(t *testing.T, c *cluster.Cluster) versioned.Interface {
-	t.Helper()
-	if err := c.ApplyDefinitions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	own, err := versioned.NewForConfig(c.AdminConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own
-}
-
-// configure creates the configuration of a text in a namespace.
-func configure(t *testing.T, own versioned.Interface, namespace, text string) {
-	t.Helper()
-	cfg, err := configv1alpha1.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := own.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), cfg, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // serve starts a cluster, the signer of the system and certrotation serve, and waits until the API is there. There is no
 // DNS without nodes: the Service points to localhost by its external name.
 func serve(t *testing.T) *served {
@@ -79,8 +54,7 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := configured(t, c)
-	s := &served{Cluster: c, client: client, own: own, securePort: freePort(t), webhookPort: freePort(t)}
+	s := &served{Cluster: c, client: client, own: define(t, c), securePort: freePort(t), webhookPort: freePort(t)}
 	makeNamespace(t, client, systemNamespace)
 	ca := newSigner(t, systemNamespace, "certrotation-signer")
 	create(t, client, tlsSecret(t, systemNamespace, "certrotation-signer", ca))
@@ -185,6 +159,31 @@ func makeNamespace(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// define has the cluster serve our own kinds, and returns a client of them.
+func define(t *testing.T, c *cluster.Cluster) versioned.Interface {
+	t.Helper()
+	if err := c.ApplyDefinitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := versioned.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// configure makes a configuration that is written as people do.
+func configure(t *testing.T, client versioned.Interface, namespace, text string) {
+	t.Helper()
+	configuration, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,7 +83,12 @@ type plot struct {
 	fault fault
 	// at is the number of the write that the fault befalls, from 1.
 	at int
+	// statuses says that these are the writes of statuses, and not all the others. A worker of its own writes them too.
+	statuses bool
 }
+
+// ordered says whether the writes that the faults befall are always the same, one after the other.
+func (p *plot) ordered() bool { return !p.aggregated && !p.statuses }
 
 // story is one trust domain from nothing through a full rotation, in a namespace of its own with a controller of its own.
 type story struct {
@@ -95,8 +100,10 @@ type story struct {
 	metrics    string
 	secrets    corev1listers.SecretNamespaceLister
 	configMaps corev1listers.ConfigMapNamespaceLister
-	configs    configlisters.RotationConfigurationNamespaceLister
-	records    configlisters.RotationRecordNamespaceLister
+
+	configurations configlisters.RotationConfigurationNamespaceLister
+	records        configlisters.RotationRecordNamespaceLister
+
 	// changed holds one entry if anything has changed in the namespace since it was looked at.
 	changed chan struct{}
 }
@@ -145,12 +152,12 @@ func (s *story) startController(binary string) {
 // watch keeps what is in the namespace up to date, past the proxy.
 func (s *story) watch() {
 	s.t.Helper()
-	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
-	s.secrets = factory.Core().V1().Secrets().Lister().Secrets(s.namespace)
-	s.configMaps = factory.Core().V1().ConfigMaps().Lister().ConfigMaps(s.namespace)
-	ours := externalversions.NewSharedInformerFactoryWithOptions(s.own, 0, externalversions.WithNamespace(s.namespace))
-	s.configs = ours.Config().V1alpha1().RotationConfigurations().Lister().RotationConfigurations(s.namespace)
-	s.records = ours.Config().V1alpha1().RotationRecords().Lister().RotationRecords(s.namespace)
+	core := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
+	own := externalversions.NewSharedInformerFactoryWithOptions(s.own, 0, externalversions.WithNamespace(s.namespace))
+	s.secrets = core.Core().V1().Secrets().Lister().Secrets(s.namespace)
+	s.configMaps = core.Core().V1().ConfigMaps().Lister().ConfigMaps(s.namespace)
+	s.configurations = own.Config().V1alpha1().RotationConfigurations().Lister().RotationConfigurations(s.namespace)
+	s.records = own.Config().V1alpha1().RotationRecords().Lister().RotationRecords(s.namespace)
 	changed := func() {
 		select {
 		case s.changed <- struct{}{}:
@@ -158,8 +165,8 @@ func (s *story) watch() {
 		}
 	}
 	for _, informer := range []cache.SharedIndexInformer{
-		factory.Core().V1().Secrets().Informer(), factory.Core().V1().ConfigMaps().Informer(),
-		ours.Config().V1alpha1().RotationConfigurations().Informer(), ours.Config().V1alpha1().RotationRecords().Informer(),
+		core.Core().V1().Secrets().Informer(), core.Core().V1().ConfigMaps().Informer(),
+		own.Config().V1alpha1().RotationConfigurations().Informer(), own.Config().V1alpha1().RotationRecords().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { changed() },
@@ -172,43 +179,35 @@ func (s *story) watch() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.t.Cleanup(func() {
 		cancel()
-		factory.Shutdown()
-		ours.Shutdown()
+		core.Shutdown()
+		own.Shutdown()
 	})
-	factory.StartWithContext(ctx)
-	ours.Start(ctx.Done())
-	factory.WaitForCacheSyncWithContext(ctx)
-	ours.WaitForCacheSync(ctx.Done())
+	core.Start(ctx.Done())
+	own.Start(ctx.Done())
+	core.WaitForCacheSync(ctx.Done())
+	own.WaitForCacheSync(ctx.Done())
 }
 
 // now returns what is known of the namespace.
 func (s *story) now() objects {
-	o := objects{secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}, records: map[string]*configv1alpha1.RotationRecord{}}
-	secrets, err := s.secrets.List(labels.Everything())
+	return objects{
+		secrets: listed(s.t, s.secrets.List), configMaps: listed(s.t, s.configMaps.List),
+		configurations: listed(s.t, s.configurations.List), records: listed(s.t, s.records.List),
+	}
+}
+
+// listed are the objects of a lister by name.
+func listed[T metav1.Object](t *testing.T, list func(labels.Selector) ([]T, error)) map[string]T {
+	t.Helper()
+	all, err := list(labels.Everything())
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	for _, secret := range secrets {
-		o.secrets[secret.Name] = secret
+	out := map[string]T{}
+	for _, o := range all {
+		out[o.GetName()] = o
 	}
-	configMaps, err := s.configMaps.List(labels.Everything())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, configMap := range configMaps {
-		o.configMaps[configMap.Name] = configMap
-	}
-	if o.configurations, err = s.configs.List(labels.Everything()); err != nil {
-		s.t.Fatal(err)
-	}
-	records, err := s.records.List(labels.Everything())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, record := range records {
-		o.records[record.Name] = record
-	}
-	return o
+	return out
 }
 
 // assess asks the model. The number of what is left to do with the aggregates is the last result.
@@ -220,11 +219,11 @@ func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int
 	for name, configMap := range o.configMaps {
 		sources = sources.WithConfigMap(name, configMap)
 	}
-	for _, configuration := range o.configurations {
-		sources = sources.WithConfiguration(configuration.Name, configuration)
+	for name, configuration := range o.configurations {
+		sources = sources.WithConfiguration(name, configuration)
 	}
-	for name, record := range o.records {
-		sources = sources.WithRecord(name, record)
+	for name, remembered := range o.records {
+		sources = sources.WithRecord(name, remembered)
 	}
 	n := inventory.Build(sources)
 	if n == nil || n.Domain("web") == nil {
@@ -262,7 +261,7 @@ func (s *story) settle(before string) objects {
 		if worked {
 			continue
 		}
-		if left == 0 && rests(d, a, before) {
+		if left == 0 && rests(d, a, before) && o.ready() {
 			return o
 		}
 		select {
@@ -287,7 +286,18 @@ func rests(d *trust.Domain, a *trust.Assessment, before string) bool {
 			return false
 		}
 	}
-	return a.Stage == trust.Stable && len(a.Actions)+len(a.Blockers)+len(a.Problems) == 0 && len(d.Bundle.Anchors) == 1
+	return a.Stage == trust.Stable && len(a.Actions)+len(a.Blockers)+len(a.Problems)+len(d.Requests) == 0 && len(d.Bundle.Anchors) == 1
+}
+
+// ready says whether the status of the configuration tells that all is well.
+func (o objects) ready() bool {
+	configuration := o.configurations["web"]
+	if configuration == nil {
+		return false
+	}
+	domains := configuration.Status.TrustDomains
+	return meta.IsStatusConditionTrue(configuration.Status.Conditions, configv1alpha1.ConditionReady) &&
+		len(domains) == 1 && domains[0].Stage == string(trust.Stable)
 }
 
 // active is the fingerprint of the active CA.
@@ -304,7 +314,7 @@ func (s *story) request() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).Create(s.t.Context(), asked, metav1.CreateOptions{}); err != nil {
+	if _, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).Create(s.t.Context(), asked, metav1.CreateOptions{FieldManager: "person"}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -336,6 +346,7 @@ func (s *story) describe(o objects) string {
 	writes, stored, err := s.proxy.written()
 	_, a, left := o.assess(s.namespace)
 	log, logErr := os.ReadFile(s.controller.LogFile())
-	return fmt.Sprintf("objects %v %v %v\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
-		slices.Sorted(maps.Keys(o.configMaps)), slices.Sorted(maps.Keys(o.records)), a, left, writes, stored, err, logErr, log)
+	return fmt.Sprintf("objects %v %v %v, ready %t\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s",
+		slices.Sorted(maps.Keys(o.secrets)), slices.Sorted(maps.Keys(o.configMaps)), slices.Sorted(maps.Keys(o.records)), o.ready(),
+		a, left, writes, stored, err, logErr, log)
 }
