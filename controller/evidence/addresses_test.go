@@ -138,3 +138,34 @@ func TestEveryAddressIsProbed(t *testing.T) {
 		d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
 	}
 }
+
+// TestMoreProcessesThanARecordHolds is a failure of the member, and no error that is only logged.
+func TestMoreProcessesThanARecordHolds(t *testing.T) {
+	ca := newAuthority(t, "ca@1")
+	d := domain("0.svc:1", nil, ca)
+	resolver := names{}
+	var probes []trust.Probe
+	for i := range maxProcesses/maxEndpoints + 1 {
+		host := fmt.Sprintf("%d.svc", i)
+		for j := range maxEndpoints {
+			resolver[host] = append(resolver[host], fmt.Sprintf("10.0.%d.%d", i, j))
+		}
+		probes = append(probes, trust.Probe{Address: host + ":1"})
+	}
+	d.Parties[0].Members[0].Probes = probes
+	c, records := newCollector(t, &fixed{})
+	c.resolver = resolver
+	c.dial = func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+	if err := c.Refresh(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	got := processesOf(t, records)
+	if len(got) != len(probes) {
+		t.Fatalf("%d observations, want one of each address", len(got))
+	}
+	for _, o := range got {
+		if !strings.HasPrefix(o.Failure, "its addresses lead to 320 processes") {
+			t.Errorf("%s: %s", o.Address, o.Failure)
+		}
+	}
+}

@@ -5,7 +5,6 @@ package evidence
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -67,6 +66,6 @@ func (l *comparison) add(found *sighting, address string) {
 	l.settled = l.settled || differ || found.failure != l.sum.failure || !found.met
 	l.sum = l.sum.and(found)
 	if differ {
-		l.sum.failure = fmt.Sprintf(severalProcesses, address)
+		l.sum.failure = differing(address)
 	}
 }

@@ -12,12 +12,13 @@
 //
 // What a look proves. One address may be answered by several processes, and a look meets one of them:
 //
-//	          look 1 {old, new}   look 2 {old}   look 3 {old, new} ...
-//	 address ──► process A         process B      process A
+//	         look 1 {old, new}   look 2 {old}   look 3 {old, new} ...
+//	address ──► process A         process B      process A
 //
 // So what is better than what is recorded (a CA that is newly accepted, another leaf, the end of a failure) is not believed
 // at once: 16 more looks follow on connections of their own, and what all of them accept is accepted. Where they differ that
-// is a failure, with its name. What is worse counts at once. An address that leads each client to a process of its own choice
+// is a failure, with its name, until they have not done so for a while (12 intervals, and a minute at least): of many
+// processes, one that lags is soon missed by a few looks. What is worse counts at once. An address that leads each client to a process of its own choice
 // (session affinity) can hide the others from any number of looks: then each process has to be named.
 //
 // With proof: AcceptableAuthorities it counts which names a server lists. With proof: Handshake it counts what it has

@@ -6,7 +6,6 @@ package evidence
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -60,7 +59,7 @@ func (c *Collector) see(ctx context.Context, at *place, id *identity, doubtful b
 	for _, p := range id.proofs {
 		one, says := c.carry(ctx, at, p.pair)
 		if found != nil && one.met && !found.alike(one) {
-			one.failure = fmt.Sprintf(severalProcesses, at.probe.Address)
+			one.failure = differing(at.probe.Address)
 		}
 		found = found.and(one)
 		switch {

@@ -6,6 +6,7 @@ package evidence
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,15 @@ import (
 const (
 	fallbackTimeout  = 5 * time.Second
 	fallbackInterval = 5 * time.Second
+)
+
+// maxProcesses of one member are recorded: the bound of RecordedEvidence.
+const maxProcesses = 256
+
+// Where looks were seen to differ, none may do so for so many intervals, and for so long, before that is forgotten.
+const (
+	quietIntervals = 12
+	leastQuiet     = time.Minute
 )
 
 // atOnce bounds the processes of one member that are looked at at a time.
@@ -54,7 +64,21 @@ func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observat
 	looks.running.Wait()
 	slices.SortFunc(looks.seen, func(x, y trust.Observation) int { return cmp.Compare(x.Instance, y.Instance) })
 	seen := slices.CompactFunc(looks.seen, func(x, y trust.Observation) bool { return x.Instance == y.Instance })
+	if len(seen) > maxProcesses {
+		seen = c.tooMany(s, len(seen))
+	}
 	return seen, looks.err
+}
+
+// tooMany is what is known of a member with more processes than its record can hold.
+func (c *Collector) tooMany(s *subject, processes int) []trust.Observation {
+	failure := fmt.Sprintf("its addresses lead to %d processes, more than the %d of one member: name them apart, in several members",
+		processes, maxProcesses)
+	var out []trust.Observation
+	for i := range s.member.Probes[:min(len(s.member.Probes), maxProcesses)] {
+		out = append(out, *c.observation(s, &s.member.Probes[i], "", &sighting{failure: failure}))
+	}
+	return out
 }
 
 // looks are those at the processes of one member.
@@ -97,21 +121,26 @@ func (c *Collector) lookProbe(ctx context.Context, s *subject, probe *trust.Prob
 		looks.running.Go(func() {
 			looks.permits <- struct{}{}
 			defer func() { <-looks.permits }()
-			at := &place{probe: probe, endpoint: endpoint, anchors: s.d.Bundle.Anchors}
-			looks.add(c.observation(s, probe, endpoint, c.lookTwice(ctx, s, at, id)))
+			looks.add(c.lookTwice(ctx, s, &place{probe: probe, endpoint: endpoint, anchors: s.d.Bundle.Anchors}, id))
 		})
 	}
 }
 
-// lookTwice looks at a process, and closely at one that shows more than is recorded of it.
-func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *identity) *sighting {
+// lookTwice looks at a process, and closely at one that shows more than is recorded of it. Where several were seen to answer,
+// they are believed to be one, or to agree, when for some time no look has shown otherwise: with one of many that lags, a few
+// looks are soon all lucky. Until then what was seen stays as it is.
+func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *identity) *trust.Observation {
 	looking, cancel := context.WithTimeout(ctx, timeoutOf(at.probe))
 	defer cancel()
+	before := s.known(instanceOf(at.probe.Address, at.endpoint), c.clock.Now())
 	found := c.look(looking, at, id, s.relying, false)
-	if !found.promises(s.known(instanceOf(at.probe.Address, at.endpoint), c.clock.Now())) {
-		return found
+	if found.promises(before) {
+		found = c.confirm(ctx, at, id, s.relying, found)
 	}
-	return c.confirm(ctx, at, id, s.relying, found)
+	if before != nil && before.Failure == differing(at.probe.Address) && found.failure == "" {
+		return before
+	}
+	return c.observation(s, at.probe, at.endpoint, found)
 }
 
 // observation is what was found at an endpoint, "" if there is none. Where nothing could be seen, what counts against the
@@ -122,6 +151,9 @@ func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string,
 		Instance: instanceOf(probe.Address, endpoint), Kind: s.relying.Kind, Address: probe.Address,
 		Trusts: found.trusts, TrustedSubjects: found.subjects, Presents: found.presents, RecoveredUntil: found.until,
 		ObservedAt: now, Expires: now.Add(lease), Failure: found.failure,
+	}
+	if found.failure == differing(probe.Address) {
+		o.Expires = now.Add(min(lease, max(leastQuiet, quietIntervals*intervalOf(probe))))
 	}
 	if found.met {
 		return o
@@ -152,6 +184,13 @@ func ended(ctx context.Context) error {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
+}
+
+func intervalOf(probe *trust.Probe) time.Duration {
+	if probe.Interval <= 0 {
+		return fallbackInterval
+	}
+	return probe.Interval
 }
 
 func timeoutOf(probe *trust.Probe) time.Duration {

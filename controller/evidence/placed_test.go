@@ -401,3 +401,45 @@ func TestPodChangesThatMatter(t *testing.T) {
 		})
 	}
 }
+
+// TestPlacedIsRenewedInFlight: what a static pod was seen to run is looked at again before half of its lease is over, while a
+// rotation is in flight, and in the stage Stable only if it runs something else than it should.
+func TestPlacedIsRenewedInFlight(t *testing.T) {
+	caA, caB := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+	leaf := newLeaf(t, caA, "peer", pki.ServerAuth)
+	first := frozen{number: 1, leaf: leaf, anchors: []*pki.Pair{caA}}
+	for _, test := range []struct {
+		name   string
+		change func(*trust.Domain)
+		pod    bool
+		want   bool
+	}{
+		{name: "in flight", pod: true, change: func(d *trust.Domain) { d.Signer.Next = caB.Certificate }, want: true},
+		{name: "in flight, of a pod that does not exist", change: func(d *trust.Domain) { d.Signer.Next = caB.Certificate }, want: true},
+		{name: "stable", pod: true, change: func(*trust.Domain) {}},
+		{name: "stable, and its pod does not exist", change: func(*trust.Domain) {}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := etcdNamespace(caA)
+			d := n.Domains[0]
+			d.Leaves[0].Certificate = leaf.Certificate
+			d.Bundle.Anchors = []*pki.Certificate{caA.Certificate}
+			test.change(d)
+			objects := append(first.objects(t), theNode(nodeUID))
+			if test.pod {
+				objects = append(objects, first.pod(t))
+			}
+			c, records := newCollector(t, &fixed{n: n}, objects...)
+			again, err := c.visit(t.Context(), observed(d)[0].target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if comes := again > 0; comes != test.want || again > lease/2 {
+				t.Errorf("it comes again after %s; again: %t, want %t", again, comes, test.want)
+			}
+			if placedRecord(t, records) == nil {
+				t.Error("nothing is recorded")
+			}
+		})
+	}
+}

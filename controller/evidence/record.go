@@ -65,9 +65,13 @@ func (c *Collector) worthWriting(s *subject, seen []trust.Observation, renew boo
 		return true
 	}
 	now := c.clock.Now()
-	return slices.ContainsFunc(s.member.Observations, func(o trust.Observation) bool {
-		return o.ObservedAt.Before(s.member.RestartedAt) || (renew && record.RenewalDue(&o, now))
-	})
+	for i := range seen {
+		o := &s.member.Observations[i]
+		if o.ObservedAt.Before(s.member.RestartedAt) || (renew && record.RenewalDue(o, now) && seen[i].Expires.After(o.Expires)) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameProcesses says whether two lists, each ordered by instance, say the same but for the time.

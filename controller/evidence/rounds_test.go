@@ -76,34 +76,34 @@ func TestRounds(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		// play is what happens after the round of a domain with two members has begun.
-		play func(c *Collector, inv *fixed, d *trust.Domain)
+		play func(t *testing.T, c *Collector, inv *fixed, d *trust.Domain)
 		want bool
 	}{
-		{name: "nothing", play: func(*Collector, *fixed, *trust.Domain) {}},
-		{name: "one was looked at", play: func(c *Collector, _ *fixed, d *trust.Domain) { c.rounds.looked(observed(d)[0].target) }},
-		{name: "both were looked at", want: true, play: func(c *Collector, _ *fixed, d *trust.Domain) {
+		{name: "nothing", play: func(*testing.T, *Collector, *fixed, *trust.Domain) {}},
+		{name: "one was looked at", play: func(_ *testing.T, c *Collector, _ *fixed, d *trust.Domain) { c.rounds.looked(observed(d)[0].target) }},
+		{name: "both were looked at", want: true, play: func(_ *testing.T, c *Collector, _ *fixed, d *trust.Domain) {
 			c.rounds.looked(observed(d)[0].target)
 			c.rounds.looked(observed(d)[1].target)
 		}},
-		{name: "one was looked at, and the other has left", want: true, play: func(c *Collector, inv *fixed, d *trust.Domain) {
+		{name: "one was looked at, and the other has left", want: true, play: func(t *testing.T, c *Collector, inv *fixed, d *trust.Domain) {
 			c.rounds.looked(observed(d)[0].target)
 			d.Parties[0].Members = d.Parties[0].Members[:1]
 			inv.set(d)
-			c.fanOut(context.Background(), testNamespace) //nolint:usetesting // nothing is waited for
+			c.fanOut(t.Context(), testNamespace)
 		}},
-		{name: "both were looked at, and another has joined", want: true, play: func(c *Collector, inv *fixed, d *trust.Domain) {
+		{name: "both were looked at, and another has joined", want: true, play: func(t *testing.T, c *Collector, inv *fixed, d *trust.Domain) {
 			c.rounds.looked(observed(d)[0].target)
 			c.rounds.looked(observed(d)[1].target)
 			d.Parties[0].Members = append(d.Parties[0].Members, trust.Member{Name: "c", Probes: []trust.Probe{{Address: "127.0.0.1:2"}}})
 			inv.set(d)
-			c.fanOut(context.Background(), testNamespace) //nolint:usetesting // nothing is waited for
+			c.fanOut(t.Context(), testNamespace)
 		}},
-		{name: "what was written of one is not known yet", play: func(c *Collector, _ *fixed, d *trust.Domain) {
+		{name: "what was written of one is not known yet", play: func(_ *testing.T, c *Collector, _ *fixed, d *trust.Domain) {
 			c.rounds.wrote(observed(d)[0].target, []trust.Observation{{ObservedAt: time.Now()}})
 			c.rounds.looked(observed(d)[0].target)
 			c.rounds.looked(observed(d)[1].target)
 		}},
-		{name: "what was written of one has never become known", want: true, play: func(c *Collector, _ *fixed, d *trust.Domain) {
+		{name: "what was written of one has never become known", want: true, play: func(_ *testing.T, c *Collector, _ *fixed, d *trust.Domain) {
 			c.rounds.wrote(observed(d)[0].target, []trust.Observation{{ObservedAt: time.Now().Add(-catchUp)}})
 			c.rounds.looked(observed(d)[0].target)
 			c.rounds.looked(observed(d)[1].target)
@@ -117,7 +117,7 @@ func TestRounds(t *testing.T) {
 			if n := c.queue.Len(); n != 2 {
 				t.Errorf("%d members are to be looked at, want both, whatever the stage", n)
 			}
-			test.play(c, inv, d)
+			test.play(t, c, inv, d)
 			if got := c.LookedOnce(testNamespace, "web"); got != test.want {
 				t.Errorf("looked once: %t, want %t", got, test.want)
 			}

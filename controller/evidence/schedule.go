@@ -92,7 +92,8 @@ func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observat
 	failed := slices.ContainsFunc(seen, func(o trust.Observation) bool { return o.Failure != "" })
 	switch {
 	case a.InFlight() && !s.placed():
-		return jitter(s.interval())
+		// Whatever the interval is, what was seen is not to lapse before the next look.
+		return jitter(min(s.interval(), longestPause))
 	case a.InFlight(), s.placed() && lags && !failed:
 		return jitter(longestPause)
 	case s.placed(), !lags:
@@ -104,14 +105,9 @@ func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observat
 
 // interval is the shortest of the probes.
 func (s *subject) interval() time.Duration {
-	shortest := time.Duration(0)
+	shortest := intervalOf(&s.member.Probes[0])
 	for i := range s.member.Probes {
-		if each := s.member.Probes[i].Interval; each > 0 && (shortest == 0 || each < shortest) {
-			shortest = each
-		}
-	}
-	if shortest == 0 {
-		return fallbackInterval
+		shortest = min(shortest, intervalOf(&s.member.Probes[i]))
 	}
 	return shortest
 }

@@ -8,7 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -132,5 +136,53 @@ func TestNegativeLookCountsAtOnce(t *testing.T) {
 	s.conns.Wait()
 	if n := len(s.results); n != 1 {
 		t.Errorf("%d connections, want 1", n)
+	}
+}
+
+// TestDifferingIsNotForgottenAtOnce: one of many processes lags, and looks meet it rarely. That a number of looks have not met
+// it does not mean that it is gone.
+func TestDifferingIsNotForgottenAtOnce(t *testing.T) {
+	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+	serving := func(accepts ...*pki.Pair) *tls.Config {
+		return &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(accepts...), Certificates: []tls.Certificate{keyPair(t, leaf)},
+		}
+	}
+	var lags atomic.Bool
+	var count atomic.Int64
+	s := serveEach(t, func() *tls.Config {
+		if count.Add(1)%5 == 0 && lags.Load() {
+			return serving(before)
+		}
+		return serving(before, after)
+	})
+	address := s.Addr().String()
+	d := domain(address, leaf.Certificate, before, after)
+	d.Signer.Next = after.Certificate
+	c, records := newCollector(t, &fixed{})
+	start := timeNow()
+	for _, step := range []struct {
+		at      time.Duration
+		lags    bool
+		failure string
+		expires time.Duration
+	}{
+		{at: 0, lags: true, failure: differing(address), expires: leastQuiet},
+		{at: 5 * time.Second, failure: differing(address), expires: leastQuiet},
+		{at: leastQuiet / 2, lags: true, failure: differing(address), expires: leastQuiet / 2 * 3},
+		{at: leastQuiet, failure: differing(address), expires: leastQuiet / 2 * 3},
+		{at: leastQuiet / 2 * 3, expires: leastQuiet/2*3 + lease},
+	} {
+		lags.Store(step.lags)
+		c.clock = testingclock.NewFakeClock(start.Add(step.at))
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		seen := recordOf(t, records, "web", "servers", "a")
+		if seen[0].Failure != step.failure || !seen[0].Expires.Equal(start.Add(step.expires)) {
+			t.Errorf("after %s: failure %q until %s, want %q until %s", step.at, seen[0].Failure, seen[0].Expires.Sub(start), step.failure, step.expires)
+		}
+		d.Parties[0].Members[0].Observations = seen
 	}
 }

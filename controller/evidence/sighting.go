@@ -5,6 +5,7 @@ package evidence
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,8 +31,10 @@ type sighting struct {
 	failure string
 }
 
-// severalProcesses is what to do about an address that is answered in different ways.
-const severalProcesses = "several processes answer at %s and they differ: name the address of each process"
+// differing says that an address is answered in different ways, and what to do about it.
+func differing(address string) string {
+	return fmt.Sprintf("several processes answer at %s and they differ: name the address of each process", address)
+}
 
 // alike says whether two connections could have met the same process in the same state.
 func (x *sighting) alike(y *sighting) bool {

@@ -60,9 +60,10 @@ func (s *subject) known(instance string, now time.Time) *trust.Observation {
 	return nil
 }
 
-// live says whether an observation is evidence of the kind that is asked for, and has not ended.
+// live says whether an observation is evidence of the kind that is asked for, of the member as it runs now, and has not
+// ended.
 func (s *subject) live(o *trust.Observation, now time.Time) bool {
-	return o.Kind == s.relying.Kind && o.Expires.After(now)
+	return o.Kind == s.relying.Kind && o.Expires.After(now) && !o.ObservedAt.Before(s.member.RestartedAt)
 }
 
 // with is the subject as it would be with other observations.

@@ -214,37 +214,53 @@ func (c collector) Absences(_ context.Context, _ *trust.Domain, missing []trust.
 	return c.absences(missing)
 }
 
-func TestIrreversibleActionIsConfirmed(t *testing.T) {
+// promotable is a world in which the promotion is all that is left to do.
+func promotable(t *testing.T) (*world, *Controller) {
+	t.Helper()
 	w, c := settled(t)
 	requestRotation(w)
-	k := key{namespace: testNamespace, domain: "web"}
-	for range 2 {
-		if err := c.safely(t.Context(), k); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.look(c)
 	w.acknowledge()
 	actions := trust.Assess(w.domain(), w.clock.Now()).Actions
 	if len(actions) != 1 || actions[0].Kind != trust.Promote {
 		t.Fatalf("actions %v, want the promotion", actions)
 	}
-	for name, refresh := range map[string]func() error{
-		"the collector fails": func() error { return errors.New("no") },
-		"a member is found to lag": func() error {
+	return w, c
+}
+
+func TestIrreversibleActionIsConfirmed(t *testing.T) {
+	for name, refresh := range map[string]func(w *world) error{
+		"the collector fails": func(*world) error { return errors.New("no") },
+		"a member is found to lag": func(w *world) error {
 			for _, r := range w.records(configv1alpha1.RecordEvidence) {
 				w.drop(r)
 				return nil
 			}
 			return errors.New("no evidence")
 		},
+		"the configuration names another member": func(w *world) error {
+			cfg := w.configuration()
+			cfg.Spec.TrustDomains[0].RelyingParties[1].Members = []string{"a", "b"}
+			w.put(cfg)
+			return nil
+		},
+		"the configuration is gone": func(w *world) error {
+			w.drop(w.configuration())
+			return nil
+		},
+		"an abort is asked for": func(w *world) error {
+			w.request(trust.RequestAbort, signerName)
+			return nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.evidence = collector{refresh: refresh}
+			w, c := promotable(t)
+			c.evidence = collector{refresh: func() error { return refresh(w) }}
 			before := w.writes
-			if err := c.safely(t.Context(), k); err == nil {
+			if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
 				t.Error("no error")
 			}
-			if w.writes != before || len(w.domain().Signer.Previous) > 0 {
+			if w.writes != before || len(w.secret(signerName).Data[inventory.PreviousCertKey]) > 0 {
 				t.Error("it was promoted all the same")
 			}
 		})

@@ -86,18 +86,14 @@ func TestClockThatNobodyKnows(t *testing.T) {
 
 // TestClockJumpsDuringConfirmation: what cannot be undone is held by a clock that is found to be off in the last moment.
 func TestClockJumpsDuringConfirmation(t *testing.T) {
-	w, c := settled(t)
-	requestRotation(w)
-	k := key{namespace: testNamespace, domain: "web"}
-	w.look(c)
-	w.acknowledge()
+	w, c := promotable(t)
 	known := &clocks{}
 	c.skew = known
 	c.evidence = collector{refresh: func() error {
 		known.latest, known.asked = time.Hour, time.Hour
 		return nil
 	}}
-	if err := c.safely(t.Context(), k); err == nil || !benign(err) {
+	if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil || !benign(err) {
 		t.Errorf("got error %v, want one that means to look again", err)
 	}
 	if len(w.domain().Signer.Previous) > 0 {

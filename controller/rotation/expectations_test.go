@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/trust"
@@ -35,6 +36,33 @@ func TestWrittenAggregateIsSeenWithItsContent(t *testing.T) {
 			e := newExpectations(testclock.NewFakePassiveClock(time.Unix(0, 0)))
 			e.expect(k, written, "7")
 			if got, _ := e.check(k, &inventory.Sources{Namespace: testNamespace, Others: tc.cache}); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestDeletionIsSeen: a request that was closed must not be closed again because the cache still shows it, and another one
+// of its name is another one.
+func TestDeletionIsSeen(t *testing.T) {
+	k := key{namespace: testNamespace, domain: "web"}
+	closed := object{kind: trust.RecordKind, namespace: testNamespace, name: "rotate.web-signer"}
+	shows := func(uid types.UID) map[string]*inventory.Record {
+		return map[string]*inventory.Record{closed.name: {ObjectMeta: metav1.ObjectMeta{Name: closed.name, UID: uid, ResourceVersion: "7"}}}
+	}
+	for _, tc := range []struct {
+		name  string
+		cache map[string]*inventory.Record
+		want  freshness
+	}{
+		{name: "it is still there", cache: shows("a"), want: behind},
+		{name: "it is gone", want: fresh},
+		{name: "there is another one", cache: shows("b"), want: fresh},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := newExpectations(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+			e.expectGone(k, closed, "a")
+			if got, _ := e.check(k, &inventory.Sources{Namespace: testNamespace, Records: tc.cache}); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})

@@ -71,10 +71,14 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
 	now := s.clock.Now()
-	for k, count := range s.refusals.counts() {
-		gauge(s.refused, float64(count), k.namespace, k.domain)
+	statuses, refused := s.reports.snapshot(), s.refusals.counts()
+	for k, count := range refused {
+		// Whatever is not said with the status of a domain.
+		if _, known := statuses[k]; !known {
+			gauge(s.refused, float64(count), k.namespace, k.domain)
+		}
 	}
-	for k, st := range s.reports.snapshot() {
+	for k, st := range statuses {
 		for _, stage := range []trust.Stage{trust.Stable, trust.Distributing, trust.Reissuing, trust.Draining, trust.Retiring} {
 			gauge(s.stage, boolean(stage == st.stage), k.namespace, k.domain, string(stage))
 		}
@@ -82,6 +86,7 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge(s.blockers, float64(st.blockers), k.namespace, k.domain)
 		gauge(s.blocked, st.waited(now), k.namespace, k.domain)
 		gauge(s.problems, float64(st.problems), k.namespace, k.domain)
+		gauge(s.refused, float64(refused[k]), k.namespace, k.domain)
 		for _, c := range st.certificates {
 			gauge(s.certificate, float64(c.expires.Unix()), k.namespace, k.domain, c.name, c.role)
 			if !c.due.IsZero() {

@@ -41,19 +41,8 @@ spec:
   ports: [{port: %d}]
 `
 
-// ApplyDefinitions has the API server serve the kinds that certrotation stores.
-func (in *Installation) ApplyDefinitions(ctx context.Context) error {
-	definitions := filepath.Join(in.root, "manifests", "crds")
-	if _, err := in.Kubectl(ctx, "apply", "--server-side=false", "-k", definitions); err != nil {
-		return err
-	}
-	_, err := in.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=1m",
-		"crd/rotationconfigurations.config.certrotation.dev", "crd/rotationrecords.config.certrotation.dev")
-	return err
-}
-
 func (in *Installation) applyBase(ctx context.Context) error {
-	if err := in.ApplyDefinitions(ctx); err != nil {
+	if err := in.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "certrotation")

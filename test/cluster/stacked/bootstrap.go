@@ -119,7 +119,7 @@ func (c *Cluster) applyRendered(ctx context.Context) error {
 	if exists(c.path("applied")) {
 		return nil
 	}
-	if err := c.ApplyDefinitions(ctx); err != nil {
+	if err := c.Installation.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "etcd-nodes")); err != nil {
