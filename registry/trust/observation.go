@@ -69,13 +69,14 @@ func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 }
 
 // denies says whether a live process of a member was seen to trust other CAs and not this one. That nothing is known, or
-// that it lists nothing, says nothing.
+// that it lists nothing, says nothing. A handshake proves the CAs that were tried, and nothing of others.
 func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	if !p.Kind.observed() || a.waiver(p, m) != nil {
 		return false
 	}
 	for _, o := range a.current(p, m) {
-		if o.Failure != "" || len(o.Trusts)+len(o.TrustedSubjects) == 0 {
+		lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
+		if o.Failure != "" || !lists {
 			continue
 		}
 		if !slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca) {
@@ -85,9 +86,12 @@ func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	return false
 }
 
-// trustsTwin says whether a process has loaded a CA that accepts the same leaves as ca.
+// trustsTwin says whether a process has loaded a CA with the name and the key of ca, whether it has expired or not: it is
+// behind, and has not gone elsewhere.
 func (a *assessor) trustsTwin(o *Observation, ca *pki.Certificate) bool {
-	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool { return slices.Contains(o.Trusts, twin.Fingerprint) })
+	return slices.ContainsFunc(a.authorities, func(twin *pki.Certificate) bool {
+		return interchangeable(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
+	})
 }
 
 // current are the observations of a member that say something of what runs now: of its kind of evidence, within their
