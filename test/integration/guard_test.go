@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"certrotation.dev/admission"
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -34,18 +35,23 @@ const (
 	guarded            = "guarded"
 	guardConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-preset:
-  name: mtls-service
-  mtlsService:
-    clients: [a]
-    serverAddresses: ["127.0.0.1:9443"]
+metadata: {name: service}
+spec:
+  preset:
+    name: mtls-service
+    mtlsService:
+      clients: [a]
+      serverAddresses: ["127.0.0.1:9443"]
 `
+	// brokenPatch is let through by the schema, which does not know what an address is.
+	brokenPatch = `{"spec":{"preset":{"mtlsService":{"ipAddresses":["no address"]}}}}`
 )
 
 // guardedPKI is a namespace in which a rotation is in the stage Distributing.
 type guardedPKI struct {
 	t                     testing.TB
 	client                kubernetes.Interface
+	own                   versioned.Interface
 	active, next, foreign *pki.Pair
 }
 
@@ -56,8 +62,9 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newGuardedPKI(t, client)
-	view := startView(t, c.AdminConfig(), client)
+	own := define(t, c)
+	p := newGuardedPKI(t, client, own)
+	view := startView(t, c.AdminConfig(), client, own)
 	p.register(t, serveGuard(t, view, client))
 
 	server, err := client.CoreV1().Secrets(guarded).Get(t.Context(), "service-server", metav1.GetOptions{})
@@ -65,6 +72,7 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	secrets, configMaps := client.CoreV1().Secrets(guarded), client.CoreV1().ConfigMaps(guarded)
+	configurations := own.ConfigV1alpha1().RotationConfigurations(guarded)
 	updateServer := func(opts metav1.UpdateOptions, change func(*corev1.Secret)) func(context.Context) error {
 		return func(ctx context.Context) error {
 			s := server.DeepCopy()
@@ -114,12 +122,15 @@ func TestGuard(t *testing.T) {
 			return secrets.Delete(ctx, "service-signer", metav1.DeleteOptions{})
 		}, denied: "OneRotation: Secret/service-signer"},
 		{name: "configuration deleted", edit: func(ctx context.Context) error {
-			return configMaps.Delete(ctx, "certrotation-config", metav1.DeleteOptions{})
-		}, denied: "OneRotation: ConfigMap/certrotation-config"},
+			return configurations.Delete(ctx, "service", metav1.DeleteOptions{})
+		}, denied: "OneRotation: RotationConfiguration/service"},
 		{name: "broken configuration", edit: func(ctx context.Context) error {
-			_, err := configMaps.Patch(ctx, "certrotation-config", types.MergePatchType, []byte(`{"data":{"config.yaml":"kind: x"}}`), metav1.PatchOptions{})
+			_, err := configurations.Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{})
 			return err
-		}, denied: "config.yaml"},
+		}, denied: "spec.preset.mtlsService.ipAddresses[0]"},
+		{name: "leaf without the name by which its holder is verified", edit: updateServer(metav1.UpdateOptions{}, func(s *corev1.Secret) {
+			s.Data = p.leafFor("service-server", p.active, "localhost").Data
+		}), denied: "TrustBeforeUse: Secret/service-server"},
 		{name: "Secret of somebody else", edit: func(ctx context.Context) error {
 			s := p.leaf("mine", p.foreign)
 			_, err := secrets.Create(ctx, s, metav1.CreateOptions{})
@@ -130,6 +141,10 @@ func TestGuard(t *testing.T) {
 			return err
 		}},
 		{name: "anchor added", edit: setBundle(p.active, p.next, p.foreign)},
+		{name: "anchor removed of a leaf that nobody has declared", edit: setBundle(p.active, p.next), denied: "AnchorInUse: ConfigMap/service-ca-bundle"},
+		{name: "that leaf deleted", edit: func(ctx context.Context) error {
+			return secrets.Delete(ctx, "mine", metav1.DeleteOptions{})
+		}},
 		{name: "anchor removed that nothing needs", edit: setBundle(p.active, p.next)},
 		{name: "leaf from the active CA", edit: func(ctx context.Context) error {
 			s, err := secrets.Get(ctx, "service-server", metav1.GetOptions{})
@@ -171,9 +186,9 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-func newGuardedPKI(t *testing.T, client kubernetes.Interface) *guardedPKI {
+func newGuardedPKI(t *testing.T, client kubernetes.Interface, own versioned.Interface) *guardedPKI {
 	t.Helper()
-	p := &guardedPKI{t: t, client: client}
+	p := &guardedPKI{t: t, client: client, own: own}
 	p.active, p.next, p.foreign = p.authority("service-signer@1"), p.authority("service-signer@2"), p.authority("somebody-else")
 	signer := p.secret("service-signer", p.active)
 	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = p.next.CertPEM(), p.key(p.next)
@@ -186,28 +201,22 @@ func newGuardedPKI(t *testing.T, client kubernetes.Interface) *guardedPKI {
 			t.Fatal(err)
 		}
 	}
-	for _, cm := range []*corev1.ConfigMap{
-		{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{inventory.BundleKey: bundlePEM(p.active, p.next)}},
-		{
-			ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-			Data:       map[string]string{configv1alpha1.ConfigKey: guardConfiguration},
-		},
-	} {
-		if _, err := client.CoreV1().ConfigMaps(guarded).Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{inventory.BundleKey: bundlePEM(p.active, p.next)}}
+	if _, err := client.CoreV1().ConfigMaps(guarded).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
+	configure(t, own, guarded, guardConfiguration)
 	return p
 }
 
 // startView starts the shared view and stops it at the end of the test.
-func startView(t *testing.T, config *rest.Config, client kubernetes.Interface) *inventory.Inventory {
+func startView(t *testing.T, config *rest.Config, client kubernetes.Interface, own versioned.Interface) *inventory.Inventory {
 	t.Helper()
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := inventory.New(client, meta, inventory.Options{})
+	view, err := inventory.New(inventory.Clients{Core: client, Metadata: meta, Config: own}, inventory.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +226,7 @@ func startView(t *testing.T, config *rest.Config, client kubernetes.Interface) *
 		view.Wait()
 	})
 	view.Start(ctx)
-	if err := view.WaitForSync(ctx); err != nil {
+	if err := errors.Join(view.WaitForSync(ctx), view.Await(ctx, guarded)); err != nil {
 		t.Fatal(err)
 	}
 	return view
@@ -263,6 +272,9 @@ func (p *guardedPKI) register(t *testing.T, clientConfig admissionregistrationv1
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets", "configmaps"}},
+			}, {
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"config.certrotation.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"rotationconfigurations"}},
 			}},
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: guarded}},
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
@@ -273,9 +285,8 @@ func (p *guardedPKI) register(t *testing.T, clientConfig admissionregistrationv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := []byte(`{"data":{"config.yaml":"kind: x"}}`)
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		_, err := p.client.CoreV1().ConfigMaps(guarded).Patch(ctx, "certrotation-config", types.MergePatchType, broken, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := p.own.ConfigV1alpha1().RotationConfigurations(guarded).Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err), nil
 	}); err != nil {
 		t.Fatalf("kube-apiserver does not ask the guard: %v", err)
@@ -293,8 +304,13 @@ func (p *guardedPKI) authority(name string) *pki.Pair {
 
 func (p *guardedPKI) leaf(name string, ca *pki.Pair) *corev1.Secret {
 	p.t.Helper()
+	return p.leafFor(name, ca, "localhost", "service.guarded.svc")
+}
+
+func (p *guardedPKI) leafFor(name string, ca *pki.Pair, names ...string) *corev1.Secret {
+	p.t.Helper()
 	pair, err := ca.Issue(pki.Profile{
-		CommonName: name, DNSNames: []string{"localhost"}, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
+		CommonName: name, DNSNames: names, Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour, Backdate: time.Minute,
 	}, time.Now())
 	if err != nil {
 		p.t.Fatal(err)

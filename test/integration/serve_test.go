@@ -26,7 +26,6 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
-	"certrotation.dev/test/cluster/installation"
 )
 
 const (
@@ -167,7 +166,7 @@ func makeNamespace(t *testing.T, client kubernetes.Interface, name string) {
 // define has the cluster serve our own kinds, and returns a client of them.
 func define(t *testing.T, c *cluster.Cluster) versioned.Interface {
 	t.Helper()
-	if err := installation.ApplyDefinitions(t.Context(), c); err != nil {
+	if err := c.ApplyDefinitions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	client, err := versioned.NewForConfig(c.AdminConfig())

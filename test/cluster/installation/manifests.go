@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"certrotation.dev/test/cluster"
 )
 
 // overlay makes the base fit processes on the loopback interface.
@@ -43,22 +41,8 @@ spec:
   ports: [{port: %d}]
 `
 
-// ApplyDefinitions has the API server of a cluster serve the kinds that certrotation stores. Install does it too.
-func ApplyDefinitions(ctx context.Context, c *cluster.Cluster) error {
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		return fmt.Errorf("find the repository: %w", err)
-	}
-	if _, err := kubectl(ctx, c, "apply", "--server-side=false", "-k", filepath.Join(root, "manifests", "crds")); err != nil {
-		return err
-	}
-	_, err = kubectl(ctx, c, "wait", "--for=condition=Established", "--timeout=1m",
-		"crd/rotationconfigurations.config.certrotation.dev", "crd/rotationrecords.config.certrotation.dev")
-	return err
-}
-
 func (in *Installation) applyBase(ctx context.Context) error {
-	if err := ApplyDefinitions(ctx, in.Cluster); err != nil {
+	if err := in.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "certrotation")
@@ -106,12 +90,8 @@ func (in *Installation) ApplyOverlay(ctx context.Context, dir string, files map[
 
 // Kubectl runs kubectl as administrator and returns what it printed.
 func (in *Installation) Kubectl(ctx context.Context, args ...string) (string, error) {
-	return kubectl(ctx, in.Cluster, args...)
-}
-
-func kubectl(ctx context.Context, c *cluster.Cluster, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, c.Tool("kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(c.Dir(), "kube-cache"))
+	cmd := exec.CommandContext(ctx, in.Cluster.Tool("kubectl"), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+in.Cluster.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(in.Cluster.Dir(), "kube-cache"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

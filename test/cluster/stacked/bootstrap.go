@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
 )
 
@@ -120,7 +119,7 @@ func (c *Cluster) applyRendered(ctx context.Context) error {
 	if exists(c.path("applied")) {
 		return nil
 	}
-	if err := installation.ApplyDefinitions(ctx, c.Cluster); err != nil {
+	if err := c.Installation.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "etcd-nodes")); err != nil {

@@ -57,7 +57,9 @@ spec:
 // leader in the middle of it.
 func TestRunOnControlPlane(t *testing.T) {
 	c := cluster.ForTest(t)
-	c.DefineForTest(t)
+	if err := c.ApplyDefinitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	config := func() *Config {
 		o := NewOptions()
 		o.Kubeconfig, o.BindAddress = c.Kubeconfig(), "127.0.0.1:0"
