@@ -124,6 +124,8 @@ type MemberStatus struct {
 	// Known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight
 	// evidence is not renewed, and what has lapsed is not known.
 	Known bool
+	// VerifiesNothing says that the member only presents leaves: there is nothing that it has to load.
+	VerifiesNothing bool
 	// Trusted says whether there is evidence that the member has loaded the newest CA of the domain.
 	Trusted bool
 	// Delivered says whether there is evidence that the member presents the current leaves that it holds.

@@ -33,7 +33,7 @@ func (c *Collector) Absences(ctx context.Context, d *trust.Domain, missing []tru
 	proofs := map[string]string{}
 	for i := range missing {
 		m := &missing[i]
-		proof, doubt := c.absent(ctx, d.Namespace, m)
+		proof, doubt := c.absent(ctx, d, m)
 		if err := ended(ctx); err != nil {
 			return nil, fmt.Errorf("ask whether members of trust domain %s are gone: %w", d.Name, err)
 		}
@@ -48,34 +48,43 @@ func (c *Collector) Absences(ctx context.Context, d *trust.Domain, missing []tru
 }
 
 // absent asks about one member. Members of nodes bear the name of their node.
-func (c *Collector) absent(ctx context.Context, namespace string, m *trust.RosterMember) (proof, doubt string) {
+func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.RosterMember) (proof, doubt string) {
 	if m.Instance == "" {
 		return "", "it is no member of a node"
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	departed := &staticpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
-	n := c.inventory.Namespace(namespace)
-	if n == nil {
+	n := c.inventory.Namespace(d.Namespace)
+	switch {
+	case n == nil:
 		return "", "nothing is known of its namespace"
+	case len(n.Rollouts) == 0 && hadStaticPods(d):
+		return "", "the rollout that has placed its static pod is not configured any more, so nothing tells whether the pod has stopped"
 	}
 	for _, r := range n.Rollouts {
 		departed.Rollouts = append(departed.Rollouts, r.Config.Name)
 	}
-	if err := c.readDeparted(ctx, namespace, departed); err != nil {
+	if err := c.readDeparted(ctx, d.Namespace, departed); err != nil {
 		return "", err.Error()
 	}
 	for _, r := range n.Rollouts {
 		if r.Config.Quorum == nil {
 			continue
 		}
-		cluster, err := c.askCluster(ctx, namespace, r, departed.NodeUID)
+		cluster, err := c.askCluster(ctx, d.Namespace, r, departed.NodeUID)
 		if err != nil {
 			return "", err.Error()
 		}
 		departed.Clusters = append(departed.Clusters, cluster)
 	}
 	return staticpod.Absent(departed)
+}
+
+// hadStaticPods says whether members of the domain are static pods, by who counts: that they were taken out of the
+// configuration does not make them something else.
+func hadStaticPods(d *trust.Domain) bool {
+	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(m trust.RosterMember) bool { return m.Kind == trust.StaticPodRevision })
 }
 
 // readDeparted reads what the API server itself has of a node, by its name.

@@ -57,8 +57,9 @@ func TestAbsences(t *testing.T) {
 		// members of etcd, nil for a rollout without a quorum; unasked has nobody to ask.
 		members *etcdMembers
 		unasked bool
-		// plain has a namespace without rollouts; refused is the resource that may not be listed.
+		// plain has a namespace without rollouts; placed says that who counts is a static pod; refused is the resource that may not be listed.
 		plain   bool
+		placed  bool
 		refused string
 		want    bool
 	}{
@@ -71,6 +72,7 @@ func TestAbsences(t *testing.T) {
 		{name: "nobody is there to ask etcd", missing: gone, members: &etcdMembers{o: without}, unasked: true},
 		{name: "a rollout without etcd", missing: gone, want: true},
 		{name: "no rollout", missing: gone, plain: true, want: true},
+		{name: "its rollout was taken out of the configuration", missing: gone, plain: true, placed: true},
 		{name: "no rollout, and a pod of any namespace names its node", missing: gone, plain: true, objects: []runtime.Object{other}},
 		{name: "a rollout, and a pod of another namespace", missing: gone, objects: []runtime.Object{other}, want: true},
 		{name: "nodes may not be listed", missing: gone, refused: "nodes"},
@@ -91,6 +93,10 @@ func TestAbsences(t *testing.T) {
 			if test.plain {
 				n.Rollouts = nil
 			}
+			if test.placed {
+				test.missing.Kind = trust.StaticPodRevision
+			}
+			n.Domains[0].Roster = &trust.Roster{Members: []trust.RosterMember{test.missing}}
 			client := fake.NewClientset(test.objects...)
 			if test.refused != "" {
 				client.PrependReactor("list", test.refused, func(clienttesting.Action) (bool, runtime.Object, error) {

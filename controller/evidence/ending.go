@@ -34,7 +34,11 @@ const (
 //
 // An orderly end is an alert close_notify, which is part of TLS. That the stream ends is not: it may do so for any reason.
 func leave(client *tls.Conn, conn *watchedConn, tickets *ticketCounter) ending {
-	_ = client.NetConn().SetDeadline(time.Now().Add(farewell))
+	patience := farewell
+	if client.ConnectionState().Version < tls.VersionTLS13 {
+		patience = courtesy
+	}
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	// A server that has gone already shows in what is read.
 	_ = client.CloseWrite()
 	data, err := io.CopyN(io.Discard, client, farewellBytes)

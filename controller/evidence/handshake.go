@@ -25,10 +25,12 @@ type place struct {
 	anchors  []*pki.Certificate
 }
 
-// farewell bounds how long, and how much, is read from a server after the connection was closed towards it.
+// farewell bounds how long, and how much, is read from a server after the connection was closed towards it, courtesy how
+// long that is once its answer is known: some servers keep the connection.
 const (
 	farewell      = time.Second
 	farewellBytes = 64 << 10
+	courtesy      = 200 * time.Millisecond
 )
 
 // greeting is how one handshake went.
@@ -55,7 +57,7 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 		}
 	}
 	g := &greeting{sighting: &sighting{}}
-	conn, tickets := &watchedConn{Conn: raw}, &ticketCounter{}
+	conn, tickets := &watchedConn{Conn: raw}, &ticketCounter{conn: raw}
 	client := tls.Client(conn, clientConfig(at.probe, pair, g.sighting, latest, tickets))
 	g.err = client.HandshakeContext(ctx)
 	switch {
@@ -106,7 +108,10 @@ func subjectHashes(raw [][]byte) []string {
 }
 
 // ticketCounter counts the session tickets that a server gives, and never uses one.
-type ticketCounter struct{ given int }
+type ticketCounter struct {
+	conn  net.Conn
+	given int
+}
 
 // Get implements tls.ClientSessionCache.
 func (*ticketCounter) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
@@ -115,6 +120,7 @@ func (*ticketCounter) Get(string) (*tls.ClientSessionState, bool) { return nil, 
 func (t *ticketCounter) Put(_ string, session *tls.ClientSessionState) {
 	if session != nil {
 		t.given++
+		_ = t.conn.SetReadDeadline(time.Now().Add(courtesy))
 	}
 }
 

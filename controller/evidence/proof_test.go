@@ -281,6 +281,27 @@ func TestUnmintable(t *testing.T) {
 func TestBareEndIsNoAcceptance(t *testing.T) {
 	active := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
+	listener := accepting(t, func(conn net.Conn) {
+		server := tls.Server(conn, &tls.Config{
+			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, ClientCAs: pool(active), SessionTicketsDisabled: true,
+			Certificates: []tls.Certificate{keyPair(t, leaf)},
+		})
+		_ = server.HandshakeContext(t.Context())
+	})
+	d := domain(listener.Addr().String(), leaf.Certificate, active)
+	d.Parties[0].Members[0].Probes[0].Handshake = true
+	c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
+	if err := c.Refresh(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if got := observedOf(t, records); len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
+		t.Errorf("recorded %+v", got)
+	}
+}
+
+// accepting has every connection served, and closed afterwards without a word.
+func accepting(t *testing.T, serve func(conn net.Conn)) net.Listener {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -293,24 +314,44 @@ func TestBareEndIsNoAcceptance(t *testing.T) {
 				return
 			}
 			conns.Go(func() {
-				server := tls.Server(conn, &tls.Config{
-					MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, ClientCAs: pool(active), SessionTicketsDisabled: true,
-					Certificates: []tls.Certificate{keyPair(t, leaf)},
-				})
-				_ = server.HandshakeContext(t.Context())
-				_ = conn.Close()
+				defer conn.Close()
+				serve(conn)
 			})
 		}
 	})
 	t.Cleanup(func() { _ = listener.Close(); conns.Wait() })
-	d := domain(listener.Addr().String(), leaf.Certificate, active)
-	d.Parties[0].Members[0].Probes[0].Handshake = true
-	c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	if got := observedOf(t, records); len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
-		t.Errorf("recorded %+v", got)
+	return listener
+}
+
+// TestServerThatKeepsTheConnection: some servers wait for a request, whatever the client says.
+func TestServerThatKeepsTheConnection(t *testing.T) {
+	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
+	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
+		t.Run(name, func(t *testing.T) {
+			over := make(chan struct{})
+			listener := accepting(t, func(conn net.Conn) {
+				server := tls.Server(conn, &tls.Config{
+					MinVersion: version, MaxVersion: version, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(active, next),
+					Certificates: []tls.Certificate{keyPair(t, leaf)},
+				})
+				if err := server.HandshakeContext(t.Context()); err == nil {
+					<-over
+				}
+			})
+			defer close(over)
+			d := domain(listener.Addr().String(), leaf.Certificate, active, next)
+			d.Signer.Next = next.Certificate
+			d.Parties[0].Members[0].Probes[0].Handshake, d.Parties[0].Members[0].Probes[0].Timeout = true, 5*time.Second
+			c, records := newCollector(t, &fixed{}, signerSecret(t, active, next))
+			if err := c.Refresh(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			want := at(listener.Addr().String(), trust.Observation{Trusts: prints(active, next), Presents: prints(leaf)})
+			if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -34,7 +34,7 @@ type expectation struct {
 }
 
 // outcome is what the cache has to show of an object: the resource version that was written or a later one, or, if there
-// is none, that the object with that UID is gone.
+// is none, that the object with that UID is gone, whichever it was if that is not known.
 type outcome struct {
 	version string
 	gone    types.UID
@@ -108,7 +108,7 @@ func (e *expectations) forget(k key) {
 // shownBy says whether an object as it is in the cache shows the write.
 func (o outcome) shownBy(uid types.UID, version string) bool {
 	if o.version == "" {
-		return version == "" || uid != o.gone
+		return version == "" || (o.gone != "" && uid != o.gone)
 	}
 	return seen(version, o.version)
 }

@@ -52,16 +52,19 @@ func TestDeletionIsSeen(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name  string
+		gone  types.UID
 		cache map[string]*inventory.Record
 		want  freshness
 	}{
-		{name: "it is still there", cache: shows("a"), want: behind},
-		{name: "it is gone", want: fresh},
-		{name: "there is another one", cache: shows("b"), want: fresh},
+		{name: "it is still there", gone: "a", cache: shows("a"), want: behind},
+		{name: "it is gone", gone: "a", want: fresh},
+		{name: "there is another one", gone: "a", cache: shows("b"), want: fresh},
+		{name: "whichever it was, it is still there", cache: shows("a"), want: behind},
+		{name: "whichever it was, it is gone", want: fresh},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := newExpectations(testclock.NewFakePassiveClock(time.Unix(0, 0)))
-			e.expectGone(k, closed, "a")
+			e.expectGone(k, closed, tc.gone)
 			if got, _ := e.check(k, &inventory.Sources{Namespace: testNamespace, Records: tc.cache}); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}

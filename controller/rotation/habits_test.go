@@ -5,6 +5,7 @@ package rotation
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -33,11 +34,14 @@ type guarded struct {
 // HasSynced implements admission.Inventory.
 func (guarded) HasSynced() bool { return true }
 
+// Await implements admission.Inventory.
+func (guarded) Await(context.Context, string) error { return nil }
+
 func guard(w *world) *guarded {
 	w.t.Helper()
 	g := &guarded{world: w}
 	namespaces := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}})
-	handler, err := admission.New(admission.Config{Inventory: g, Client: namespaces, Clock: w.clock, EvidenceWriters: []string{"controller"}})
+	handler, err := admission.New(admission.Config{Inventory: g, Client: namespaces, Clock: w.clock, RecordWriters: []string{"controller"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -96,8 +100,8 @@ func (g *guarded) encode(o runtime.Object) []byte {
 	return text
 }
 
-// outcome is what a habit leads to.
-type outcome struct {
+// habitOutcome is what a habit leads to.
+type habitOutcome struct {
 	// Refused names the invariant, "" if the edit is allowed; Warned says that the person is told what comes of it.
 	Refused string
 	Warned  bool
@@ -132,26 +136,28 @@ func TestHabits(t *testing.T) {
 			return g.edit(g.configMap("all-bundles"), changed)
 		}
 	}
-	refused := func(i trust.Invariant) outcome { return outcome{Refused: string(i), NewCA: true, NewLeaf: true} }
-	inFlight := outcome{NewCA: true, NewLeaf: true}
+	refused := func(i trust.Invariant) habitOutcome {
+		return habitOutcome{Refused: string(i), NewCA: true, NewLeaf: true}
+	}
+	inFlight := habitOutcome{NewCA: true, NewLeaf: true}
 	tests := []struct {
 		name           string
 		do             func(*guarded) *admissionv1.AdmissionResponse
-		stable, flight outcome
+		stable, flight habitOutcome
 	}{
-		{"delete the leaf", deleteSecret(serverLeaf), outcome{Warned: true, NewLeaf: true}, outcome{Warned: true, NewCA: true, NewLeaf: true}},
-		{"delete the signer", deleteSecret(signerName), outcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.OneRotation)},
-		{"delete the bundle", deleteConfigMap(bundleName), outcome{Warned: true}, refused(trust.AnchorInUse)},
-		{"delete the aggregate of leaves", deleteSecret("all-certs"), outcome{Warned: true}, refused(trust.NeverEmpty)},
-		{"delete the aggregate of bundles", deleteConfigMap("all-bundles"), outcome{Warned: true}, refused(trust.NeverEmpty)},
-		{"delete the annotation of the leaf", unannotate(serverLeaf), outcome{Warned: true, NewLeaf: true}, refused(trust.ContentDecides)},
-		{"delete the annotation of the signer", unannotate(signerName), outcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.ContentDecides)},
-		{"lower the gate", gate("2"), outcome{}, refused(trust.ContentDecides)},
-		{"delete the gate", gate(""), outcome{}, refused(trust.ContentDecides)},
-		{"raise the gate", gate("8"), outcome{}, inFlight},
+		{"delete the leaf", deleteSecret(serverLeaf), habitOutcome{Warned: true, NewLeaf: true}, habitOutcome{Warned: true, NewCA: true, NewLeaf: true}},
+		{"delete the signer", deleteSecret(signerName), habitOutcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.OneRotation)},
+		{"delete the bundle", deleteConfigMap(bundleName), habitOutcome{Warned: true}, refused(trust.AnchorInUse)},
+		{"delete the aggregate of leaves", deleteSecret("all-certs"), habitOutcome{Warned: true}, refused(trust.NeverEmpty)},
+		{"delete the aggregate of bundles", deleteConfigMap("all-bundles"), habitOutcome{Warned: true}, refused(trust.NeverEmpty)},
+		{"delete the annotation of the leaf", unannotate(serverLeaf), habitOutcome{Warned: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"delete the annotation of the signer", unannotate(signerName), habitOutcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"lower the gate", gate("2"), habitOutcome{}, refused(trust.ContentDecides)},
+		{"delete the gate", gate(""), habitOutcome{}, refused(trust.ContentDecides)},
+		{"raise the gate", gate("8"), habitOutcome{}, inFlight},
 	}
 	for _, tt := range tests {
-		for stage, want := range map[trust.Stage]outcome{trust.Stable: tt.stable, trust.Distributing: tt.flight} {
+		for stage, want := range map[trust.Stage]habitOutcome{trust.Stable: tt.stable, trust.Distributing: tt.flight} {
 			t.Run(tt.name+", "+string(stage), func(t *testing.T) {
 				w, c := settled(t)
 				all := w.configMap("all-bundles")
@@ -170,7 +176,7 @@ func TestHabits(t *testing.T) {
 					t.Fatalf("the stage is %s, want %s", got, stage)
 				}
 				answer := tt.do(guard(w))
-				got := outcome{Warned: len(answer.Warnings) > 0}
+				got := habitOutcome{Warned: len(answer.Warnings) > 0}
 				if !answer.Allowed {
 					for _, i := range []trust.Invariant{trust.OneRotation, trust.AnchorInUse, trust.NeverEmpty, trust.ContentDecides} {
 						if strings.Contains(refusal(t, answer), string(i)) {
@@ -186,7 +192,7 @@ func TestHabits(t *testing.T) {
 				d := w.domain()
 				got.NewCA, got.NewLeaf = !d.Signer.Active.Equal(ca), !leafOf(d, serverLeaf).Certificate.Equal(leaf)
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("outcome (-want +got):\n%s\n%+v", diff, answer)
+					t.Errorf("habitOutcome (-want +got):\n%s\n%+v", diff, answer)
 				}
 				if diff := cmp.Diff(rested, endOf(w)); diff != "" {
 					t.Errorf("at the end (-want +got):\n%s", diff)

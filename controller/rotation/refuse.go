@@ -5,7 +5,6 @@ package rotation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -18,7 +17,6 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
-	"certrotation.dev/registry/view/inventory"
 )
 
 // refuse deals with an error that is a refusal by the API server, and says whether it is one: the first time it is told,
@@ -86,56 +84,6 @@ func recordObject(r *configv1alpha1.RotationRecord) object {
 	return object{kind: trust.RecordKind, namespace: r.Namespace, name: r.Name}
 }
 
-// accepted takes back what was said of an object that has been written.
-func (c *Controller) accepted(ctx context.Context, k key, d *trust.Domain, action *trust.Action) error {
-	if was := c.refused.done(k, action); !was && recordedOf(d.Refusals, objectOf(action)) == nil {
-		return nil
-	}
-	return c.withdraw(ctx, k, objectOf(action))
-}
-
-// withdrawRefusals takes back what was said of objects of the domain that nothing is to be done with any more.
-func (c *Controller) withdrawRefusals(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
-	gone := c.refused.unwanted(k, actions)
-	for i := range d.Refusals {
-		if o := d.Refusals[i].Object; concerns(d, o) && !concerned(actions, o) && !slices.Contains(gone, o) {
-			gone = append(gone, o)
-		}
-	}
-	return c.withdraw(ctx, k, gone...)
-}
-
-// concerns says whether an object, as Kind/name, is one that the actions of a domain write.
-func concerns(d *trust.Domain, object string) bool {
-	secret := func(name string) string { return string(trust.SecretKind) + "/" + name }
-	switch object {
-	case secret(d.Signer.Name), string(trust.ConfigMapKind) + "/" + d.Bundle.Name, string(trust.RecordKind) + "/" + record.RosterName(d.Name):
-		return true
-	}
-	return slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return secret(l.Name) == object }) ||
-		slices.ContainsFunc(d.Requests, func(r trust.Request) bool { return string(trust.RecordKind)+"/"+r.Record == object })
-}
-
-// withdraw deletes the records of refusals.
-func (c *Controller) withdraw(ctx context.Context, k key, objects ...string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	var errs []error
-	for _, refused := range objects {
-		name := record.RefusalName(refused)
-		err := c.records.RotationRecords(k.namespace).Delete(ctx, name, metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err := c.wrote(verbDelete, resourceRecords, err); err != nil {
-			errs = append(errs, fmt.Errorf("delete record %s/%s: %w", k.namespace, name, err))
-			continue
-		}
-		c.expected.expectGone(k, object{kind: trust.RecordKind, namespace: k.namespace, name: name}, "")
-	}
-	return errors.Join(errs...)
-}
-
 func withRefusals(d *trust.Domain, refusals []trust.RefusedWrite) *trust.Domain {
 	out := *d
 	out.Refusals = refusals
@@ -155,33 +103,4 @@ func (c *Controller) withRetries(d *trust.Domain, a *trust.Assessment) []trust.A
 		}
 	}
 	return actions
-}
-
-// recordedRefusals are those of a namespace, whatever they belong to.
-func recordedRefusals(s *inventory.Sources) []trust.RefusedWrite {
-	if s == nil {
-		return nil
-	}
-	var out []trust.RefusedWrite
-	for _, r := range s.Records {
-		if r.Said != nil && r.Said.Refusal != nil {
-			out = append(out, *r.Said.Refusal)
-		}
-	}
-	return out
-}
-
-// withdrawOthers takes back what was said of objects that no domain writes: of aggregates that are as they should be, and
-// of what the configurations do not name any more.
-func (c *Controller) withdrawOthers(ctx context.Context, k key, n *inventory.Namespace, recorded []trust.RefusedWrite, actions []trust.Action) error {
-	gone := c.refused.unwanted(k, actions)
-	for i := range recorded {
-		o := recorded[i].Object
-		written := slices.ContainsFunc(n.Domains, func(d *trust.Domain) bool { return concerns(d, o) })
-		if !written && !concerned(actions, o) && !slices.Contains(gone, o) {
-			gone = append(gone, o)
-		}
-	}
-	slices.Sort(gone)
-	return c.withdraw(ctx, k, gone...)
 }

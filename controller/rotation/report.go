@@ -20,13 +20,14 @@ const actionAssess = "Assess"
 
 // report says by events what has changed since the last look at a domain, and keeps what the metrics show.
 func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
-	before, known, tell, news, in := c.reported.replace(k, statusOf(d, a, c.clock.Now()))
-	if news {
+	found := c.reported.replace(k, statusOf(d, a, c.clock.Now()))
+	before := &found.before
+	if found.news {
 		c.queue.Add(key{namespace: k.namespace, status: true})
 	}
 	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
 	c.reportWaivers(signer, before.waivers, inForce(d.Waivers, c.clock.Now()))
-	if known && before.stage != a.Stage {
+	if found.known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
 			fmt.Sprintf("trust domain %s went from %s to %s", d.Name, before.stage, a.Stage))
 		// From Distributing it goes back only by an abort.
@@ -36,10 +37,10 @@ func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 		}
 	}
 	switch {
-	case tell:
+	case found.tell:
 		c.emit(signer, corev1.EventTypeWarning, EventRotationBlocked, waitingFor(a), blockedText(a))
-	case in > 0:
-		c.queue.AddAfter(k, in)
+	case found.in > 0:
+		c.queue.AddAfter(k, found.in)
 	}
 	c.reportProblems(k, d, a.Problems)
 }

@@ -120,30 +120,42 @@ func newReports() *reports {
 // to reload in every rotation.
 const blockedPatience = 10 * time.Second
 
-// replace stores a status and returns the one before, if there was one. tell says that the domain has waited for the
-// same long enough; in is how long until it will have, zero if it does not wait. news says that people are told something
-// else of it than before.
-func (r *reports) replace(k key, s status) (before status, known, tell, news bool, in time.Duration) {
+// change is what a look at a domain has found that the one before has not.
+type change struct {
+	// before is what was found before, if known.
+	before status
+	known  bool
+	// tell says that the domain has waited for the same long enough; in is how long until it will have, zero if it does
+	// not wait.
+	tell bool
+	in   time.Duration
+	// news says that people are told something else of it than before.
+	news bool
+}
+
+// replace stores a status.
+func (r *reports) replace(k key, s status) change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, known = r.statuses[k]
-	now := s.blockedAt
-	if s.blocked == before.blocked && known {
+	var out change
+	out.before, out.known = r.statuses[k]
+	before, now := &out.before, s.blockedAt
+	if s.blocked == before.blocked && out.known {
 		s.blockedAt = before.blockedAt
 	}
 	if s.blocked != "" && s.blocked != before.told {
 		waited := now.Sub(s.blockedAt)
-		tell, in = waited >= blockedPatience, max(blockedPatience-waited, 0)
+		out.tell, out.in = waited >= blockedPatience, max(blockedPatience-waited, 0)
 	}
 	if s.blocked != "" {
 		s.told = before.told
 	}
-	if tell {
+	if out.tell {
 		s.told = s.blocked
 	}
 	r.statuses[k] = s
-	news = !known || before.stage != s.stage || before.message() != s.message()
-	return before, known, tell, news, in
+	out.news = !out.known || before.stage != s.stage || before.message() != s.message()
+	return out
 }
 
 // get returns what was last found of a domain.

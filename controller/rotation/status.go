@@ -50,6 +50,10 @@ func (c *Controller) reconcileStatuses(ctx context.Context, k key) error {
 	var errs []error
 	for _, name := range namespace.Configurations {
 		cfg := sources.Configurations[name]
+		if cfg == nil {
+			// It is of another moment than the namespace.
+			continue
+		}
 		wanted, known := c.statusOfConfiguration(cfg, namespace)
 		if !known || sameStatus(wanted, &cfg.Status) {
 			continue
@@ -59,7 +63,7 @@ func (c *Controller) reconcileStatuses(ctx context.Context, k key) error {
 	return errors.Join(errs...)
 }
 
-// statusOfConfiguration is not known before each of its domains was looked at.
+// statusOfConfiguration is what is made of a configuration. It is not known before each of its domains was looked at.
 func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inventory.Namespace) (*configv1alpha1.RotationConfigurationStatus, bool) {
 	out := &configv1alpha1.RotationConfigurationStatus{ObservedGeneration: cfg.Generation, Conditions: slices.Clone(cfg.Status.Conditions)}
 	accepted := metav1.Condition{Type: configv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted}
@@ -68,6 +72,9 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 		accepted.Status, accepted.Reason, accepted.Message = metav1.ConditionFalse, reason, message
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonNotAccepted, "nothing of it takes effect"
 	} else {
+		if cfg.Loaded == nil {
+			return nil, false
+		}
 		var wrong []string
 		for i := range cfg.Loaded.TrustDomains {
 			name := cfg.Loaded.TrustDomains[i].Name

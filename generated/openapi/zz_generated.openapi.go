@@ -1025,6 +1025,13 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 							Format:      "",
 						},
 					},
+					"verifiesNothing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verifiesNothing says that the member only presents leaves: there is nothing that it has to load.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"trusted": {
 						SchemaProps: spec.SchemaProps{
 							Description: "trusted says whether there is evidence that the member has loaded the newest CA of the domain.",

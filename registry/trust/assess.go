@@ -50,6 +50,8 @@ type assessor struct {
 	named map[memberKey]place
 	// held are the names of the leaves that a member is known to present.
 	held map[string]bool
+	// abandoned are the names of the leaves that only members presented which are proven to be gone.
+	abandoned map[string]bool
 	// idle are the members of nodes that cannot run yet.
 	idle map[*Member]bool
 	// rest says that the content shows no rotation in flight.
@@ -95,6 +97,7 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
 	}
 	a.collectAuthorities()
+	a.abandoned = abandoned(d)
 	for i := range d.Leaves {
 		a.countLeaf(&d.Leaves[i])
 	}

@@ -213,7 +213,8 @@ func (a *assessor) roster() *Roster {
 	return out
 }
 
-// markAbsences notes the proofs that members are gone. While a rotation lasts they stay in the roster with it, for people.
+// markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
+// and as long as a leaf of theirs is there that nobody else presents.
 func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) {
 	for i := range before.Members {
 		r := before.Members[i]
@@ -224,7 +225,7 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 		switch counts := members[AbsenceKey(&r)]; {
 		case counts != nil:
 			counts.Absent = a.d.Absences[AbsenceKey(&r)]
-		case r.Absent != "" && !a.rest:
+		case r.Absent != "" && (!a.rest || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
 			members[AbsenceKey(&r)] = &r
 		}
 	}
@@ -248,6 +249,25 @@ func (r *RosterMember) join(recorded *RosterMember) {
 }
 
 func sortedSet(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }
+
+// abandoned are the leaves that only members presented which are proven to be gone.
+func abandoned(d *Domain) map[string]bool {
+	if d.Roster == nil {
+		return nil
+	}
+	out := map[string]bool{}
+	named := places(d)
+	for i := range d.Roster.Members {
+		r := &d.Roster.Members[i]
+		gone := r.Absent != "" && configured(named, r) == nil
+		for _, name := range r.Presents {
+			if before, seen := out[name]; !seen || before {
+				out[name] = gone
+			}
+		}
+	}
+	return out
+}
 
 // rosterDue says whether the record does not say who counts.
 func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }

@@ -126,6 +126,41 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
+// TestLeafOfAnAbsentMember: a leaf that nobody else has presented is live as long as its holder is not proven to be gone.
+func TestLeafOfAnAbsentMember(t *testing.T) {
+	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}})
+	f.onNode("client-0", "uid")
+	f.until(RecordRoster)
+	f.request("test")
+	f.settle()
+	f.remove("client-0")
+	f.leaf("client-0").Unnamed = true
+	if err := f.followedBy("client-0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.holds(ReasonUnnamed); err != nil {
+		t.Fatal(err)
+	}
+	f.processes = slices.DeleteFunc(f.processes, func(p *process) bool { return p.party.Name == "client-0" })
+	f.d.Absences = map[string]string{"client-0/client-0/uid": "its node is gone"}
+	for range 6 {
+		f.settle()
+		f.loadAll()
+	}
+	if err := f.ends(); err != nil {
+		t.Fatal(err)
+	}
+	f.d.Absences = nil
+	f.request("again")
+	for range 6 {
+		f.settle()
+		f.loadAll()
+	}
+	if err := f.ends(); err != nil {
+		t.Errorf("in the next rotation its leaf is live again: %v", err)
+	}
+}
+
 func TestWaiver(t *testing.T) {
 	f := mutual(t)
 	f.request("test")

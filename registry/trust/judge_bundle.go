@@ -38,16 +38,20 @@ func (j *judge) judgeBundle() {
 func (j *judge) judgeAddedAnchors(anchors []*pki.Certificate) {
 	object := configMap(j.after.Bundle.Name)
 	for _, ca := range anchors {
-		if j.before.inBundle[ca.Fingerprint] {
-			continue
+		if slot := j.before.slot(ca); !j.before.inBundle[ca.Fingerprint] && slot != SlotActive && slot != SlotNext && slot != SlotPrevious {
+			j.judgeSubject(object, ca)
 		}
-		for _, known := range j.before.authorities {
-			if known.SubjectHash == ca.SubjectHash && known.PublicKeyHash != ca.PublicKeyHash {
-				j.refuse(ContentDecides, object, nil,
-					fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
-					"give the other CA a subject of its own")
-				break
-			}
+	}
+}
+
+// judgeSubject refuses a CA that takes the name of another one of the domain.
+func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
+	for _, known := range j.before.authorities {
+		if known.SubjectHash == ca.SubjectHash && known.PublicKeyHash != ca.PublicKeyHash {
+			j.refuse(ContentDecides, object, nil,
+				fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
+				"give the other CA a subject of its own")
+			return
 		}
 	}
 }

@@ -35,6 +35,12 @@ func TestJudgeWhatAnObjectIs(t *testing.T) {
 		{name: "an anchor with the subject of the CA", edit: func(w *world, d *Domain) {
 			d.Bundle.Anchors = append(d.Bundle.Anchors, twin(w, w.d.Signer.Active))
 		}, invariant: ContentDecides, object: "ConfigMap/bundle", says: "with another key", way: "subject of its own"},
+		{name: "a next CA with the subject of the active one", edit: func(w *world, d *Domain) {
+			d.Signer.Next = twin(w, w.d.Signer.Active)
+		}, invariant: ContentDecides, object: "Secret/signer", says: "with another key", way: "subject of its own"},
+		{name: "the anchor of a next CA with the subject of the active one", before: func(w *world) {
+			w.d.Signer.Next = twin(w, w.d.Signer.Active)
+		}, edit: func(w *world, d *Domain) { d.Bundle.Anchors = append(d.Bundle.Anchors, w.d.Signer.Next) }},
 		{name: "a leaf that has expired", edit: func(w *world, d *Domain) {
 			l := leafOf(d, "server")
 			l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.NotAfter = w.now.Add(-time.Second) }, w.d.Signer.Active)

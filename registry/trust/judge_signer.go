@@ -39,6 +39,11 @@ func (j *judge) judgeSigner() {
 		lower = anew(AnnotationPromotedAt, lower)
 	}
 	j.judgeAnnotations(object, &old.Object, &s.Object, lower)
+	for _, ca := range []*pki.Certificate{s.Active, s.Next} {
+		if ca != nil && !slices.ContainsFunc(j.before.authorities, ca.Equal) {
+			j.judgeSubject(object, ca)
+		}
+	}
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)

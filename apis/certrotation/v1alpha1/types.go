@@ -137,6 +137,9 @@ type MemberStatus struct {
 	// known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight
 	// evidence is not renewed, and what has lapsed is not known.
 	Known bool `json:"known"`
+	// verifiesNothing says that the member only presents leaves: there is nothing that it has to load.
+	// +optional
+	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
 	// trusted says whether there is evidence that the member has loaded the newest CA of the domain.
 	Trusted bool `json:"trusted"`
 	// delivered says whether there is evidence that the member presents the current leaves that it holds.

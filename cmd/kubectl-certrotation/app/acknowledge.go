@@ -4,11 +4,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,15 +27,22 @@ type acknowledgeOptions struct {
 	trusts, presents []string
 	bundle           string
 	leaves           []string
+	instance         string
+	startedAt        string
+	observedAt       string
 }
 
 func (p *plugin) newAcknowledge() *cobra.Command {
 	o := &acknowledgeOptions{}
 	cmd := &cobra.Command{
 		Use:   "acknowledge SIGNER",
-		Short: "Report what a member of a relying party has loaded",
-		Long: `Report which trust anchors a member of a relying party has loaded, and which leaf it presents. This is the evidence of
+		Short: "Report what a process of a relying party has loaded",
+		Long: `Report which trust anchors a process of a relying party has loaded, and which leaf it presents. This is the evidence of
 parties of the kind "acknowledgement": a program, a sidecar, or a person for an external party.
+
+A member counts as far as all of its processes do, so each replica reports for itself, under an --instance of its own. A
+report of the same instance with a later start takes the place of the former one. Reports end: the answer says when, and
+a process that lives reports again before that while a rotation is in flight.
 
 Report only what the running process has loaded. A file that was written is no evidence: the rotation goes on from
 what is reported here, and a member that does not trust the new CA after all is cut off.
@@ -45,7 +54,7 @@ the fingerprints are computed; "-" reads the standard input.`,
 
   # A sidecar reports the files that its process has just loaded
   kubectl certrotation acknowledge -n mtls-demo service-signer --party clients --member client-b \
-    --bundle /tls/ca-bundle.crt --leaf /tls/tls.crt`,
+    --instance "$POD_UID" --started-at 2026-03-01T12:00:00Z --bundle /tls/ca-bundle.crt --leaf /tls/tls.crt`,
 		Args: named,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.acknowledge(cmd.Context(), o, args[0]) },
 	}
@@ -56,6 +65,9 @@ the fingerprints are computed; "-" reads the standard input.`,
 	flags.StringSliceVar(&o.presents, "presents", nil, "Fingerprints of the leaves that the member presents.")
 	flags.StringVar(&o.bundle, "bundle", "", "A PEM file with all anchors that the member has loaded.")
 	flags.StringSliceVar(&o.leaves, "leaf", nil, "A PEM file whose first certificate is the leaf that the member presents. May be repeated.")
+	flags.StringVar(&o.instance, "instance", "", "Which process of the member this is, such as the UID of its pod. Defaults to the name of the member.")
+	flags.StringVar(&o.startedAt, "started-at", "", "When the process started, in RFC 3339. Defaults to now: the report takes the place of former ones of the instance.")
+	flags.StringVar(&o.observedAt, "observed-at", "", "When it was looked at what the process has loaded, in RFC 3339. Defaults to now; a report of long ago is refused.")
 	// The flag exists: it was added above.
 	_ = cmd.MarkFlagRequired("party")
 	cmd.MarkFlagsOneRequired("trusts", "bundle")
@@ -65,7 +77,7 @@ the fingerprints are computed; "-" reads the standard input.`,
 }
 
 func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name string) error {
-	report, err := o.report(p.Streams.In)
+	report, err := o.report(p.Streams.In, p.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -77,16 +89,28 @@ func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name st
 	if err != nil {
 		return fail(verbAcknowledge, t, err)
 	}
-	_, err = fmt.Fprintf(p.Streams.Out, "certificaterotation.%s/%s acknowledged: %s trusts %s and presents %d\n",
+	until := ""
+	if taken.Expires != nil {
+		until = ", which counts until " + taken.Expires.UTC().Format(time.RFC3339)
+	}
+	_, err = fmt.Fprintf(p.Streams.Out, "certificaterotation.%s/%s acknowledged: %s trusts %s and presents %d%s\n",
 		v1alpha1.GroupName, name, oneLine(memberName(taken.Party, taken.Member)),
-		plural(len(taken.Trusts), "anchor"), len(taken.Presents))
+		plural(len(taken.Trusts), "anchor"), len(taken.Presents), until)
 	return err
 }
 
 // report makes the body of the request. Lists are never null: an empty one says that nothing is loaded.
-func (o *acknowledgeOptions) report(stdin io.Reader) (*v1alpha1.Acknowledgement, error) {
+func (o *acknowledgeOptions) report(stdin io.Reader, now time.Time) (*v1alpha1.Acknowledgement, error) {
 	out := &v1alpha1.Acknowledgement{
 		Party: o.party, Member: o.member, Trusts: fingerprints(o.trusts), Presents: fingerprints(o.presents),
+		Instance: cmp.Or(o.instance, o.member, o.party),
+	}
+	var err error
+	if out.StartedAt, err = timeFlag("started-at", o.startedAt, now); err != nil {
+		return nil, err
+	}
+	if out.ObservedAt, err = timeFlag("observed-at", o.observedAt, now); err != nil {
+		return nil, err
 	}
 	if o.bundle != "" {
 		anchors, err := readPEM(stdin, o.bundle, pki.ParseBundle)
@@ -105,6 +129,18 @@ func (o *acknowledgeOptions) report(stdin io.Reader) (*v1alpha1.Acknowledgement,
 		out.Presents = append(out.Presents, string(chain[0].Fingerprint))
 	}
 	return out, nil
+}
+
+// timeFlag reads a time; without one it is now.
+func timeFlag(flag, text string, now time.Time) (metav1.MicroTime, error) {
+	if text == "" {
+		return metav1.NewMicroTime(now), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return metav1.MicroTime{}, fmt.Errorf("--%s is %q: it is no time in RFC 3339, such as %s", flag, text, now.UTC().Format(time.RFC3339))
+	}
+	return metav1.NewMicroTime(t), nil
 }
 
 // readPEM parses a file; "-" is the standard input. A successful parse has at least one certificate.

@@ -66,7 +66,7 @@ func NewCommand(config Config) *cobra.Command {
 	p.flags.AddFlags(root.PersistentFlags())
 	addVerbosity(root)
 	root.AddCommand(
-		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(),
+		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
 	)
 	return root
 }

@@ -153,9 +153,9 @@ func signer(edits ...func(*v1alpha1.CertificateRotation)) *v1alpha1.CertificateR
 			RotatesAt:   at(200 * 24 * time.Hour),
 			Trust:       v1alpha1.TrustCount{Trusted: 3, Total: 3},
 			Members: []v1alpha1.MemberStatus{
-				{Party: "server", Member: "server", Evidence: "tlsProbe", Trusted: true, Delivered: true},
-				{Party: "clients", Member: "client-a", Evidence: "acknowledgement", Trusted: true, Delivered: true},
-				{Party: "clients", Member: "client-b", Evidence: "acknowledgement", Trusted: true, Delivered: true},
+				{Party: "server", Member: "server", Evidence: "tlsProbe", Known: true, Trusted: true, Delivered: true},
+				{Party: "clients", Member: "client-a", Evidence: "acknowledgement", Known: true, Trusted: true, Delivered: true},
+				{Party: "clients", Member: "client-b", Evidence: "acknowledgement", Known: true, Trusted: true, Delivered: true},
 			},
 			Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, true, "usable"), condition(v1alpha1.ConditionProgressing, false, "")},
 		},

@@ -4,6 +4,8 @@
 package app
 
 import (
+	gocmp "cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -111,6 +116,11 @@ func TestAcknowledge(t *testing.T) {
 			name: "standard input", stdin: string(caCert.PEM()), args: []string{"--bundle", "-"},
 			want: v1alpha1.Acknowledgement{Trusts: []string{caPrint}, Presents: []string{}},
 		},
+		{
+			name: "of one process", args: []string{"--trusts", oldCA, "--instance", "pod-1", "--started-at", "2026-03-01T11:00:00.5Z", "--observed-at", "2026-03-01T12:59:59+01:00"},
+			want: v1alpha1.Acknowledgement{Trusts: []string{oldCA}, Presents: []string{}, Instance: "pod-1",
+				StartedAt: metav1.NewMicroTime(testNow.Add(-time.Hour + 500*time.Millisecond)), ObservedAt: metav1.NewMicroTime(testNow.Add(-time.Second))},
+		},
 		{name: "trusts nothing", args: []string{"--trusts", ""}, want: v1alpha1.Acknowledgement{Trusts: []string{}, Presents: []string{}}},
 	}
 	for _, tt := range tests {
@@ -118,15 +128,73 @@ func TestAcknowledge(t *testing.T) {
 			s := newShell()
 			s.stdin = tt.stdin
 			tt.want.Party = "clients"
-			s.answer("acknowledge", &tt.want, nil)
+			now := metav1.NewMicroTime(testNow)
+			tt.want.Instance = gocmp.Or(tt.want.Instance, tt.want.Member, "clients")
+			if tt.want.StartedAt.IsZero() {
+				tt.want.StartedAt = now
+			}
+			if tt.want.ObservedAt.IsZero() {
+				tt.want.ObservedAt = now
+			}
+			taken := tt.want.DeepCopy()
+			taken.Expires = &metav1.MicroTime{Time: testNow.Add(time.Hour)}
+			s.answer("acknowledge", taken, nil)
 			got := s.ok(t, append([]string{"acknowledge", "service-signer", "--party", "clients"}, tt.args...)...)
 			if diff := cmp.Diff(&tt.want, s.posted(t, "acknowledge").Object); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(got, "acknowledged: clients") {
+			if !strings.Contains(got, "acknowledged: clients") || !strings.Contains(got, "counts until 2026-03-01T13:00:00Z") {
 				t.Errorf("printed %q", got)
 			}
 		})
+	}
+}
+
+func TestWaive(t *testing.T) {
+	after := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	tests := []struct {
+		name    string
+		args    []string
+		want    v1alpha1.Waiver
+		dryRun  []string
+		printed string
+	}{
+		{name: "for a day", args: []string{"--member", "client-b", "--for", "24h"},
+			want: v1alpha1.Waiver{Member: "client-b", ExpiresAfter: after(24 * time.Hour)}, printed: "clients/client-b is waived until 2026-03-02T12:00:00Z\n"},
+		{name: "until tomorrow", args: []string{"--until", "2026-03-02T12:00:00Z"},
+			want: v1alpha1.Waiver{Expires: at(24 * time.Hour)}, printed: "clients is waived until 2026-03-02T12:00:00Z\n"},
+		{name: "withdrawn", args: []string{"--withdraw"}, want: v1alpha1.Waiver{ExpiresAfter: after(0)}, printed: "the waiver of clients is withdrawn\n"},
+		{name: "dry run", args: []string{"--for", "1h", "--dry-run=server"}, want: v1alpha1.Waiver{ExpiresAfter: after(time.Hour)},
+			dryRun: []string{metav1.DryRunAll}, printed: "clients is waived until 2026-03-02T12:00:00Z (server dry run)\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell()
+			tt.want.Party, tt.want.Reason = "clients", "host is gone"
+			given := tt.want.DeepCopy()
+			given.ExpiresAfter, given.Expires, given.WaivedBy = nil, at(24*time.Hour), "ada"
+			s.answer("waive", given, nil)
+			got := s.ok(t, append([]string{"waive", "service-signer", "--party", "clients", "--reason", "host is gone"}, tt.args...)...)
+			posted := s.posted(t, "waive")
+			if diff := cmp.Diff(&tt.want, posted.Object); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.dryRun, posted.CreateOptions.DryRun); diff != "" {
+				t.Errorf("dryRun (-want +got):\n%s", diff)
+			}
+			if !strings.HasSuffix(got, tt.printed) {
+				t.Errorf("printed %q, want %q at the end", got, tt.printed)
+			}
+		})
+	}
+}
+
+func TestWaiveRefused(t *testing.T) {
+	s := newShell()
+	s.answer("waive", nil, apierrors.NewForbidden(v1alpha1.Resource("certificaterotations"), "service-signer", errors.New("no")))
+	line := []string{"waive", "service-signer", "--party", "p", "--reason", "r", "--for", "1h"}
+	if code := s.run(t.Context(), line...); code != 1 || !strings.Contains(s.errOut.String(), "certificaterotations/waive") {
+		t.Errorf("exit code %d, printed %q: want the right that is missing", code, s.errOut.String())
 	}
 }
 
@@ -149,6 +217,14 @@ func TestWrongUsage(t *testing.T) {
 		{"no party", "acknowledge a --trusts x", `required flag(s) "party"`},
 		{"nothing to acknowledge", "acknowledge a --party p", "at least one of the flags"},
 		{"two ways to acknowledge", "acknowledge a --party p --trusts x --bundle y", "were all set"},
+		{"no time", "acknowledge a --party p --trusts x --started-at yesterday", "--started-at is \"yesterday\""},
+		{"no reason to waive", "waive a --party p --for 1h", `required flag(s) "reason"`},
+		{"no end of a waiver", "waive a --party p --reason r", "at least one of the flags"},
+		{"two ends of a waiver", "waive a --party p --reason r --for 1h --withdraw", "were all set"},
+		{"a waiver for no time", "waive a --party p --reason r --for 0s", "use --withdraw"},
+		{"a waiver in the past", "waive a --party p --reason r --until 2020-01-01T00:00:00Z", "use --withdraw"},
+		{"a waiver until no time", "waive a --party p --reason r --until tomorrow", "--until is \"tomorrow\""},
+		{"unknown dry run of a waiver", "waive a --party p --reason r --for 1h --dry-run=client", "use none or server"},
 		{"missing file", "acknowledge a --party p --bundle /does/not/exist", "read /does/not/exist"},
 		{"empty file", "acknowledge a --party p --bundle " + empty, "bundle is empty"},
 	}
@@ -169,7 +245,7 @@ func TestWrongUsage(t *testing.T) {
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, verb := range []string{"tree", "plan", "rotate", "wait", "abort", "acknowledge"} {
+	for _, verb := range []string{"tree", "plan", "rotate", "wait", "abort", "acknowledge", "waive"} {
 		t.Run(verb, func(t *testing.T) {
 			if help := newShell().ok(t, verb, "--help"); !strings.Contains(help, "  kubectl certrotation "+verb+" ") {
 				t.Errorf("no example in:\n%s", help)

@@ -52,6 +52,18 @@ func stuckRollout(o *v1alpha1.CertificateRotation) {
 	o.Status.Blockers = []v1alpha1.Blocker{{Member: "n2", Object: "Node/n2", Reason: "StaticPodPending", Message: "its pod is not Ready", Since: at(-25 * time.Minute)}}
 }
 
+// decided is the edit of a signer of whose members little is known.
+func decided(o *v1alpha1.CertificateRotation) {
+	m := o.Status.Members
+	m[0].VerifiesNothing, m[0].Trusted = true, false
+	m[1].Known, m[1].Trusted, m[1].Delivered, m[1].Message = false, false, false, "has last acknowledged 3h ago"
+	m[2].Waiver = &v1alpha1.MemberWaiver{Reason: "INC-7:\nhost is gone", WaivedBy: "ada", Expires: *at(24 * time.Hour)}
+	o.Status.Members = append(m, v1alpha1.MemberStatus{
+		Party: "people", Member: "people", Evidence: "none", Known: true, Trusted: true, Delivered: true, Reason: "they click it away",
+	})
+	o.Status.Trust = v1alpha1.TrustCount{Trusted: 2, Total: 3, Unknown: 1}
+}
+
 func TestTree(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -75,6 +87,7 @@ func TestTree(t *testing.T) {
 		})}, args: []string{"tree"}, golden: "tree-overdue.txt"},
 		{name: "of what a rollout brings to nodes", objects: []runtime.Object{signer(stuckRollout)}, args: []string{"tree"}, golden: "tree-rollout.txt"},
 		{name: "of a rollout, as YAML", objects: []runtime.Object{signer(stuckRollout)}, args: []string{"tree", "-o", "yaml"}, golden: "tree-rollout.yaml"},
+		{name: "of what nobody knows, and of what people have decided", objects: []runtime.Object{signer(decided)}, args: []string{"tree"}, golden: "tree-decided.txt"},
 		{name: "YAML", objects: domain(), args: []string{"tree", "-o", "yaml"}, golden: "tree.yaml"},
 		{name: "JSON of nothing", args: []string{"tree", "-o", "json"}, golden: "tree-empty.json"},
 	}

@@ -198,10 +198,43 @@ func (v *treeView) member(m *v1alpha1.MemberStatus, blocks bool) row {
 	return row{cells: []cell{
 		name,
 		{text: oneLine(m.Evidence)},
-		v.yes("trusted", m.Trusted),
-		v.yes("delivered", m.Delivered),
-		{text: oneLine(m.Message), style: name.style},
+		v.trusts(m),
+		v.shown("delivered", m.Delivered, m),
+		{text: remarks(m), style: name.style},
 	}}
+}
+
+func (v *treeView) trusts(m *v1alpha1.MemberStatus) cell {
+	if m.VerifiesNothing {
+		return cell{"trusted -", faint}
+	}
+	return v.shown("trusted", m.Trusted, m)
+}
+
+// shown tells what is not known from what is not so, and what is evidence from the decision to do without.
+func (v *treeView) shown(what string, is bool, m *v1alpha1.MemberStatus) cell {
+	switch {
+	case m.Waiver != nil:
+		return cell{what + " waived", warn}
+	case !is && !m.Known:
+		return cell{what + " ?", warn}
+	}
+	return v.yes(what, is)
+}
+
+// remarks are what a person has decided about a member, and what is missing.
+func remarks(m *v1alpha1.MemberStatus) string {
+	var out []string
+	if w := m.Waiver; w != nil {
+		out = append(out, fmt.Sprintf("waived until %s by %s: %s", w.Expires.UTC().Format(time.RFC3339), cmp.Or(w.WaivedBy, "somebody"), w.Reason))
+	}
+	if m.Reason != "" {
+		out = append(out, "no evidence is asked for: "+m.Reason)
+	}
+	if m.Message != "" {
+		out = append(out, m.Message)
+	}
+	return oneLine(strings.Join(out, "; "))
 }
 
 func (v *treeView) yes(what string, is bool) cell {
@@ -229,7 +262,12 @@ func withHealth(title string, h Health) row {
 
 func trusted(count v1alpha1.TrustCount) cell {
 	c := cell{text: fmt.Sprintf("trusted %d/%d", count.Trusted, count.Total), style: good}
-	if count.Trusted < count.Total {
+	switch {
+	case count.Unknown > 0 && count.Unknown >= count.Total:
+		c.text, c.style = "trusted ?", warn
+	case count.Unknown > 0:
+		c.text, c.style = fmt.Sprintf("%s (%d?)", c.text, count.Unknown), warn
+	case count.Trusted < count.Total:
 		c.style = warn
 	}
 	return c

@@ -59,15 +59,17 @@ func (r *renderer) holders(leaf string) map[memberKey]bool {
 // renewed, and says the same, is no change, or each renewal would be an event for everybody who watches.
 func memberStatus(m *trust.MemberAssessment, before *certrotation.MemberStatus) certrotation.MemberStatus {
 	out := certrotation.MemberStatus{
-		Party:      m.Party,
-		Member:     m.Member,
-		Evidence:   string(m.Kind),
-		Known:      m.Known,
-		Trusted:    m.Trusted,
-		Delivered:  m.Delivered,
-		Reason:     m.Reason,
-		LastChange: toTimePointer(m.LastChange),
-		Message:    m.Message,
+		Party:    m.Party,
+		Member:   m.Member,
+		Evidence: string(m.Kind),
+		Known:    m.Known,
+
+		VerifiesNothing: !m.Verifies,
+		Trusted:         m.Trusted,
+		Delivered:       m.Delivered,
+		Reason:          m.Reason,
+		LastChange:      toTimePointer(m.LastChange),
+		Message:         m.Message,
 	}
 	if w := m.Waiver; w != nil {
 		out.Waiver = &certrotation.MemberWaiver{Reason: w.Reason, WaivedBy: w.By, Expires: toTime(w.Expires)}

@@ -91,13 +91,13 @@ func TestMembers(t *testing.T) {
 		{Party: "client", Member: "client", Kind: trust.None, Verifies: true, Known: true, Trusted: true, Reason: "they click it away"},
 		{Party: "server", Member: "server-0", Kind: trust.TLSProbe, Verifies: true, Trusted: true, LastChange: start(),
 			Waiver: &trust.Waiver{Party: "server", Member: "server-0", Reason: "off", By: "ada", Expires: until}},
-		{Party: "former", Member: "former", Kind: trust.Acknowledgement, Verifies: true, Message: "has never acknowledged"},
+		{Party: "former", Member: "former", Kind: trust.Acknowledgement, Message: "has never acknowledged"},
 	}
 	want := []certrotation.MemberStatus{
 		{Party: "client", Member: "client", Evidence: "none", Known: true, Trusted: true, Reason: "they click it away"},
 		{Party: "server", Member: "server-0", Evidence: "tlsProbe", Trusted: true, LastChange: toTimePointer(start()),
 			Waiver: &certrotation.MemberWaiver{Reason: "off", WaivedBy: "ada", Expires: metav1.NewTime(until)}},
-		{Party: "former", Member: "former", Evidence: "acknowledgement", Message: "has never acknowledged"},
+		{Party: "former", Member: "former", Evidence: "acknowledgement", VerifiesNothing: true, Message: "has never acknowledged"},
 	}
 	objects := w.render(nil)
 	if diff := cmp.Diff(want, objects.Certificates["signer"].Status.Members); diff != "" {
