@@ -29,9 +29,10 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/cleaner"
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -41,18 +42,20 @@ const (
 	config = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: mesh
-  signer: {secretName: signer}
-  bundle: {configMapName: bundle}
-  leaves:
-  - {secretName: "peer-{node}", forEachNode: {matchLabels: {role: master}}, commonName: peer, usages: [ServerAuth]}
-  relyingParties:
-  - name: peers
-    forEachNode: {matchLabels: {role: master}}
-    verifies: {usages: [ServerAuth]}
-    presents: ["peer-{node}"]
-    evidence: {kind: acknowledgement}
+metadata: {name: mesh}
+spec:
+  trustDomains:
+  - name: mesh
+    signer: {secretName: signer}
+    bundle: {configMapName: bundle}
+    leaves:
+    - {secretName: "peer-{node}", forEachNode: {matchLabels: {role: master}}, commonName: peer, usages: [ServerAuth]}
+    relyingParties:
+    - name: peers
+      forEachNode: {matchLabels: {role: master}}
+      verifies: {usages: [ServerAuth]}
+      presents: ["peer-{node}"]
+      evidence: {kind: acknowledgement}
 `
 )
 
@@ -60,6 +63,7 @@ trustDomains:
 type world struct {
 	t       testing.TB
 	client  *fake.Clientset
+	own     *ownfake.Clientset
 	nodes   []string
 	version int
 	// mu is for wrote alone: whatever else a test changes, it changes while the controller has nothing to do.
@@ -70,21 +74,38 @@ type world struct {
 	cached *inventory.Sources
 	// read is called before each live read.
 	read func() error
+	skew clocks
 	// beforeWrite is called before each write of the controller.
 	beforeWrite func()
 }
 
 var _ events.EventRecorder = (*world)(nil)
 
+// clocks are a rotation.Skew.
+type clocks struct {
+	asked time.Duration
+	err   error
+}
+
+func (clocks) Latest() time.Duration { return 0 }
+
+func (c clocks) Ask(context.Context) (time.Duration, error) { return c.asked, c.err }
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, client: fake.NewClientset(), nodes: []string{"a", "b"}}
-	w.client.PrependReactor("update", "*", w.write)
-	w.client.PrependReactor("delete", "*", w.write)
-	w.put(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: config},
-	})
+	w := &world{
+		t: t, client: fake.NewClientset(), nodes: []string{"a", "b"},
+		own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+	}
+	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
+		fake.PrependReactor("update", "*", w.write)
+		fake.PrependReactor("delete", "*", w.write)
+	}
+	configuration, err := configv1alpha1.Decode([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(configuration)
 	ca, err := pki.NewAuthority(pki.Profile{CommonName: pki.GenerationName(demo, "signer", time.Now()), Key: pki.ECDSAP256, Validity: 24 * 365 * time.Hour}, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -97,8 +118,13 @@ func newWorld(t testing.TB) *world {
 			t.Fatal(err)
 		}
 		w.put(secretOf("peer-"+node, leaf, map[string]string{trust.LabelManagedType: trust.ManagedTypeTarget, trust.LabelTrustDomain: "mesh"}))
-		data, labels := evidence.Encode("mesh", "peers", node, &trust.Observation{ObservedAt: time.Now()})
-		w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName("mesh", "peers", node), Labels: labels}, Data: data})
+		seen, err := record.OfEvidence(demo, "mesh", "peers", node, []trust.Observation{{
+			Instance: "one", Kind: trust.Acknowledgement, ObservedAt: time.Now(), Expires: time.Now().Add(time.Hour),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put(seen)
 	}
 	return w
 }
@@ -115,10 +141,23 @@ func secretOf(name string, pair *pki.Pair, labels map[string]string) *corev1.Sec
 }
 
 func resourceOf(o runtime.Object) schema.GroupVersionResource {
-	if _, ok := o.(*corev1.ConfigMap); ok {
+	switch o.(type) {
+	case *corev1.ConfigMap:
 		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	case *configv1alpha1.RotationConfiguration:
+		return configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations")
+	case *configv1alpha1.RotationRecord:
+		return configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords")
 	}
 	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+
+// tracker holds the objects of a group.
+func (w *world) tracker(gvr schema.GroupVersionResource) clienttesting.ObjectTracker {
+	if gvr.Group == configv1alpha1.GroupName {
+		return w.own.Tracker()
+	}
+	return w.client.Tracker()
 }
 
 // put stores an object as somebody else would.
@@ -128,10 +167,10 @@ func (w *world) put(o runtime.Object) {
 	meta := o.(metav1.Object)
 	meta.SetNamespace(demo)
 	meta.SetResourceVersion(strconv.Itoa(w.version))
-	err := w.client.Tracker().Update(resourceOf(o), o, demo)
+	err := w.tracker(resourceOf(o)).Update(resourceOf(o), o, demo)
 	if apierrors.IsNotFound(err) {
 		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
-		err = w.client.Tracker().Create(resourceOf(o), o, demo)
+		err = w.tracker(resourceOf(o)).Create(resourceOf(o), o, demo)
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -150,7 +189,7 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 	case clienttesting.UpdateAction:
 		o := a.GetObject().DeepCopyObject()
 		meta := o.(metav1.Object)
-		live, err := w.client.Tracker().Get(gvr, demo, meta.GetName())
+		live, err := w.tracker(gvr).Get(gvr, demo, meta.GetName())
 		if err != nil {
 			return true, nil, err
 		}
@@ -160,9 +199,9 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 		w.version++
 		meta.SetResourceVersion(strconv.Itoa(w.version))
 		w.note("update " + meta.GetName())
-		return true, o, w.client.Tracker().Update(gvr, o, demo)
+		return true, o, w.tracker(gvr).Update(gvr, o, demo)
 	case clienttesting.DeleteActionImpl:
-		live, err := w.client.Tracker().Get(gvr, demo, a.Name)
+		live, err := w.tracker(gvr).Get(gvr, demo, a.Name)
 		if err != nil {
 			return true, nil, err
 		}
@@ -174,7 +213,7 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 		}
 		w.version++
 		w.note("delete " + a.Name)
-		return true, nil, w.client.Tracker().Delete(gvr, demo, a.Name)
+		return true, nil, w.tracker(gvr).Delete(gvr, demo, a.Name)
 	}
 	return false, nil, nil
 }
@@ -216,6 +255,20 @@ func (w *world) sources() *inventory.Sources {
 		cm := &configMaps.(*corev1.ConfigMapList).Items[i]
 		s = s.WithConfigMap(cm.Name, cm)
 	}
+	configurations, err := w.own.ConfigV1alpha1().RotationConfigurations(demo).List(context.WithoutCancel(w.t.Context()), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range configurations.Items {
+		s = s.WithConfiguration(configurations.Items[i].Name, &configurations.Items[i])
+	}
+	records, err := w.own.ConfigV1alpha1().RotationRecords(demo).List(context.WithoutCancel(w.t.Context()), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range records.Items {
+		s = s.WithRecord(records.Items[i].Name, &records.Items[i])
+	}
 	return s
 }
 
@@ -250,7 +303,7 @@ func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note s
 
 func (w *world) controller() *Controller {
 	w.t.Helper()
-	c, err := New(Config{Client: w.client, Inventory: w, Recorder: w})
+	c, err := New(Config{Client: w.client, Records: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w, Skew: w.skew})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -262,7 +315,7 @@ func (w *world) ctx() context.Context {
 	return klog.NewContext(context.WithoutCancel(w.t.Context()), klog.Logger{})
 }
 
-const recordC = "certrotation-evidence-mesh.peers.c"
+const recordC = "evidence.mesh.peers.c"
 
 // TestANodeLeaves runs the controller through the days: c left, b goes for a day.
 func TestANodeLeaves(t *testing.T) {
@@ -295,10 +348,10 @@ func TestANodeLeaves(t *testing.T) {
 		look()
 		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
 		w.nodes = []string{"a"}
-		look("update certrotation-evidence-mesh.peers.b", "update peer-b")
+		look("update evidence.mesh.peers.b", "update peer-b")
 		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
 		w.nodes = []string{"a", "b"}
-		look("update certrotation-evidence-mesh.peers.b", "update peer-b")
+		look("update evidence.mesh.peers.b", "update peer-b")
 		if _, ok := w.secret("peer-b").Annotations[trust.AnnotationDeleteGraceStart]; ok {
 			t.Error("b is back and still marked")
 		}
@@ -338,7 +391,8 @@ func (w *world) due() {
 	s := w.secret("peer-c")
 	s.Annotations = map[string]string{trust.AnnotationDeleteGraceStart: time.Now().Add(-cleaner.Grace).UTC().Format(time.RFC3339)}
 	w.put(s)
-	if err := w.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), demo, recordC); err != nil {
+	gvr := resourceOf(&configv1alpha1.RotationRecord{})
+	if err := w.tracker(gvr).Delete(gvr, demo, recordC); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -370,6 +424,8 @@ func TestDeletionIsConfirmed(t *testing.T) {
 		{name: "it is written at the last moment", meddle: func(w *world) {
 			w.beforeWrite = func() { w.put(w.secret("peer-c")) }
 		}, fails: true},
+		{name: "the clock is found to be off", meddle: func(w *world) { w.skew = clocks{asked: time.Hour} }},
+		{name: "nobody can be asked about the clock", meddle: func(w *world) { w.skew = clocks{err: errors.New("no")} }, fails: true},
 		{name: "the live read fails", meddle: func(w *world) { w.read = func() error { return errors.New("no") } }, fails: true},
 	}
 	for _, tt := range tests {

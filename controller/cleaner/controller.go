@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/registry/cleaner"
-	"certrotation.dev/registry/trust"
+	"certrotation.dev/controller/rotation"
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -40,38 +40,38 @@ type Inventory interface {
 
 // Config of a Controller.
 type Config struct {
-	Client    kubernetes.Interface
+	Client kubernetes.Interface
+	// Records are the clients of what is remembered.
+	Records   configclient.RotationRecordsGetter
 	Inventory Inventory
 	Recorder  events.EventRecorder
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Assess defaults to trust.Assess. The command sets it to add what it knows of the clock.
-	Assess cleaner.Assess
+	// Skew of the clock, nil if it is not known to be off.
+	Skew rotation.Skew
 }
 
 // Controller cleans up. Make one with New.
 type Controller struct {
 	client    kubernetes.Interface
+	records   configclient.RotationRecordsGetter
 	inventory Inventory
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
-	assess    cleaner.Assess
+	skew      rotation.Skew
 	queue     workqueue.TypedRateLimitingInterface[string]
 }
 
 // New returns a Controller that does nothing before Run.
 func New(cfg Config) (*Controller, error) {
-	if cfg.Client == nil || cfg.Inventory == nil || cfg.Recorder == nil {
-		return nil, errors.New("cleaner: client, inventory and recorder are required")
+	if cfg.Client == nil || cfg.Records == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("cleaner: client, records, inventory and recorder are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	if cfg.Assess == nil {
-		cfg.Assess = trust.Assess
-	}
 	return &Controller{
-		client: cfg.Client, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, assess: cfg.Assess,
+		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, skew: cfg.Skew,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "cleaner", Clock: cfg.Clock}),

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -30,7 +32,11 @@ const writeTimeout = 20 * time.Second
 
 func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 	now := c.clock.Now()
-	plan := cleaner.Decide(c.inventory.Sources(namespace), c.inventory.Namespace(namespace), c.assess, now)
+	skew := time.Duration(0)
+	if c.skew != nil {
+		skew = c.skew.Latest()
+	}
+	plan := cleaner.Decide(c.inventory.Sources(namespace), c.inventory.Namespace(namespace), assessWith(skew), now)
 	if !plan.Recheck.IsZero() {
 		c.queue.AddAfter(namespace, plan.Recheck.Sub(now))
 	}
@@ -47,7 +53,16 @@ func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// confirm takes out the deletions that live reads do not lead to as well.
+// assessWith is trust.Assess of a domain with that skew of the clock.
+func assessWith(skew time.Duration) cleaner.Assess {
+	return func(d *trust.Domain, now time.Time) *trust.Assessment {
+		measured := *d
+		measured.ClockSkew = skew
+		return trust.Assess(&measured, now)
+	}
+}
+
+// confirm takes out the deletions that live reads, and whoever else has a clock, do not lead to as well.
 func (c *Controller) confirm(ctx context.Context, namespace string, decisions []cleaner.Decision) ([]cleaner.Decision, error) {
 	deletes := func(d cleaner.Decision) bool { return d.Step == cleaner.Delete }
 	if !slices.ContainsFunc(decisions, deletes) {
@@ -58,7 +73,13 @@ func (c *Controller) confirm(ctx context.Context, namespace string, decisions []
 	if err != nil {
 		return kept, fmt.Errorf("read namespace %s live: %w", namespace, err)
 	}
-	confirmed := cleaner.Decide(live, inventory.Build(live), c.assess, c.clock.Now()).Decisions
+	skew := time.Duration(0)
+	if c.skew != nil {
+		if skew, err = c.skew.Ask(ctx); err != nil {
+			return kept, fmt.Errorf("ask about the clock: %w", err)
+		}
+	}
+	confirmed := cleaner.Decide(live, inventory.Build(live), assessWith(skew), c.clock.Now()).Decisions
 	for _, d := range confirmed {
 		if deletes(d) && slices.ContainsFunc(decisions, func(was cleaner.Decision) bool {
 			return deletes(was) && was.Kind == d.Kind && was.Name == d.Name && was.UID == d.UID
@@ -86,7 +107,11 @@ func (c *Controller) perform(ctx context.Context, namespace string, d *cleaner.D
 	if err != nil {
 		return err
 	}
-	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(d.Kind), Namespace: namespace, Name: d.Name, UID: types.UID(d.UID)}
+	version := corev1.SchemeGroupVersion
+	if d.Kind == trust.RecordKind {
+		version = configv1alpha1.SchemeGroupVersion
+	}
+	object := &corev1.ObjectReference{APIVersion: version.String(), Kind: string(d.Kind), Namespace: namespace, Name: d.Name, UID: types.UID(d.UID)}
 	c.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, string(d.Step), "%s: %s", d.Name, d.Reason)
 	klog.FromContext(ctx).Info("Done", "step", d.Step, "kind", d.Kind, "object", klog.KRef(namespace, d.Name), "why", d.Reason)
 	return nil

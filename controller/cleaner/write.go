@@ -20,8 +20,8 @@ func (c *Controller) remove(ctx context.Context, namespace string, d *cleaner.De
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
 		UID: new(types.UID(d.UID)), ResourceVersion: new(d.ResourceVersion),
 	}}
-	if d.Kind == trust.ConfigMapKind {
-		return c.client.CoreV1().ConfigMaps(namespace).Delete(ctx, d.Name, options)
+	if d.Kind == trust.RecordKind {
+		return c.records.RotationRecords(namespace).Delete(ctx, d.Name, options)
 	}
 	return c.client.CoreV1().Secrets(namespace).Delete(ctx, d.Name, options)
 }
@@ -29,15 +29,15 @@ func (c *Controller) remove(ctx context.Context, namespace string, d *cleaner.De
 // mark sets or removes the beginning of the grace period.
 func (c *Controller) mark(ctx context.Context, namespace string, d *cleaner.Decision) error {
 	options := metav1.UpdateOptions{FieldManager: FieldManager}
-	if d.Kind == trust.ConfigMapKind {
-		live, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	if d.Kind == trust.RecordKind {
+		live, err := c.records.RotationRecords(namespace).Get(ctx, d.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if err := c.annotate(&live.ObjectMeta, d); err != nil {
 			return err
 		}
-		_, err = c.client.CoreV1().ConfigMaps(namespace).Update(ctx, live, options)
+		_, err = c.records.RotationRecords(namespace).Update(ctx, live, options)
 		return err
 	}
 	live, err := c.client.CoreV1().Secrets(namespace).Get(ctx, d.Name, metav1.GetOptions{})

@@ -9,7 +9,7 @@
 // A Witness also asks the kubelets, by the time at which each has renewed its Lease last: the clocks of the API server
 // and of this machine may well be one clock, and jump together. Only a difference to every Lease speaks against the clock:
 // a kubelet that is down does not renew, and one that is off is its own problem. It makes one list, and only when
-// something is about to be done; what it has seen holds for a minute of the clock, so that a jump has it asked anew.
+// something is about to be done; what it has seen holds for a minute at most, by the clock, so that a jump has it asked anew.
 //
 // Where no kubelet has a Lease, as in an API server without nodes, there is no witness, and the API server's date alone
 // counts. Where every kubelet has been down for longer than MaxLeaseSkew, nothing is done until one is back: that cannot be

@@ -25,8 +25,13 @@ func (m *Meter) Wrap(next http.RoundTripper) http.RoundTripper {
 	return transport{meter: m, next: next}
 }
 
-// Skew is how far the clock is ahead (behind if negative), to about a second.
+// Skew is how far the clock is ahead (behind if negative), to a few seconds. It stays the same while it is about the same:
+// what people are told of it must not change with each answer.
 func (m *Meter) Skew() time.Duration { return time.Duration(m.skew.Load()) }
+
+// unsteadiness is how far two measurements of the same skew may be apart: the date counts in seconds, and an answer takes
+// a while.
+const unsteadiness = 3 * time.Second
 
 type transport struct {
 	meter *Meter
@@ -40,7 +45,9 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		t.meter.skew.Store(int64(t.meter.clock.Since(at)))
+		if skew := t.meter.clock.Since(at); (skew - t.meter.Skew()).Abs() > unsteadiness {
+			t.meter.skew.Store(int64(skew))
+		}
 	}
 	return response, nil
 }

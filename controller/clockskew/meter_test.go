@@ -52,6 +52,7 @@ func TestMeter(t *testing.T) {
 		{"half a minute is let be", []answer{{date: at(-30 * time.Second)}}, 30 * time.Second, false},
 		{"an answer without a date changes nothing", []answer{{date: at(time.Hour)}, {date: "yesterday"}}, -time.Hour, true},
 		{"no answer changes nothing", []answer{{date: at(time.Hour)}, {err: unreachable}}, -time.Hour, true},
+		{"about the same is the same", []answer{{date: at(time.Hour)}, {date: at(time.Hour + 2*time.Second)}}, -time.Hour, true},
 		{"the latest answer counts", []answer{{date: at(time.Hour)}, {date: at(0)}}, 0, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

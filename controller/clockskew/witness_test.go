@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,7 +109,9 @@ func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 		{"a minute after they agreed", []time.Time{start}, time.Minute, 2},
 		{"after a jump ahead", []time.Time{start}, time.Hour, 2},
 		{"after a jump back", []time.Time{start}, -time.Hour, 2},
-		{"soon after they did not agree", []time.Time{start.Add(time.Hour)}, time.Second, 2},
+		{"soon after they did not agree", []time.Time{start.Add(time.Hour)}, time.Second, 1},
+		{"a while after they did not agree", []time.Time{start.Add(time.Hour)}, 10 * time.Second, 2},
+		{"after a jump to where they agree", []time.Time{start.Add(time.Hour)}, time.Hour, 2},
 		{"a Lease that was never renewed is none", []time.Time{{}}, time.Second, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -128,6 +132,26 @@ func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 				t.Errorf("%d lists, want %d", got, tc.lists)
 			}
 		})
+	}
+}
+
+// TestSkewIsSteady: what people are told must not change with every renewal of a Lease.
+func TestSkewIsSteady(t *testing.T) {
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	clock := testclock.NewFakePassiveClock(start)
+	w := NewWitness(fake.NewClientset(renewedAt(start.Add(-time.Hour))...), clock, NewMeter(clock))
+	var got []time.Duration
+	for _, at := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute, -55 * time.Minute} {
+		clock.SetTime(start.Add(at))
+		skew, err := w.Ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, skew)
+	}
+	want := []time.Duration{time.Hour, time.Hour, time.Hour, 62 * time.Minute, 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -31,6 +32,7 @@ type Inventory interface {
 // Config of a Collector.
 type Config struct {
 	Client    kubernetes.Interface
+	Records   configclient.RotationRecordsGetter
 	Inventory Inventory
 	// Clock defaults to the real one. Timeouts of connections are real time in any case.
 	Clock clock.WithTicker
@@ -38,15 +40,27 @@ type Config struct {
 	Concurrency int
 	// Dial defaults to that of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Resolver of host names. Defaults to net.DefaultResolver.
+	Resolver Resolver
+	// Minter of client leaves for probes that carry handshakes through. Defaults to one that signs with the signer Secrets.
+	Minter Minter
+	// Quorum tells who the members of an etcd cluster are. Without it no member of a node is proven absent where a rollout
+	// has an etcd quorum.
+	Quorum Quorum
 }
 
 // Collector observes members. Make one with New.
 type Collector struct {
 	client      kubernetes.Interface
+	records     configclient.RotationRecordsGetter
 	inventory   Inventory
 	clock       clock.WithTicker
 	concurrency int
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
+	resolver    Resolver
+	minter      Minter
+	quorum      Quorum
+	rounds      *rounds
 	queue       workqueue.TypedDelayingInterface[target]
 	watched     watched
 	pods        podWatches
@@ -59,8 +73,8 @@ type target struct {
 
 // New returns a Collector that does nothing before Run or Refresh.
 func New(cfg Config) (*Collector, error) {
-	if cfg.Client == nil || cfg.Inventory == nil {
-		return nil, errors.New("evidence collector: client and inventory are required")
+	if cfg.Client == nil || cfg.Records == nil || cfg.Inventory == nil {
+		return nil, errors.New("evidence collector: client, records and inventory are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -71,8 +85,16 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{}).DialContext
 	}
+	if cfg.Resolver == nil {
+		cfg.Resolver = net.DefaultResolver
+	}
+	if cfg.Minter == nil {
+		cfg.Minter = &signers{client: cfg.Client, clock: cfg.Clock}
+	}
 	c := &Collector{
-		client: cfg.Client, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency, dial: cfg.Dial,
+		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency,
+		dial: cfg.Dial, resolver: cfg.Resolver, minter: cfg.Minter, quorum: cfg.Quorum,
+		rounds: &rounds{domains: map[domainKey]*round{}},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[target]{
 			Name: "evidence", Clock: cfg.Clock,
 		}),
@@ -135,6 +157,3 @@ func (c *Collector) safely(ctx context.Context, t target) (again time.Duration, 
 	}
 	return c.visit(ctx, t)
 }
-
-// fallbackInterval is between probes whose configuration gives no interval.
-const fallbackInterval = 5 * time.Second

@@ -15,35 +15,64 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"certrotation.dev/controller/evidence/connection"
-	"certrotation.dev/registry/evidence"
+	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
-// observed returns what the record of the member says, without its time; nil if there is none.
-func observed(t *testing.T, client *fake.Clientset) *trust.Observation {
+// recordOf returns what the record of a member says, nil if there is none.
+func recordOf(t *testing.T, records *versionedfake.Clientset, domain, party, member string) []trust.Observation {
 	t.Helper()
-	list, err := client.CoreV1().ConfigMaps(testNamespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list.Items) == 0 {
+	live, err := records.ConfigV1alpha1().RotationRecords(testNamespace).Get(t.Context(), record.EvidenceName(domain, party, member), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	name := evidence.RecordName("web", "servers", "a")
-	if len(list.Items) != 1 || list.Items[0].Name != name {
-		t.Fatalf("%d records, the first is %s; want one named %s", len(list.Items), list.Items[0].Name, name)
-	}
-	_, _, _, o, err := evidence.Decode(list.Items[0].Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ObservedAt = time.Time{}
-	return o
+	r, err := record.Decode(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Domain != domain || r.Evidence.Party != party || r.Evidence.Member != member {
+		t.Fatalf("the record is of member %s of party %s of domain %s", r.Evidence.Member, r.Evidence.Party, r.Domain)
+	}
+	return r.Evidence.Observations
+}
+
+// processesOf returns what the record of the member of domain says of its processes, without its times.
+func processesOf(t *testing.T, records *versionedfake.Clientset) []trust.Observation {
+	t.Helper()
+	out := recordOf(t, records, "web", "servers", "a")
+	for i := range out {
+		out[i].ObservedAt, out[i].Expires = time.Time{}, time.Time{}
+	}
+	return out
+}
+
+// observedOf is processesOf for a member with one process; nil if there is none.
+func observedOf(t *testing.T, records *versionedfake.Clientset) *trust.Observation {
+	t.Helper()
+	switch list := processesOf(t, records); len(list) {
+	case 0:
+		return nil
+	case 1:
+		return &list[0]
+	default:
+		t.Fatalf("%d processes, want 1", len(list))
+		return nil
+	}
+}
+
+// at is an observation of the process at an address that is an IP already.
+func at(address string, o trust.Observation) *trust.Observation {
+	o.Instance, o.Kind, o.Address = address+"@"+address, trust.TLSProbe, address
+	return &o
 }
 
 func subjects(cas ...*pki.Pair) []string {
@@ -55,7 +84,7 @@ func subjects(cas ...*pki.Pair) []string {
 	return slices.Compact(out)
 }
 
-func writes(client *fake.Clientset) int {
+func writes(client *versionedfake.Clientset) int {
 	n := 0
 	for _, action := range client.Actions() {
 		if action.GetVerb() == "create" || action.GetVerb() == "update" {
@@ -84,8 +113,8 @@ func TestRefresh(t *testing.T) {
 		config  *tls.Config
 		address string
 		// anonymous probes have no client leaf; served says that the server sees a good handshake.
-		anonymous, served bool
-		want              trust.Observation
+		anonymous, served, unresolved, verifiesNothing bool
+		want                                           trust.Observation
 	}{
 		{
 			name: "one CA", config: mutual(leaf, tls.VersionTLS13, before), served: true,
@@ -118,6 +147,23 @@ func TestRefresh(t *testing.T) {
 		{
 			name:   "no client authentication",
 			config: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}}, served: true,
+			want: trust.Observation{Presents: presents(leaf), Failure: asksNobody},
+		},
+		{
+			name: "no client authentication, of who has nobody to verify", verifiesNothing: true,
+			config: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}}, served: true,
+			want: trust.Observation{Presents: presents(leaf)},
+		},
+		{
+			name: "it lists no authorities", served: true, config: &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert, Certificates: []tls.Certificate{keyPair(t, leaf)},
+			},
+			want: trust.Observation{Presents: presents(leaf), Failure: listsNothing},
+		},
+		{
+			name: "it lists no authorities, and has nobody to verify", served: true, verifiesNothing: true, config: &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert, Certificates: []tls.Certificate{keyPair(t, leaf)},
+			},
 			want: trust.Observation{Presents: presents(leaf)},
 		},
 		{
@@ -143,7 +189,7 @@ func TestRefresh(t *testing.T) {
 			want: trust.Observation{Failure: "it does not answer in time"},
 		},
 		{
-			name: "no such host", address: "no-such-host.invalid:1",
+			name: "no such host", address: "no-such-host.invalid:1", unresolved: true,
 			want: trust.Observation{Failure: "its host name no-such-host.invalid is not known"},
 		},
 	} {
@@ -154,18 +200,24 @@ func TestRefresh(t *testing.T) {
 				test.address = s.Addr().String()
 			}
 			d := domain(test.address, leaf.Certificate, before, after)
-			if !test.anonymous {
-				d.Parties[0].Members[0].Probe.ClientLeaf = "web-client"
+			if test.verifiesNothing {
+				d.Parties[0].Verifies = nil
 			}
-			c, kube := newCollector(t, &fixed{}, clientSecret(t, client))
+			if !test.anonymous {
+				d.Parties[0].Members[0].Probes[0].ClientLeaf = "web-client"
+			}
+			c, records := newCollector(t, &fixed{}, clientSecret(t, client))
 			if strings.HasPrefix(test.address, "no-such-host") {
 				test.want.Failure = hostFailure(t, c, test.address, test.want.Failure)
 			}
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			got := observed(t, kube)
-			if diff := cmp.Diff(&test.want, got); diff != "" {
+			want := at(test.address, test.want)
+			if test.unresolved {
+				want.Instance = test.address
+			}
+			if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 			if test.served {
@@ -173,12 +225,12 @@ func TestRefresh(t *testing.T) {
 					t.Errorf("the server saw %v, want an orderly end", err)
 				}
 			}
-			written := writes(kube)
-			d.Parties[0].Members[0].Observation = got
+			written := writes(records)
+			d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			if n := writes(kube); n != written {
+			if n := writes(records); n != written {
 				t.Errorf("%d writes for what was known", n-written)
 			}
 		})
@@ -201,55 +253,73 @@ func hostFailure(t *testing.T, c *Collector, address, want string) string {
 	return want
 }
 
-func TestFailureKeepsWhatWasSeen(t *testing.T) {
+// TestFailureKeepsWhatCountsAgainst: of a server that cannot be reached any more it is known what it may still present. What
+// it accepted has to be seen again.
+func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	d := domain(refused(t), leaf.Certificate, ca)
-	d.Parties[0].Members[0].Observation = &trust.Observation{
-		TrustedSubjects: subjects(ca), Presents: []pki.Fingerprint{leaf.Certificate.Fingerprint}, ObservedAt: time.Now(),
+	address := refused(t)
+	d := domain(address, leaf.Certificate, ca)
+	now := time.Now()
+	before := *at(address, trust.Observation{
+		TrustedSubjects: subjects(ca), Trusts: prints(ca), Presents: prints(leaf), ObservedAt: now, Expires: now.Add(time.Minute),
+	})
+	for _, test := range []struct {
+		name   string
+		change func(*trust.Observation)
+		want   []pki.Fingerprint
+	}{
+		{name: "within its lease", change: func(*trust.Observation) {}, want: prints(leaf)},
+		{name: "after its lease", change: func(o *trust.Observation) { o.Expires = now.Add(-time.Second) }},
+		{name: "of another kind", change: func(o *trust.Observation) { o.Kind = trust.Acknowledgement }},
+		{name: "of another address", change: func(o *trust.Observation) { o.Address, o.Instance = "10.0.0.1:1", "10.0.0.1:1@10.0.0.1:1" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			was := before
+			test.change(&was)
+			d.Parties[0].Members[0].Observations = []trust.Observation{was}
+			c, records := newCollector(t, &fixed{})
+			keep(t, records, "web", "servers", "a", was)
+			if err := c.Refresh(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			want := at(address, trust.Observation{Presents: test.want, Failure: "it cannot be reached: connection refused"})
+			if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
 	}
-	c, client := newCollector(t, &fixed{})
-	if err := c.Refresh(t.Context(), d); err != nil {
+}
+
+// keep records observations of a member.
+func keep(t *testing.T, records *versionedfake.Clientset, domain, party, member string, observations ...trust.Observation) {
+	t.Helper()
+	r, err := record.OfEvidence(testNamespace, domain, party, member, observations)
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := *d.Parties[0].Members[0].Observation
-	want.ObservedAt, want.Failure = time.Time{}, "it cannot be reached: connection refused"
-	if diff := cmp.Diff(&want, observed(t, client)); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
+	if err := records.Tracker().Add(r); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestMissingClientLeafIsSaid(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	d := domain(refused(t), leaf.Certificate, ca)
-	d.Parties[0].Members[0].Probe.ClientLeaf = "web-client"
-	c, client := newCollector(t, &fixed{})
+	s := serveTLS(t, &tls.Config{
+		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(ca), Certificates: []tls.Certificate{keyPair(t, leaf)},
+	})
+	d := domain(s.Addr().String(), leaf.Certificate, ca)
+	d.Parties[0].Members[0].Probes[0].ClientLeaf = "web-client"
+	c, records := newCollector(t, &fixed{})
 	if err := c.Refresh(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	want := &trust.Observation{Failure: "the client leaf Secret/web-client does not exist"}
-	if diff := cmp.Diff(want, observed(t, client)); diff != "" {
+	want := at(s.Addr().String(), trust.Observation{
+		TrustedSubjects: subjects(ca), Presents: prints(leaf), Failure: "the client leaf Secret/web-client does not exist",
+	})
+	if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
-	}
-}
-
-func TestRestartMakesTheSameNews(t *testing.T) {
-	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	same := &trust.Observation{Trusts: []pki.Fingerprint{"x"}, ObservedAt: at}
-	for name, test := range map[string]struct {
-		restarted time.Time
-		want      bool
-	}{
-		"no restart":               {want: false},
-		"restarted before":         {restarted: at.Add(-time.Minute), want: false},
-		"restarted since the last": {restarted: at.Add(time.Minute), want: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := news(&trust.Member{RestartedAt: test.restarted}, same, same); got != test.want {
-				t.Errorf("news is %t, want %t", got, test.want)
-			}
-		})
 	}
 }
 
@@ -257,14 +327,14 @@ func TestEndIsNoObservation(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
 	d := domain(silent(t), leaf.Certificate, ca)
-	d.Parties[0].Members[0].Probe.Timeout = time.Minute
-	c, client := newCollector(t, &fixed{})
+	d.Parties[0].Members[0].Probes[0].Timeout = time.Minute
+	c, records := newCollector(t, &fixed{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := c.Refresh(ctx, d); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got error %v, want that the context has ended", err)
 	}
-	if o := observed(t, client); o != nil {
+	if o := observedOf(t, records); o != nil {
 		t.Errorf("recorded %v", o)
 	}
 }
@@ -272,14 +342,17 @@ func TestEndIsNoObservation(t *testing.T) {
 // TestVisit follows a member through the stages: probed while in flight, more and more rarely in the stage Stable while it
 // has not followed, and left alone afterwards.
 func TestVisit(t *testing.T) {
-	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+	other, before, after := newAuthority(t, "ca@0"), newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before),
-		Certificates: []tls.Certificate{keyPair(t, leaf)},
-	})
+	serving := func(ca *pki.Pair) *server {
+		return serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(ca),
+			Certificates: []tls.Certificate{keyPair(t, leaf)},
+		})
+	}
+	s, strange := serving(before), serving(other)
 	inv := &fixed{}
-	c, client := newCollector(t, inv)
+	c, records := newCollector(t, inv)
 	member := target{namespace: testNamespace, domain: "web", party: "servers", member: "a"}
 	const enough = 12
 	visits := func() (pauses []time.Duration) {
@@ -295,29 +368,27 @@ func TestVisit(t *testing.T) {
 		}
 		return pauses
 	}
-	d := domain(s.Addr().String(), leaf.Certificate, before)
+	d := domain(strange.Addr().String(), leaf.Certificate, before)
 	inv.set(d)
 	pauses := visits()
-	if len(pauses) != enough || pauses[0] > 6*time.Second || pauses[enough-1] < longestPause || pauses[enough-1] > longestPause*11/10 {
-		t.Errorf("in the stage Stable without evidence the pauses are %v, want some from 5 s up to %v", pauses, longestPause)
+	if len(pauses) != enough || pauses[0] > 2*time.Second || pauses[enough-1] < longestPause || pauses[enough-1] > longestPause*11/10 {
+		t.Errorf("in the stage Stable of who does not follow the pauses are %v, want some from 1 s up to %v", pauses, longestPause)
 	}
-	seen := observed(t, client)
-	seen.ObservedAt = time.Now()
 	d = domain(s.Addr().String(), leaf.Certificate, before)
-	d.Parties[0].Members[0].Observation = seen
 	inv.set(d)
 	if got := visits(); len(got) != 0 {
-		t.Errorf("%d probes in the stage Stable with evidence, want none", len(got))
+		t.Errorf("the pauses in the stage Stable of who follows are %v, want none", got)
 	}
+	seen := recordOf(t, records, "web", "servers", "a")
 	d = domain(s.Addr().String(), leaf.Certificate, before, after)
 	d.Signer.Next = after.Certificate
-	d.Parties[0].Members[0].Observation = seen
+	d.Parties[0].Members[0].Observations = seen
 	inv.set(d)
-	if got := visits(); len(got) != enough || slices.Max(got) > 6*time.Second {
-		t.Errorf("the pauses in flight are %v, want about 5 s and no end", got)
+	if got := visits(); len(got) != enough || slices.Max(got) > 2*time.Second {
+		t.Errorf("the pauses in flight are %v, want about 1 s and no end", got)
 	}
 	d = domain(s.Addr().String(), leaf.Certificate, before)
-	d.Parties[0].Members[0].Probe = nil
+	d.Parties[0].Members[0].Probes = nil
 	inv.set(d)
 	if got := visits(); len(got) != 0 {
 		t.Errorf("%d probes of a member without a probe, want none", len(got))
@@ -355,22 +426,21 @@ func TestRunProbesAndEnds(t *testing.T) {
 	d.Signer.Next = next.Certificate
 	inv := &fixed{}
 	inv.set(d)
-	c, client := newCollector(t, inv)
+	c, records := newCollector(t, inv)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
 	c.NamespaceChanged(testNamespace)
-	if err := <-s.results; err != nil {
-		t.Errorf("the server saw %v", err)
-	}
-	// The second probe begins only after the first was recorded.
-	if err := <-s.results; err != nil {
-		t.Errorf("the server saw %v", err)
+	// The second visit begins only after the first, with all that confirms it, was recorded.
+	for range 1 + confirmations + 1 {
+		if err := <-s.results; err != nil {
+			t.Errorf("the server saw %v", err)
+		}
 	}
 	cancel()
 	<-done
-	want := &trust.Observation{TrustedSubjects: subjects(ca, next), Presents: []pki.Fingerprint{leaf.Certificate.Fingerprint}}
-	if diff := cmp.Diff(want, observed(t, client)); diff != "" {
+	want := at(s.Addr().String(), trust.Observation{TrustedSubjects: subjects(ca, next), Presents: prints(leaf)})
+	if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
 }

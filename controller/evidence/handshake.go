@@ -6,29 +6,23 @@ package evidence
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"time"
 
 	"certrotation.dev/controller/evidence/connection"
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
-// sighting is what one handshake has shown.
-type sighting struct {
-	// met says that the server has proven that it holds the key of what it presents; subjects and presents are set
-	// only then.
-	met bool
-	// subjects are the hashes of the subjects that it accepts client certificates from.
-	subjects []string
-	presents []pki.Fingerprint
-	// until is when what is presented ends, if it was recovered; see trust.Observation.
-	until time.Time
-	// failure says what is wrong, "" if nothing is.
-	failure string
+// place is where one process is looked at, and what it is to be judged by.
+type place struct {
+	probe *trust.Probe
+	// endpoint is IP:PORT.
+	endpoint string
+	anchors  []*pki.Certificate
 }
 
 // farewell bounds how long, and how much, is read from a server after the connection was closed towards it.
@@ -37,44 +31,63 @@ const (
 	farewellBytes = 64 << 10
 )
 
-// handshake connects to a server as a client with the given pair (nil for none). ctx has to have a deadline.
-func (c *Collector) handshake(ctx context.Context, probe *trust.Probe, pair *tls.Certificate, anchors []*pki.Certificate) *sighting {
-	conn, err := c.dial(ctx, "tcp", probe.Address)
+// greeting is how one handshake went.
+type greeting struct {
+	*sighting
+	// err is that of the handshake, nil if it was carried through.
+	err error
+	// unreached says that there was no connection to shake hands on.
+	unreached bool
+	ending    ending
+}
+
+// handshake connects to a server as a client with the given pair (nil for none), of the TLS versions up to latest. ctx has
+// to have a deadline. No session is ever resumed: a server that knows a client again need not verify it again.
+func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
+	raw, err := c.dial(ctx, "tcp", at.endpoint)
 	if err != nil {
-		return &sighting{failure: connection.Failure(ctx, err)}
+		return unreached(ctx, err)
 	}
-	defer conn.Close()
+	defer raw.Close()
 	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return &sighting{failure: connection.Failure(ctx, err)}
+		if err := raw.SetDeadline(deadline); err != nil {
+			return unreached(ctx, err)
 		}
 	}
-	found := &sighting{}
-	client := tls.Client(conn, c.clientConfig(probe, pair, found))
-	err = client.HandshakeContext(ctx)
+	g := &greeting{sighting: &sighting{}}
+	conn, tickets := &watchedConn{Conn: raw}, &ticketCounter{}
+	client := tls.Client(conn, clientConfig(at.probe, pair, g.sighting, latest, tickets))
+	g.err = client.HandshakeContext(ctx)
 	switch {
-	case err == nil:
-		found.met = true
-		leave(client)
-	case !found.met:
-		return &sighting{failure: connection.Failure(ctx, err)}
+	case g.err == nil:
+		g.met = true
+		g.ending = leave(client, conn, tickets)
+	case !g.met:
+		g.failure = connection.Failure(ctx, g.err)
+		return g
 	}
 	// A server that refuses the client has shown all the same what it accepts and presents.
 	chain := client.ConnectionState().PeerCertificates
-	found.presents, found.until = c.presented(chain, anchors)
-	found.failure = c.verify(chain, anchors, serverName(probe))
-	return found
+	g.presents, g.until = c.presented(chain, at.anchors)
+	g.failure = c.verify(chain, at.anchors, serverName(at.probe))
+	return g
+}
+
+func unreached(ctx context.Context, err error) *greeting {
+	return &greeting{sighting: &sighting{failure: connection.Failure(ctx, err)}, err: err, unreached: true}
 }
 
 // clientConfig takes any server, because what it presents is to be seen whether it can be verified or not.
-func (c *Collector) clientConfig(probe *trust.Probe, pair *tls.Certificate, found *sighting) *tls.Config {
+func clientConfig(probe *trust.Probe, pair *tls.Certificate, found *sighting, latest uint16, tickets tls.ClientSessionCache) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
+		MaxVersion:         latest,
 		ServerName:         serverName(probe),
 		InsecureSkipVerify: true, //nolint:gosec // verify does it afterwards, and nothing is sent over this connection
+		ClientSessionCache: tickets,
 		// Called after the server has proven that it holds its key.
 		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			found.met = true
+			found.met, found.asks = true, true
 			found.subjects = subjectHashes(request.AcceptableCAs)
 			if pair == nil {
 				return &tls.Certificate{}, nil
@@ -85,62 +98,39 @@ func (c *Collector) clientConfig(probe *trust.Probe, pair *tls.Certificate, foun
 }
 
 func subjectHashes(raw [][]byte) []string {
-	hashes := make([]string, 0, min(len(raw), evidence.MaxFingerprints))
-	for _, subject := range raw[:min(len(raw), evidence.MaxFingerprints)] {
+	hashes := make([]string, 0, min(len(raw), record.MaxFingerprints))
+	for _, subject := range raw[:min(len(raw), record.MaxFingerprints)] {
 		hashes = append(hashes, pki.SubjectHash(subject))
 	}
 	return hashes
 }
 
-// presented are the leaf alone, as what follows it is no leaf, and when it ends if it was recovered.
-func (c *Collector) presented(chain []*x509.Certificate, anchors []*pki.Certificate) ([]pki.Fingerprint, time.Time) {
-	if len(chain) == 0 {
-		return nil, time.Time{}
+// ticketCounter counts the session tickets that a server gives, and never uses one.
+type ticketCounter struct{ given int }
+
+// Get implements tls.ClientSessionCache.
+func (*ticketCounter) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
+
+// Put implements tls.ClientSessionCache. It is called by the goroutine that reads the connection.
+func (t *ticketCounter) Put(_ string, session *tls.ClientSessionState) {
+	if session != nil {
+		t.given++
 	}
-	leaf, err := pki.ParseCertificate(chain[0].Raw)
-	if err != nil {
-		return nil, time.Time{}
-	}
-	return []pki.Fingerprint{leaf.Fingerprint}, recoveredUntil(leaf, anchors, c.clock.Now())
 }
 
-// recoveredUntil is when a leaf ends that is valid though every anchor whose key has signed it has expired, zero for others.
-func recoveredUntil(leaf *pki.Certificate, anchors []*pki.Certificate, now time.Time) time.Time {
-	signed := false
-	for _, anchor := range anchors {
-		if !leaf.SignedBy(anchor) {
-			continue
-		}
-		if !anchor.Expired(now) {
-			return time.Time{}
-		}
-		signed = true
-	}
-	if !signed || !leaf.ValidAt(now) {
-		return time.Time{}
-	}
-	return leaf.NotAfter
+// watchedConn notes that the other side has ended the stream. crypto/tls reports that and an orderly end of TLS alike.
+type watchedConn struct {
+	net.Conn
+	ended bool
 }
 
-// verify says why a client with these anchors would refuse the chain, "" if it would not.
-func (c *Collector) verify(chain []*x509.Certificate, anchors []*pki.Certificate, name string) string {
-	if len(chain) == 0 {
-		return "it presents no certificate"
+// Read implements net.Conn.
+func (c *watchedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, io.EOF) {
+		c.ended = true
 	}
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	for _, anchor := range anchors {
-		if parsed, err := x509.ParseCertificate(anchor.DER()); err == nil {
-			roots.AddCert(parsed)
-		}
-	}
-	for _, cert := range chain[1:] {
-		intermediates.AddCert(cert)
-	}
-	_, err := chain[0].Verify(x509.VerifyOptions{
-		DNSName: name, Roots: roots, Intermediates: intermediates, CurrentTime: c.clock.Now(),
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	return connection.Verification(err)
+	return n, err
 }
 
 func serverName(probe *trust.Probe) string {
@@ -152,14 +142,4 @@ func serverName(probe *trust.Probe) string {
 		return probe.Address
 	}
 	return host
-}
-
-// leave closes the connection in order and reads what the server still sends, so that it does not see a reset in the
-// middle of its own handshake. Nothing depends on the outcome.
-func leave(conn *tls.Conn) {
-	_ = conn.NetConn().SetDeadline(time.Now().Add(farewell))
-	if err := conn.CloseWrite(); err != nil {
-		return
-	}
-	_, _ = io.CopyN(io.Discard, conn, farewellBytes)
 }

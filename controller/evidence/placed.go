@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"certrotation.dev/registry/staticpod"
@@ -19,36 +18,8 @@ import (
 // readTimeout bounds all reads of one look at a static pod.
 const readTimeout = 30 * time.Second
 
-// placed lists the members of a domain that are static pods which a rollout places on their nodes.
-func placed(d *trust.Domain) []*subject {
-	return members(d, func(p *trust.Party, m *trust.Member) bool {
-		return p.Kind == trust.StaticPodRevision && m.Probe == nil
-	})
-}
-
-// fanOutPlaced has those members looked at of which something else is expected than when they were last looked at. What
-// happens to their pods is told by podWatches.
-func (c *Collector) fanOutPlaced(n *inventory.Namespace, d *trust.Domain, exists map[target]bool) {
-	for _, s := range placed(d) {
-		exists[s.target] = true
-		if c.watched.begin(s.target, false, s.expectation(n)) {
-			c.queue.Add(s.target)
-		}
-	}
-}
-
-// visitPlaced looks at a static pod. It comes again only if the API server could not be asked: a pod that changes is an
-// event.
-func (c *Collector) visitPlaced(ctx context.Context, s *subject) (time.Duration, error) {
-	if err := c.observePlaced(ctx, s); err != nil {
-		return jitter(fallbackInterval), err
-	}
-	c.watched.settle(s.target)
-	return 0, nil
-}
-
-// expectation names what the member is, apart from what it runs.
-func (s *subject) expectation(n *inventory.Namespace) string {
+// placementText names what the member is, apart from what it runs.
+func (s *subject) placementText(n *inventory.Namespace) string {
 	p := s.placement(n)
 	if p == nil {
 		return "no rollout"
@@ -59,9 +30,11 @@ func (s *subject) expectation(n *inventory.Namespace) string {
 			uid = string(node.UID)
 		}
 	}
-	parts := []string{p.rollout.Config.Name, p.configMap, p.bundleKey, p.secret, uid, fmt.Sprint(s.member.Observation != nil)}
-	return strings.Join(append(parts, s.member.Holds...), "\n")
+	return fmt.Sprint(p.rollout.Config.Name, p.configMap, p.bundleKey, p.secret, uid, len(s.member.Observations) > 0, s.member.Holds)
 }
+
+// noPod is the instance of a static pod that does not exist.
+const noPod = "no pod"
 
 // placement is what brings the trust of a domain to a node.
 type placement struct {
@@ -90,26 +63,44 @@ func (s *subject) placement(n *inventory.Namespace) *placement {
 	return nil
 }
 
-// observePlaced records what the static pod of a node runs with, if that is news.
-func (c *Collector) observePlaced(ctx context.Context, s *subject) error {
+// lookPlaced looks at the static pod of a node: the one process that the member has. It fails only if the API server cannot
+// be asked.
+func (c *Collector) lookPlaced(ctx context.Context, s *subject) ([]trust.Observation, error) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	o, err := c.lookPlaced(reading, s)
-	if err := cmp.Or(err, ended(ctx)); err != nil {
-		return err
+	o, err := c.runsWith(reading, s)
+	if err != nil {
+		return nil, err
 	}
-	if before := s.member.Observation; o.Failure != "" && before != nil {
-		o.Trusts, o.Presents, o.StartedAt = before.Trusts, before.Presents, before.StartedAt
-	}
-	o.ObservedAt = c.clock.Now()
-	return c.record(ctx, s, o)
+	now := c.now()
+	o.Kind, o.ObservedAt, o.Expires = s.relying.Kind, now, now.Add(lease)
+	s.remember(o, now)
+	return []trust.Observation{*o}, nil
 }
 
-// lookPlaced fails only if the API server cannot be asked.
-func (c *Collector) lookPlaced(ctx context.Context, s *subject) (*trust.Observation, error) {
+// remember takes over, where nothing could be seen, what counts against the process: the leaves that it may still present,
+// if it is the one of before, and when the last process was seen to have started, as probes from before that are void.
+func (s *subject) remember(o *trust.Observation, now time.Time) {
+	if o.Failure == "" {
+		return
+	}
+	for i := range s.member.Observations {
+		before := &s.member.Observations[i]
+		if before.Kind != s.relying.Kind {
+			continue
+		}
+		o.StartedAt = later(o.StartedAt, before.StartedAt)
+		if before.Instance == o.Instance && before.Expires.After(now) {
+			o.Presents = union(o.Presents, before.Presents)
+		}
+	}
+}
+
+// runsWith says what a static pod runs with.
+func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observation, error) {
 	p := s.placement(c.inventory.Namespace(s.namespace))
 	if p == nil {
-		return &trust.Observation{Failure: fmt.Sprintf(
+		return &trust.Observation{Instance: noPod, Failure: fmt.Sprintf(
 			"no rollout brings ConfigMap/%s to its node: add it to the aggregate of a configuration with a rollout, "+
 				"and do not leave the aggregate out of the rollout's configMapNames", s.d.Bundle.Name)}, nil
 	}
@@ -118,26 +109,25 @@ func (c *Collector) lookPlaced(ctx context.Context, s *subject) (*trust.Observat
 		return nil, err
 	}
 	running, failure := staticpod.Look(facts)
+	o := &trust.Observation{Instance: cmp.Or(running.Instance, noPod), StartedAt: running.StartedAt, Failure: failure}
 	if failure != "" {
-		return &trust.Observation{Failure: failure}, nil
+		return o, nil
 	}
 	content, failure, err := c.content(ctx, s.namespace, p.rollout.Config, running.Revision.Number)
 	if err != nil {
 		return nil, err
 	}
-	if failure = cmp.Or(failure, staticpod.Prove(running.Revision, content)); failure != "" {
-		return &trust.Observation{Failure: failure}, nil
+	if o.Failure = cmp.Or(failure, staticpod.Prove(running.Revision, content)); o.Failure != "" {
+		return o, nil
 	}
-	anchors, failure := staticpod.Trusts(content, p.configMap, p.bundleKey)
-	if failure != "" {
-		return &trust.Observation{Failure: failure}, nil
+	if o.Trusts, o.Failure = staticpod.Trusts(content, p.configMap, p.bundleKey); o.Failure != "" {
+		return o, nil
 	}
 	keys := make([]string, 0, len(s.member.Holds))
 	for _, leaf := range s.member.Holds {
 		key, _ := inventory.AggregateKeys(leaf)
 		keys = append(keys, key)
 	}
-	return &trust.Observation{
-		Trusts: anchors, Presents: staticpod.Presents(content, p.secret, keys), StartedAt: running.StartedAt,
-	}, nil
+	o.Presents = staticpod.Presents(content, p.secret, keys)
+	return o, nil
 }

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"certrotation.dev/registry/pki"
@@ -34,7 +35,7 @@ func TestPlaced(t *testing.T) {
 	third := frozen{number: 3, leaf: renewed, anchors: []*pki.Pair{caA, caB}}
 	back := frozen{number: 3, leaf: renewed, anchors: []*pki.Pair{caA}}
 	is := func(trusts []pki.Fingerprint, leaf *pki.Pair) *trust.Observation {
-		return &trust.Observation{Trusts: trusts, Presents: prints(leaf), StartedAt: started}
+		return &trust.Observation{Instance: process, Kind: trust.StaticPodRevision, Trusts: trusts, Presents: prints(leaf), StartedAt: started}
 	}
 	all := slices.Concat[[]runtime.Object]
 	with := func(pod *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod { change(pod); return pod }
@@ -191,12 +192,12 @@ func TestPlaced(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := etcdNamespace(caA, caB)
-			c, client := newCollector(t, &fixed{n: n}, test.objects...)
+			c, records := newCollector(t, &fixed{n: n}, test.objects...)
 			d := n.Domains[0]
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			got := placedRecord(t, client)
+			got := placedRecord(t, records)
 			if test.want != nil {
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("record (-want +got):\n%s", diff)
@@ -204,12 +205,12 @@ func TestPlaced(t *testing.T) {
 			} else if got == nil || len(got.Trusts) > 0 || len(got.Presents) > 0 || !strings.Contains(got.Failure, test.failure) {
 				t.Errorf("record: %+v\nwant a failure: ...%s...", got, test.failure)
 			}
-			written := writes(client)
-			d.Parties[0].Members[0].Observation = got
+			written := writes(records)
+			d.Parties[0].Members[0].Observations = recordOf(t, records, "etcd", "etcd", nodeName)
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			if n := writes(client); n != written {
+			if n := writes(records); n != written {
 				t.Errorf("%d writes for what was known", n-written)
 			}
 		})
@@ -227,40 +228,89 @@ func TestPlacedWithoutRollout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := etcdNamespace(ca)
 			change(n)
-			c, client := newCollector(t, &fixed{n: n}, theNode(nodeUID))
+			c, records := newCollector(t, &fixed{n: n}, theNode(nodeUID))
 			if err := c.Refresh(t.Context(), n.Domains[0]); err != nil {
 				t.Fatal(err)
 			}
-			if got := placedRecord(t, client); got == nil || !strings.Contains(got.Failure, "no rollout brings ConfigMap/etcd-ca-bundle") {
+			if got := placedRecord(t, records); got == nil || !strings.Contains(got.Failure, "no rollout brings ConfigMap/etcd-ca-bundle") {
 				t.Errorf("record: %+v", got)
 			}
 		})
 	}
 }
 
-// TestPlacedFailureKeepsWhatWasSeen also has a failing API server leave the record alone.
-func TestPlacedFailureKeepsWhatWasSeen(t *testing.T) {
+// TestPlacedFailure: what is kept of a static pod that cannot be observed is what counts against it.
+func TestPlacedFailure(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
-	n := etcdNamespace(ca)
-	before := &trust.Observation{Trusts: prints(ca), Presents: []pki.Fingerprint{ca.Certificate.Fingerprint}, StartedAt: started, ObservedAt: started}
-	n.Domains[0].Parties[0].Members[0].Observation = before
-	c, client := newCollector(t, &fixed{n: n}, theNode(nodeUID))
-	if err := c.Refresh(t.Context(), n.Domains[0]); err != nil {
-		t.Fatal(err)
+	leaf := newLeaf(t, ca, "peer", pki.ServerAuth)
+	first := frozen{number: 1, leaf: leaf, anchors: []*pki.Pair{ca}}
+	unready := func(change func(*corev1.Pod)) *corev1.Pod {
+		pod := first.pod(t)
+		pod.Status.Conditions[0].Status = corev1.ConditionFalse
+		change(pod)
+		return pod
 	}
-	want := *before
-	want.ObservedAt, want.Failure = time.Time{}, "its static pod etcd-a does not exist: no installer is at work, so look at what kubelet says on the node"
-	if diff := cmp.Diff(&want, placedRecord(t, client)); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
+	now := time.Now()
+	for _, test := range []struct {
+		name string
+		pod  *corev1.Pod
+		want trust.Observation
+	}{
+		{
+			name: "the same process is not ready", pod: unready(func(*corev1.Pod) {}),
+			want: trust.Observation{Instance: process, Presents: prints(leaf), StartedAt: started},
+		},
+		{
+			name: "its container was restarted",
+			pod:  unready(func(p *corev1.Pod) { p.Status.ContainerStatuses[1] = running("etcd", started.Add(time.Minute)) }),
+			want: trust.Observation{Instance: "uid-pod/2026-05-01T12:01:00Z", StartedAt: started.Add(time.Minute)},
+		},
+		{
+			name: "another pod", pod: unready(func(p *corev1.Pod) { p.UID = "uid-other" }),
+			want: trust.Observation{Instance: "uid-other/2026-05-01T12:00:00Z", StartedAt: started},
+		},
+		{name: "the pod is gone", want: trust.Observation{Instance: noPod, StartedAt: started}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := etcdNamespace(ca)
+			was := trust.Observation{
+				Instance: process, Kind: trust.StaticPodRevision, Trusts: prints(ca), Presents: prints(leaf), StartedAt: started,
+				ObservedAt: now, Expires: now.Add(time.Minute),
+			}
+			n.Domains[0].Parties[0].Members[0].Observations = []trust.Observation{was}
+			objects := append(first.objects(t), theNode(nodeUID))
+			if test.pod != nil {
+				objects = append(objects, test.pod)
+			}
+			c, records := newCollector(t, &fixed{n: n}, objects...)
+			keep(t, records, "etcd", "etcd", nodeName, was)
+			if err := c.Refresh(t.Context(), n.Domains[0]); err != nil {
+				t.Fatal(err)
+			}
+			got := placedRecord(t, records)
+			if got == nil || got.Failure == "" {
+				t.Fatalf("record %+v, want a failure", got)
+			}
+			got.Failure = ""
+			test.want.Kind = trust.StaticPodRevision
+			if diff := cmp.Diff(&test.want, got); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
 	}
-	refused := errors.New("the API server is away")
-	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-	written := writes(client)
-	if err := c.Refresh(t.Context(), n.Domains[0]); !errors.Is(err, refused) {
-		t.Errorf("got %v, want %v", err, refused)
+}
+
+func TestPlacedLeavesTheRecordAloneWhenNobodyAnswers(t *testing.T) {
+	n := etcdNamespace(newAuthority(t, "ca@1"))
+	client := fake.NewClientset(theNode(nodeUID))
+	c, records := collectorWith(t, client, &Config{Inventory: &fixed{n: n}})
+	away := errors.New("the API server is away")
+	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, away })
+	if err := c.Refresh(t.Context(), n.Domains[0]); !errors.Is(err, away) {
+		t.Errorf("got %v, want %v", err, away)
 	}
-	if got := writes(client); got != written {
-		t.Errorf("%d writes although nothing is known", got-written)
+	if got := writes(records); got != 0 {
+		t.Errorf("%d writes although nothing is known", got)
 	}
 }
 
@@ -274,7 +324,8 @@ func TestPlacedFollowsEvents(t *testing.T) {
 		third := frozen{number: 3, leaf: renewed, anchors: []*pki.Pair{caA, caB}}
 		inv := &fixed{n: etcdNamespace(caA)}
 		objects := slices.Concat([]runtime.Object{theNode(nodeUID), first.pod(t)}, first.objects(t), second.objects(t), third.objects(t))
-		c, client := newCollector(t, inv, objects...)
+		client := fake.NewClientset(objects...)
+		c, records := collectorWith(t, client, &Config{Inventory: inv})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); c.Run(ctx) }()
@@ -282,8 +333,10 @@ func TestPlacedFollowsEvents(t *testing.T) {
 		expect := func(what string, trusts []pki.Fingerprint, leaf *pki.Pair) {
 			t.Helper()
 			synctest.Wait()
-			want := &trust.Observation{Trusts: trusts, Presents: prints(leaf), StartedAt: started}
-			if diff := cmp.Diff(want, placedRecord(t, client)); diff != "" {
+			want := &trust.Observation{
+				Instance: process, Kind: trust.StaticPodRevision, Trusts: trusts, Presents: prints(leaf), StartedAt: started,
+			}
+			if diff := cmp.Diff(want, placedRecord(t, records)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}

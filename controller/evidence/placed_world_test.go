@@ -15,10 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes/fake"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/evidence"
+	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
@@ -28,7 +27,10 @@ import (
 const (
 	nodeName = "a"
 	nodeUID  = types.UID("uid-a")
+	podUID   = types.UID("uid-pod")
 	leafA    = "etcd-peer-a"
+	// process is that of the pod.
+	process = "uid-pod/2026-05-01T12:00:00Z"
 )
 
 var started = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -116,7 +118,7 @@ func (f frozen) pod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testNamespace, Name: "etcd-" + nodeName,
+			Namespace: testNamespace, Name: "etcd-" + nodeName, UID: podUID,
 			Annotations: map[string]string{
 				corev1.MirrorPodAnnotationKey:  "mirror",
 				revision.AnnotationRestartHash: f.content(t).RestartHash(), revision.AnnotationRevision: strconv.Itoa(f.number),
@@ -144,25 +146,18 @@ func theNode(uid types.UID) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: uid}}
 }
 
-// placedRecord is what the record of the static pod says, without its time; nil if there is none.
-func placedRecord(t *testing.T, client *fake.Clientset) *trust.Observation {
+// placedRecord is what the record of the static pod says, without its times; nil if there is none.
+func placedRecord(t *testing.T, records *versionedfake.Clientset) *trust.Observation {
 	t.Helper()
-	list, err := client.CoreV1().ConfigMaps(testNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: trust.LabelEvidence})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := slices.IndexFunc(list.Items, func(cm corev1.ConfigMap) bool {
-		return cm.Name == evidence.RecordName("etcd", "etcd", nodeName)
-	})
-	if at < 0 {
+	list := recordOf(t, records, "etcd", "etcd", nodeName)
+	if len(list) == 0 {
 		return nil
 	}
-	_, _, _, o, err := evidence.Decode(list.Items[at].Data)
-	if err != nil {
-		t.Fatal(err)
+	if len(list) > 1 {
+		t.Fatalf("%d processes, want 1", len(list))
 	}
-	o.ObservedAt = time.Time{}
-	return o
+	list[0].ObservedAt, list[0].Expires = time.Time{}, time.Time{}
+	return &list[0]
 }
 
 func prints(pairs ...*pki.Pair) []pki.Fingerprint {

@@ -147,8 +147,8 @@ func (c *Collector) lookAgain(namespace string, concerned func(member string) bo
 		return
 	}
 	for _, d := range n.Domains {
-		for _, s := range placed(d) {
-			if concerned(s.target.member) {
+		for _, s := range observed(d) {
+			if s.placed() && concerned(s.target.member) {
 				c.queue.Add(s.target)
 			}
 		}

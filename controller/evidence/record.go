@@ -6,66 +6,80 @@ package evidence
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	"certrotation.dev/registry/evidence"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
-// record writes an observation, if it says anything new.
-func (c *Collector) record(ctx context.Context, s *subject, o *trust.Observation) error {
-	if !news(s.member, s.member.Observation, o) {
-		return nil
+// lease is how long what was seen of a process counts.
+const lease = 5 * time.Minute
+
+// recorded is what the record of a member says.
+type recorded struct{ observations []trust.Observation }
+
+// record writes what was seen of a member, if it is news or if the lease is to be renewed. What was seen was compared with
+// what the subject knows; if the record says something else by now it is returned, and nothing is written.
+func (c *Collector) record(ctx context.Context, s *subject, seen []trust.Observation, renew bool) (*recorded, error) {
+	if !c.worthWriting(s, seen, renew) {
+		return nil, nil
 	}
-	name := evidence.RecordName(s.domain, s.party, s.target.member)
-	records := c.client.CoreV1().ConfigMaps(s.namespace)
-	live, err := records.Get(ctx, name, metav1.GetOptions{})
+	next, err := record.OfEvidence(s.namespace, s.domain, s.party, s.target.member, seen)
+	if err != nil {
+		return nil, fmt.Errorf("encode evidence of member %s of party %s: %w", s.target.member, s.party, err)
+	}
+	records := c.records.RotationRecords(s.namespace)
+	live, err := records.Get(ctx, next.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		live = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
-		s.encode(live, o)
-		_, err = records.Create(ctx, live, metav1.CreateOptions{FieldManager: FieldManager})
+		if len(s.member.Observations) > 0 {
+			return &recorded{}, nil
+		}
+		_, err = records.Create(ctx, next, metav1.CreateOptions{FieldManager: FieldManager})
 	case err != nil:
-	case !news(s.member, recorded(live), o):
-		return nil
 	default:
-		s.encode(live, o)
-		_, err = records.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
+		if known := observationsOf(live); !sameProcesses(known, s.member.Observations) {
+			return &recorded{observations: known}, nil
+		}
+		next.ResourceVersion, next.UID = live.ResourceVersion, live.UID
+		_, err = records.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
 	}
 	if err != nil {
-		return fmt.Errorf("write evidence record %s/%s: %w", s.namespace, name, err)
+		return nil, fmt.Errorf("write evidence record %s/%s: %w", s.namespace, next.Name, err)
 	}
-	klog.FromContext(ctx).V(2).Info("Recorded what a member was seen to do", "record", klog.KRef(s.namespace, name),
-		"failure", o.Failure)
-	return nil
+	c.rounds.wrote(s.target, seen)
+	klog.FromContext(ctx).V(2).Info("Recorded what a member was seen to do", "record", klog.KRef(s.namespace, next.Name))
+	return nil, nil
 }
 
-// news says whether an observation is worth a write: it says something else than the one before, or the one before is
-// from an earlier life of the member.
-func news(m *trust.Member, before, now *trust.Observation) bool {
-	return !evidence.Same(before, now) || before.ObservedAt.Before(m.RestartedAt)
+// worthWriting says whether something else was seen than before, something of an earlier life of the member is recorded, or
+// the lease of what is recorded is to be renewed.
+func (c *Collector) worthWriting(s *subject, seen []trust.Observation, renew bool) bool {
+	if !sameProcesses(s.member.Observations, seen) {
+		return true
+	}
+	now := c.clock.Now()
+	return slices.ContainsFunc(s.member.Observations, func(o trust.Observation) bool {
+		return o.ObservedAt.Before(s.member.RestartedAt) || (renew && record.RenewalDue(&o, now))
+	})
 }
 
-// recorded reads a record, nil if it cannot be read: then it is replaced.
-func recorded(configMap *corev1.ConfigMap) *trust.Observation {
-	_, _, _, o, err := evidence.Decode(configMap.Data)
+// sameProcesses says whether two lists, each ordered by instance, say the same but for the time.
+func sameProcesses(x, y []trust.Observation) bool {
+	return slices.EqualFunc(x, y, func(a, b trust.Observation) bool { return record.Same(&a, &b) })
+}
+
+// observationsOf reads a record, nil if it cannot be read: then it is replaced.
+func observationsOf(live *configv1alpha1.RotationRecord) []trust.Observation {
+	decoded, err := record.Decode(live)
 	if err != nil {
 		return nil
 	}
-	return o
-}
-
-// encode fills a record. Its data is owned as a whole.
-func (s *subject) encode(configMap *corev1.ConfigMap, o *trust.Observation) {
-	data, labels := evidence.Encode(s.domain, s.party, s.target.member, o)
-	configMap.Data = data
-	if configMap.Labels == nil {
-		configMap.Labels = map[string]string{}
-	}
-	maps.Copy(configMap.Labels, labels)
+	return decoded.Evidence.Observations
 }

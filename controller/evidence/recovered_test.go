@@ -52,17 +52,17 @@ func TestRecoveredUntil(t *testing.T) {
 
 	s := serveTLS(t, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}})
 	d := domain(s.Addr().String(), leaf.Certificate, expired)
-	c, kube := newCollector(t, &fixed{})
+	c, records := newCollector(t, &fixed{})
 	seen := func() *trust.Observation {
 		if err := c.Refresh(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		return observed(t, kube)
+		return observedOf(t, records)
 	}
 	if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) || o.Failure == "" {
 		t.Errorf("observation %+v, want it recovered, and that the bundle does not verify it", o)
 	}
-	d.Parties[0].Members[0].Observation = observed(t, kube)
+	d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
 	_ = s.Close()
 	if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) {
 		t.Errorf("observation %+v of a server that is down, want what was seen before", o)

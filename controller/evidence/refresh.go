@@ -12,7 +12,7 @@ import (
 )
 
 // Refresh looks, now, at every member of a domain that has a probe or is a static pod, and returns when what has changed
-// is recorded. That a member cannot be observed is recorded and no error.
+// is recorded, and every lease of which half is over renewed. That a member cannot be observed is recorded and no error.
 func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
 	var (
 		probes  sync.WaitGroup
@@ -20,11 +20,11 @@ func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
 		errs    []error
 		permits = make(chan struct{}, c.concurrency)
 	)
-	for _, s := range append(probed(d), placed(d)...) {
+	for _, s := range observed(d) {
 		probes.Go(func() {
 			permits <- struct{}{}
 			defer func() { <-permits }()
-			if err := c.observe(ctx, s); err != nil {
+			if _, err := c.observe(ctx, s, always); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -34,3 +34,5 @@ func (c *Collector) Refresh(ctx context.Context, d *trust.Domain) error {
 	probes.Wait()
 	return errors.Join(errs...)
 }
+
+func always([]trust.Observation) bool { return true }

@@ -59,17 +59,17 @@ func TestWatched(t *testing.T) {
 
 func TestWhatIsPlacedOnTheNodeIsNews(t *testing.T) {
 	d := &trust.Domain{Namespace: "ns", Name: "d", Parties: []trust.Party{
-		{Name: "serving", Members: []trust.Member{{Name: "node-0", Probe: &trust.Probe{}}, {Name: "node-1", Probe: &trust.Probe{}}}},
+		{Name: "serving", Members: []trust.Member{{Name: "node-0", Probes: []trust.Probe{{}}}, {Name: "node-1", Probes: []trust.Probe{{}}}}},
 		{Name: "pods", Kind: trust.StaticPodRevision, Members: []trust.Member{{Name: "node-0"}, {Name: "node-1"}}},
 	}}
 	contents := func() (out []string) {
-		for _, s := range probed(d) {
-			out = append(out, s.content(&trust.Assessment{}))
+		for _, s := range observed(d)[:2] {
+			out = append(out, s.expectation(nil, &trust.Assessment{}))
 		}
 		return out
 	}
 	before := contents()
-	d.Parties[1].Members[0].Observation = &trust.Observation{Presents: []pki.Fingerprint{"leaf"}}
+	d.Parties[1].Members[0].Observations = []trust.Observation{{Presents: []pki.Fingerprint{"leaf"}}}
 	after := contents()
 	if after[0] == before[0] {
 		t.Error("what node-0 runs has changed, and its probe is not expected to see anything new")

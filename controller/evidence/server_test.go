@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -100,7 +101,10 @@ func (s *server) serve(conn *tls.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	_, err := io.Copy(io.Discard, conn)
-	s.results <- err
+	select {
+	case s.results <- err:
+	default: // nobody asks for that many
+	}
 }
 
 // silent accepts connections and never says a word.
@@ -168,8 +172,9 @@ func domain(address string, leaf *pki.Certificate, anchors ...*pki.Pair) *trust.
 			Policy: trust.Policy{RenewAtPercent: 80, Profile: pki.Profile{DNSNames: []string{serverDNS}}},
 		}},
 		Parties: []trust.Party{{Name: "servers", Kind: trust.TLSProbe, Verifies: []string{"web-client"}, Members: []trust.Member{{
-			Name: "a", Holds: []string{"web-server"},
-			Probe: &trust.Probe{Address: address, ServerName: serverDNS, Interval: time.Second, Timeout: time.Second},
+			Name: "a", Holds: []string{"web-server"}, Probes: []trust.Probe{{
+				Address: address, Presents: "web-server", ServerName: serverDNS, Interval: time.Second, Timeout: time.Second,
+			}},
 		}}}},
 	}
 	d.Signer.Policy = trust.Policy{RenewAtPercent: 80}
@@ -191,13 +196,20 @@ func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
 	}
 }
 
-func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *fake.Clientset) {
+// newCollector returns a collector with the records that it writes.
+func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *versionedfake.Clientset) {
 	t.Helper()
-	client := fake.NewClientset(objects...)
-	c, err := New(Config{Client: client, Inventory: inv})
+	return collectorWith(t, fake.NewClientset(objects...), &Config{Inventory: inv})
+}
+
+func collectorWith(t *testing.T, client *fake.Clientset, cfg *Config) (*Collector, *versionedfake.Clientset) {
+	t.Helper()
+	records := versionedfake.NewSimpleClientset()
+	cfg.Client, cfg.Records = client, records.ConfigV1alpha1()
+	c, err := New(*cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.queue.ShutDown)
-	return c, client
+	return c, records
 }

@@ -66,8 +66,8 @@ func Decide(s *inventory.Sources, n *inventory.Namespace, assess Assess, now tim
 	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		d.secret(s.Secrets[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.ConfigMaps)) {
-		d.record(s.ConfigMaps[name])
+	for _, name := range slices.Sorted(maps.Keys(s.Records)) {
+		d.record(s.Records[name])
 	}
 	slices.SortStableFunc(d.plan.Decisions, func(x, y Decision) int {
 		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))

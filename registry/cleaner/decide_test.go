@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -30,19 +30,25 @@ const (
 	preset    = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-preset: {name: openshift-etcd, openshiftEtcd: {key: ECDSA-P256}}
+metadata: {name: etcd}
+spec:
+  preset: {name: openshift-etcd, openshiftEtcd: {key: ECDSA-P256}}
 `
 	// twins is a domain in which a name may belong to two nodes.
 	twins = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: etcd
-  signer: {secretName: etcd-signer}
-  bundle: {configMapName: etcd-ca-bundle}
-  leaves:
-  - {secretName: "peer-{node}", forEachNode: {matchExpressions: [{key: node-role.kubernetes.io/master, operator: Exists}]}, commonName: x, usages: [ServerAuth]}
-  - {secretName: "peer-metrics-{node}", forEachNode: {matchExpressions: [{key: node-role.kubernetes.io/master, operator: Exists}]}, commonName: x, usages: [ServerAuth]}
+metadata: {name: etcd}
+spec:
+  trustDomains:
+  - name: etcd
+    signer: {secretName: etcd-signer}
+    bundle: {configMapName: etcd-ca-bundle}
+    leaves:
+    - {secretName: "peer-{node}", forEachNode: {matchExpressions: [{key: node-role.kubernetes.io/master, operator: Exists}]}, commonName: x, usages: [ServerAuth]}
+    - {secretName: "peer-metrics-{node}", forEachNode: {matchExpressions: [{key: node-role.kubernetes.io/master, operator: Exists}]}, commonName: x, usages: [ServerAuth]}
+    relyingParties:
+    - {name: peers, forEachNode: {matchExpressions: [{key: node-role.kubernetes.io/master, operator: Exists}]}, presents: ["peer-{node}", "peer-metrics-{node}"], verifies: {usages: [ServerAuth]}, evidence: {kind: acknowledgement}}
 `
 )
 
@@ -66,10 +72,19 @@ func newWorld(t testing.TB, config string) *world {
 }
 
 func (w *world) configure(text string) {
-	w.s = w.s.WithConfigMap("certrotation-config", &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: text},
-	})
+	w.t.Helper()
+	cfg := w.decode(text)
+	w.s = w.s.WithConfiguration(cfg.Name, cfg)
+}
+
+func (w *world) decode(text string) *configv1alpha1.RotationConfiguration {
+	w.t.Helper()
+	cfg, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cfg.Namespace = namespace
+	return cfg
 }
 
 func (w *world) join(name string, isMaster bool) {
@@ -144,13 +159,32 @@ func grace(since time.Duration) map[string]string {
 	return map[string]string{trust.AnnotationDeleteGraceStart: now.Add(-since).Format(time.RFC3339)}
 }
 
+// roster records who counts.
+func (w *world) roster(domain string, members ...trust.RosterMember) {
+	w.t.Helper()
+	made, err := record.OfRoster(namespace, domain, &trust.Roster{Members: members})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.s = w.s.WithRecord(made.Name, made)
+}
+
 func (w *world) record(domain, party, member string, since time.Duration, presents ...pki.Fingerprint) string {
-	data, labels := evidence.Encode(domain, party, member, &trust.Observation{ObservedAt: now, Presents: presents})
-	name := evidence.RecordName(domain, party, member)
-	w.s = w.s.WithConfigMap(name, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "7", Labels: labels, Annotations: grace(since)}, Data: data,
-	})
-	return name
+	made := w.evidence(domain, party, member, presents...)
+	made.UID, made.ResourceVersion, made.Annotations = "u", "7", grace(since)
+	w.s = w.s.WithRecord(made.Name, made)
+	return made.Name
+}
+
+func (w *world) evidence(domain, party, member string, presents ...pki.Fingerprint) *configv1alpha1.RotationRecord {
+	w.t.Helper()
+	made, err := record.OfEvidence(namespace, domain, party, member, []trust.Observation{{
+		Instance: "one", Kind: trust.Acknowledgement, ObservedAt: now, Expires: now.Add(time.Hour), Presents: presents,
+	}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
 }
 
 func (w *world) decide() *Plan { return Decide(w.s, inventory.Build(w.s), trust.Assess, now) }
@@ -256,35 +290,50 @@ func TestDecide(t *testing.T) {
 			clear(w.s.Nodes)
 			w.join("worker", false)
 		}},
-		{name: "the configuration cannot be read", world: func(w *world) { w.leaf("etcd-peer-z", "etcd", 3*day); w.configure("nonsense: true") }},
+		{name: "the configuration cannot be read", world: func(w *world) {
+			w.leaf("etcd-peer-z", "etcd", 3*day)
+			cfg := w.decode(preset)
+			cfg.Spec.Preset.Name = "nonsense"
+			w.s = w.s.WithConfiguration(cfg.Name, cfg)
+		}},
 		{name: "another configuration is refused", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 3*day)
-			w.s = w.s.WithConfigMap("second", &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: "second", CreationTimestamp: metav1.NewTime(now), Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-				Data:       map[string]string{configv1alpha1.ConfigKey: preset},
-			})
+			second := w.decode(preset)
+			second.Name, second.CreationTimestamp = "second", metav1.NewTime(now)
+			w.s = w.s.WithConfiguration("second", second)
 		}},
 		// Evidence.
 		{name: "the record of a member that is there", world: func(w *world) { w.record("etcd", "etcd", "x", 0) }},
 		{name: "the record of a member that left", world: func(w *world) { w.record("etcd", "etcd", "z", 0) },
-			want: []string{"Mark ConfigMap/" + evidence.RecordName("etcd", "etcd", "z")}},
+			want: []string{"Mark RotationRecord/" + record.EvidenceName("etcd", "etcd", "z")}},
 		{name: "the record of a member that left long ago", world: func(w *world) { w.record("etcd", "etcd", "z", 3*day) },
-			want: []string{"Delete ConfigMap/" + evidence.RecordName("etcd", "etcd", "z")}},
+			want: []string{"Delete RotationRecord/" + record.EvidenceName("etcd", "etcd", "z")}},
 		{name: "the record of a member that came back", world: func(w *world) { w.record("etcd", "etcd", "x", day) },
-			want: []string{"Unmark ConfigMap/" + evidence.RecordName("etcd", "etcd", "x")}},
+			want: []string{"Unmark RotationRecord/" + record.EvidenceName("etcd", "etcd", "x")}},
 		{name: "the record of a party that is not configured any more", world: func(w *world) { w.record("etcd", "former", "x", 3*day) },
-			want: []string{"Delete ConfigMap/" + evidence.RecordName("etcd", "former", "x")}},
+			want: []string{"Delete RotationRecord/" + record.EvidenceName("etcd", "former", "x")}},
 		{name: "the record of a party without members", world: func(w *world) {
 			w.record("etcd", "etcd", "z", 3*day)
 			clear(w.s.Nodes)
 		}},
 		{name: "the record of another domain", world: func(w *world) { w.record("other", "etcd", "z", 3*day) }},
 		{name: "a record under another name", world: func(w *world) {
-			record := w.s.ConfigMaps[w.record("etcd", "etcd", "z", 3*day)]
-			w.s.ConfigMaps["mine"] = record
-			delete(w.s.ConfigMaps, record.Name)
-			record.Name = "mine"
+			w.s = w.s.WithRecord("mine", &configv1alpha1.RotationRecord{
+				ObjectMeta: metav1.ObjectMeta{Name: "mine", UID: "u", ResourceVersion: "7", Annotations: grace(3 * day)},
+				Spec:       w.evidence("etcd", "etcd", "z").Spec,
+			})
 		}},
+		// Members that count though nobody names them.
+		{name: "a member that may present it is not proven to be gone", world: func(w *world) {
+			w.leaf("etcd-peer-z", "etcd", 3*day)
+			w.roster("etcd", trust.RosterMember{Party: "etcd", Member: "z", Instance: "uid-z", Kind: trust.StaticPodRevision, Presents: []string{"etcd-peer-z"}, Started: true})
+			w.record("etcd", "etcd", "z", 3*day)
+		}, recheck: heldRecheck},
+		{name: "a member that presented it is proven to be gone", world: func(w *world) {
+			w.leaf("etcd-peer-z", "etcd", 3*day)
+			w.roster("etcd", trust.RosterMember{Party: "etcd", Member: "z", Instance: "uid-z", Kind: trust.StaticPodRevision, Presents: []string{"etcd-peer-z"}, Started: true, Absent: "its node is gone"})
+			w.record("etcd", "etcd", "z", 3*day)
+		}, want: []string{"Delete RotationRecord/" + record.EvidenceName("etcd", "etcd", "z"), "Delete Secret/etcd-peer-z"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

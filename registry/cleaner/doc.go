@@ -13,7 +13,8 @@
 //     of the trust domain that the template is in;
 //   - the annotation openshift.io/ceo-delete-grace-start, which is set when the node is first missed and taken off when
 //     it comes back, is 72 hours old. It is cluster-etcd-operator's, so that either may begin and the other finish;
-//   - no rotation of that trust domain is in flight, no member presents the leaf, and the clock is to be trusted;
+//   - no rotation of that trust domain is in flight, no member presents the leaf, no member of the roster that may present it
+//     is still to be proven gone, and the clock is to be trusted;
 //   - the selector of the template still chooses some node. One that chooses none is more likely a mistake.
 //
 // Nothing at all is decided while any configuration of the namespace is refused: what it claims is not known then.

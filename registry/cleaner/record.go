@@ -7,21 +7,16 @@ import (
 	"fmt"
 	"slices"
 
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// record decides about one evidence record. What the record of a member that is gone says is asked for by nobody.
-func (d *decider) record(cm *inventory.ConfigMap) {
-	e := cm.Evidence
-	if e == nil || e.Observation == nil || cm.Name != evidence.RecordName(e.Domain, e.Party, e.Member) {
+// record decides about one record of evidence. What the record of a member that is gone says is asked for by nobody.
+func (d *decider) record(r *inventory.Record) {
+	if r.Said == nil || r.Said.Evidence == nil {
 		return
 	}
-	if claim, ok := d.namespace.Claim(trust.ConfigMapKind, cm.Name); !ok || claim.Kind != inventory.ClaimEvidence {
-		return
-	}
-	domain := d.namespace.Domain(e.Domain)
+	domain, e := d.namespace.Domain(r.Domain), r.Said.Evidence
 	if domain == nil {
 		return
 	}
@@ -29,12 +24,14 @@ func (d *decider) record(cm *inventory.ConfigMap) {
 	if at >= 0 {
 		members := domain.Parties[at].Members
 		if slices.ContainsFunc(members, func(m trust.Member) bool { return m.Name == e.Member }) {
-			d.back(trust.ConfigMapKind, &cm.ObjectMeta)
+			d.back(trust.RecordKind, &r.ObjectMeta)
 			return
 		}
 		if len(members) == 0 {
 			return
 		}
 	}
-	d.gone(trust.ConfigMapKind, &cm.ObjectMeta, fmt.Sprintf("member %s of party %s", e.Member, e.Party), func() bool { return d.unrest(domain) })
+	d.gone(trust.RecordKind, &r.ObjectMeta, fmt.Sprintf("member %s of party %s", e.Member, e.Party), func() bool {
+		return counted(domain, func(m trust.RosterMember) bool { return m.Party == e.Party && m.Member == e.Member }) || d.unrest(domain)
+	})
 }

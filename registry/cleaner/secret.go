@@ -14,7 +14,7 @@ import (
 
 // secret decides about one Secret of type kubernetes.io/tls.
 func (d *decider) secret(secret *inventory.Secret) {
-	if claim, claimed := d.namespace.Claim(trust.SecretKind, secret.Name); claimed {
+	if claim, claimed := d.namespace.Claim(trust.SecretKind, secret.Name); claimed && !d.unnamed(claim, secret.Name) {
 		if claim.Kind == inventory.ClaimLeaf {
 			d.back(trust.SecretKind, &secret.ObjectMeta)
 		}
@@ -35,8 +35,10 @@ func (d *decider) secret(secret *inventory.Secret) {
 		return
 	}
 	d.gone(trust.SecretKind, &secret.ObjectMeta, fmt.Sprintf("node %s, whose leaf this is,", owners[0].node), func() bool {
-		return d.presented(leaf.Fingerprint) ||
-			slices.ContainsFunc(owners, func(o owner) bool { return d.unrest(o.template.domain) })
+		return d.presented(leaf.Fingerprint) || slices.ContainsFunc(owners, func(o owner) bool {
+			return counted(o.template.domain, func(m trust.RosterMember) bool { return slices.Contains(m.Presents, secret.Name) }) ||
+				d.unrest(o.template.domain)
+		})
 	})
 }
 
@@ -88,11 +90,24 @@ func (d *decider) presented(leaf pki.Fingerprint) bool {
 	for _, domain := range d.namespace.Domains {
 		for i := range domain.Parties {
 			for j := range domain.Parties[i].Members {
-				if o := domain.Parties[i].Members[j].Observation; o != nil && slices.Contains(o.Presents, leaf) {
+				seen := domain.Parties[i].Members[j].Observations
+				if slices.ContainsFunc(seen, func(o trust.Observation) bool { return slices.Contains(o.Presents, leaf) }) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// unnamed says whether a Secret is claimed only because it is a leaf that exists.
+func (d *decider) unnamed(claim inventory.Claim, name string) bool {
+	domain := d.namespace.Domain(claim.Domain)
+	return domain != nil && slices.ContainsFunc(domain.Leaves, func(l trust.Leaf) bool { return l.Unnamed && l.Name == name })
+}
+
+// counted says whether a member of the roster counts, without being configured, for which is says yes: it is not proven to
+// be gone, and may well be running.
+func counted(domain *trust.Domain, is func(trust.RosterMember) bool) bool {
+	return slices.ContainsFunc(trust.Missing(domain), is)
 }

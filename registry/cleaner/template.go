@@ -27,12 +27,12 @@ type template struct {
 func templatesOf(s *inventory.Sources, n *inventory.Namespace) []template {
 	var out []template
 	for _, name := range n.Configurations {
-		cm := s.ConfigMaps[name]
-		if cm == nil || cm.Configuration == nil || cm.Configuration.Loaded == nil {
+		configuration := s.Configurations[name]
+		if configuration == nil || configuration.Loaded == nil {
 			continue
 		}
-		for i := range cm.Configuration.Loaded.TrustDomains {
-			cfg := &cm.Configuration.Loaded.TrustDomains[i]
+		for i := range configuration.Loaded.TrustDomains {
+			cfg := &configuration.Loaded.TrustDomains[i]
 			domain := n.Domain(cfg.Name)
 			if domain == nil {
 				continue

@@ -42,6 +42,8 @@ type Revision struct {
 
 // Running is what a node runs.
 type Running struct {
+	// Instance is the process: the UID of the pod, and when the last of its containers started. It is "" if there is no pod.
+	Instance string
 	// Revision is the newest of those that the process has the restart hash of and that are on the node.
 	Revision Revision
 	// StartedAt is when the last of its containers started.
@@ -49,30 +51,41 @@ type Running struct {
 }
 
 // Look finds the revision that the static pod of a node runs with. Otherwise failure says why it is not known, and what
-// the next step is.
+// the next step is; then the process is known all the same if the pod of this node exists.
 func Look(f Facts) (running Running, failure string) {
 	if f.NodeUID == "" {
 		return Running{}, "its node does not exist"
 	}
 	pod, failure := f.pod()
+	running = runningOf(pod)
 	if failure != "" {
-		return Running{}, failure
+		return running, failure
 	}
 	hash, number := pod.Annotations[revision.AnnotationRestartHash], 0
 	if hash == "" {
-		return Running{}, fmt.Sprintf("its static pod %s was not installed by a revision: the next one brings that%s", pod.Name, f.installer())
+		return running, fmt.Sprintf("its static pod %s was not installed by a revision: the next one brings that%s", pod.Name, f.installer())
 	}
 	number, _ = revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
 	r := newest(f.revisions(), hash, number)
 	if r == nil {
-		return Running{}, fmt.Sprintf(
+		return running, fmt.Sprintf(
 			"no revision that is on the node has the content that its static pod %s runs with (restart hash %.12s): "+
 				"it was pruned, deleted or changed; the next revision that is installed is known again%s", pod.Name, hash, f.installer())
 	}
-	return Running{Revision: *r, StartedAt: startedAt(pod)}, ""
+	running.Revision = *r
+	return running, ""
 }
 
-// pod returns the static pod if it can be counted on.
+// runningOf names the process of a pod, nil for none.
+func runningOf(pod *corev1.Pod) Running {
+	if pod == nil {
+		return Running{}
+	}
+	started := startedAt(pod)
+	return Running{Instance: string(pod.UID) + "/" + started.Format(time.RFC3339), StartedAt: started}
+}
+
+// pod returns the static pod, nil if there is none that is known to be of this node. It can be counted on without a failure.
 func (f Facts) pod() (pod *corev1.Pod, failure string) {
 	name := PodName(f.Rollout, f.Node)
 	at := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return p.Name == name })
@@ -90,7 +103,7 @@ func (f Facts) pod() (pod *corev1.Pod, failure string) {
 		}
 	}
 	if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning || !ready(pod) {
-		return nil, fmt.Sprintf("its static pod %s is not ready (phase %s): %s", name, cmp.Or(pod.Status.Phase, "unknown"),
+		return pod, fmt.Sprintf("its static pod %s is not ready (phase %s): %s", name, cmp.Or(pod.Status.Phase, "unknown"),
 			cmp.Or(strings.TrimPrefix(f.installer(), "; "), "look at its events and its log"))
 	}
 	return pod, ""

@@ -108,25 +108,25 @@ func (a *assessor) mostAhead() time.Duration {
 }
 
 // clockProblem says that the clock is not to be trusted: it is far from the API server's, or before the beginning of a
-// CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new.
+// CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new. The
+// message does not say what the clock says, so that it is the same at each look.
 func (a *assessor) clockProblem() *Problem {
 	s := &a.d.Signer
 	object := secret(s.Name)
 	if skew := a.d.ClockSkew; skew < -maxClockSkew || (skew > minClockSkew && skew > a.mostAhead()) {
 		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
-			"the controller's clock (%s) differs from the API server's by %s; nothing is issued or retired until the clocks agree",
-			a.now.UTC().Format(time.RFC3339), skew.Round(time.Second))}
+			"the controller's clock differs from the API server's by %s; nothing is issued or retired until the clocks agree",
+			skew.Round(time.Second))}
 	}
 	if at := a.latestRecord(); at.After(a.now.Add(maxClockSkew)) {
 		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
-			"the clock (%s) is before %s, when something was recorded in this trust domain; nothing is issued or retired until it is not",
-			a.now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))}
+			"the clock is before %s, when something was recorded in this trust domain; nothing is issued or retired until it is not",
+			at.UTC().Format(time.RFC3339))}
 	}
 	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
 		if ca != nil && ca.NotBefore.After(a.now) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
-				"the clock (%s) is before the beginning of %s; nothing is issued or retired until it is not",
-				a.now.UTC().Format(time.RFC3339), ca.Subject)}
+				"the clock is before the beginning of %s; nothing is issued or retired until it is not", ca.Subject)}
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ func Failure(ctx context.Context, err error) string {
 		refused *tls.CertificateVerificationError
 	)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil:
+	case TimedOut(ctx, err):
 		return "it does not answer in time"
 	case errors.As(err, &dns):
 		if dns.IsNotFound {
@@ -50,6 +50,27 @@ func Failure(ctx context.Context, err error) string {
 		return "it cannot be reached: " + op.Err.Error()
 	}
 	return "the handshake fails: " + err.Error()
+}
+
+// TimedOut says whether an attempt has failed because its time was over, which says nothing about what would have come.
+func TimedOut(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil
+}
+
+// Refused says whether the other side has ended a connection that was made: by an alert, or without a word. ctx is the one
+// that bounded the attempt.
+func Refused(ctx context.Context, err error) bool {
+	if TimedOut(ctx, err) {
+		return false
+	}
+	return Alerted(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// Alerted says whether the other side has ended a connection by an alert.
+func Alerted(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error"
 }
 
 // Verification puts the refusal of a chain into words, "" for none.

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/clockskew"
+	"certrotation.dev/generated/clientset/versioned"
 )
 
 const component = "certrotation-controller"
@@ -32,6 +33,8 @@ const component = "certrotation-controller"
 type Config struct {
 	Client   kubernetes.Interface
 	Metadata metadata.Interface
+	// Own reads configurations, and reads and writes records.
+	Own versioned.Interface
 	// Aggregator is nil if no CA bundle is to be injected.
 	Aggregator aggregator.Interface
 	// Lock is nil if there is no leader election: then this process leads.
@@ -42,7 +45,7 @@ type Config struct {
 	Metrics  metrics.KubeRegistry
 	Workers  int
 	Probes   int
-	// Clock knows how far this machine's clock is off; nil if that is not measured.
+	// Clock knows how far this machine's clock is off the API server's.
 	Clock *clockskew.Meter
 }
 
@@ -82,6 +85,9 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 	}
 	if c.Metadata, err = metadata.NewForConfig(metadata.ConfigFor(rest)); err != nil {
 		return fmt.Errorf("make metadata client: %w", err)
+	}
+	if c.Own, err = versioned.NewForConfig(rest); err != nil {
+		return fmt.Errorf("make client of our own resources: %w", err)
 	}
 	if o.InjectCA {
 		if c.Aggregator, err = aggregator.NewForConfig(rest); err != nil {

@@ -7,8 +7,10 @@ import (
 	"context"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/cleaner"
+	"certrotation.dev/controller/clockskew"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/evidence"
 	"certrotation.dev/controller/quorum"
@@ -32,13 +34,26 @@ var (
 	_ worker = (*cleaner.Controller)(nil)
 )
 
+// parts are what several workers share.
+type parts struct {
+	inventory *inventory.Inventory
+	recorder  events.EventRecorder
+	quorum    *quorum.Checker
+	clock     *clockskew.Witness
+}
+
 // workers makes the parts of the controller and has them told of changes.
 func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
+	checker, err := quorum.New(quorum.Config{Client: c.Client, Metrics: c.Metrics})
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{
+		inventory: inv, recorder: recorder, quorum: checker, clock: clockskew.NewWitness(c.Client, clock.RealClock{}, c.Clock),
+	}
 	var workers []worker
-	for _, add := range []func(*inventory.Inventory, events.EventRecorder) ([]worker, error){
-		c.rotations, c.rollouts, c.followers, c.injector,
-	} {
-		more, err := add(inv, recorder)
+	for _, add := range []func(*parts) ([]worker, error){c.rotations, c.rollouts, c.followers, c.injector} {
+		more, err := add(p)
 		if err != nil {
 			return nil, err
 		}
@@ -51,18 +66,18 @@ func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder
 }
 
 // rotations perform what the model says, on the evidence that the collector brings.
-func (c *Config) rotations(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
-	collector, err := evidence.New(evidence.Config{Client: c.Client, Inventory: inv, Concurrency: c.Probes})
+func (c *Config) rotations(p *parts) ([]worker, error) {
+	own := c.Own.ConfigV1alpha1()
+	collector, err := evidence.New(evidence.Config{
+		Client: c.Client, Records: own, Inventory: p.inventory, Concurrency: c.Probes, Quorum: p.quorum,
+	})
 	if err != nil {
 		return nil, err
 	}
-	config := rotation.Config{
-		Client: c.Client, Inventory: inv, Evidence: collector, Recorder: recorder, Metrics: c.Metrics, Workers: c.Workers,
-	}
-	if c.Clock != nil {
-		config.Assess = c.Clock.Assess
-	}
-	rotations, err := rotation.New(config)
+	rotations, err := rotation.New(rotation.Config{
+		Client: c.Client, Records: own, Inventory: p.inventory, Evidence: collector, Skew: p.clock, Recorder: p.recorder,
+		Metrics: c.Metrics, Workers: c.Workers,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +85,10 @@ func (c *Config) rotations(inv *inventory.Inventory, recorder events.EventRecord
 }
 
 // rollouts bring revisions to static pods.
-func (c *Config) rollouts(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
-	checker, err := quorum.New(quorum.Config{Client: c.Client, Metrics: c.Metrics})
-	if err != nil {
-		return nil, err
-	}
-	rollouts, err := staticpod.New(staticpod.Config{Client: c.Client, Inventory: inv, Quorum: checker, Recorder: recorder, Metrics: c.Metrics})
+func (c *Config) rollouts(p *parts) ([]worker, error) {
+	rollouts, err := staticpod.New(staticpod.Config{
+		Client: c.Client, Inventory: p.inventory, Quorum: p.quorum, Recorder: p.recorder, Metrics: c.Metrics,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -83,16 +96,16 @@ func (c *Config) rollouts(inv *inventory.Inventory, recorder events.EventRecorde
 }
 
 // followers keep copies, and clean up after nodes that left.
-func (c *Config) followers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
-	copying, err := copies.New(copies.Config{Client: c.Client, Metadata: c.Metadata, Inventory: inv, Recorder: recorder, Metrics: c.Metrics})
+func (c *Config) followers(p *parts) ([]worker, error) {
+	copying, err := copies.New(copies.Config{
+		Client: c.Client, Metadata: c.Metadata, Inventory: p.inventory, Recorder: p.recorder, Metrics: c.Metrics,
+	})
 	if err != nil {
 		return nil, err
 	}
-	config := cleaner.Config{Client: c.Client, Inventory: inv, Recorder: recorder}
-	if c.Clock != nil {
-		config.Assess = c.Clock.Assess
-	}
-	cleaning, err := cleaner.New(config)
+	cleaning, err := cleaner.New(cleaner.Config{
+		Client: c.Client, Records: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Recorder: p.recorder, Skew: p.clock,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +113,11 @@ func (c *Config) followers(inv *inventory.Inventory, recorder events.EventRecord
 }
 
 // injector keeps the CA bundles of registrations, unless it is not wanted.
-func (c *Config) injector(inv *inventory.Inventory, _ events.EventRecorder) ([]worker, error) {
+func (c *Config) injector(p *parts) ([]worker, error) {
 	if c.Aggregator == nil {
 		return nil, nil
 	}
-	injector, err := selfcert.NewInjector(c.Client, c.Aggregator, inv)
+	injector, err := selfcert.NewInjector(c.Client, c.Aggregator, p.inventory)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,75 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/registry/trust"
+)
+
+// Resolver finds the addresses of a host. *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Bounds of what one address leads to, and of the name of a process in a record.
+const (
+	maxEndpoints     = 64
+	maxInstanceBytes = 253
+)
+
+// resolve lists the endpoints behind the address of a probe, ordered, each IP:PORT. Each of them is a process: which of
+// several an address leads to is up to chance. The failure says why there is none.
+func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints []string, failure string) {
+	if probe.Address == "" {
+		return nil, "its address is not known"
+	}
+	host, port, err := net.SplitHostPort(probe.Address)
+	if err != nil {
+		return nil, fmt.Sprintf("its address %q is no host:port", probe.Address)
+	}
+	addresses := []netip.Addr{}
+	if literal, err := netip.ParseAddr(host); err == nil {
+		addresses = append(addresses, literal)
+	} else if addresses, err = c.resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, connection.Failure(ctx, err)
+	}
+	for _, address := range addresses {
+		endpoints = append(endpoints, net.JoinHostPort(address.Unmap().String(), port))
+	}
+	slices.Sort(endpoints)
+	endpoints = slices.Compact(endpoints)
+	switch {
+	case len(endpoints) == 0:
+		return nil, "its host name " + host + " leads to no address"
+	case len(endpoints) > maxEndpoints:
+		return nil, fmt.Sprintf("its host name %s leads to more than %d addresses: name them apart, in several members", host, maxEndpoints)
+	}
+	return endpoints, ""
+}
+
+// instanceOf names the process at an endpoint; the endpoint is "" for an address that leads nowhere. The text is the same
+// at each look.
+func instanceOf(address, endpoint string) string {
+	name := address
+	if endpoint != "" {
+		name += "@" + endpoint
+	}
+	switch {
+	case name == "":
+		return "no address"
+	case len(name) > maxInstanceBytes:
+		hash := sha256.Sum256([]byte(name))
+		return hex.EncodeToString(hash[:])
+	}
+	return name
+}

@@ -1,0 +1,75 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/controller/signer"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// Minter makes client leaves that live in memory for the time of a probe.
+type Minter interface {
+	// Mint signs a leaf with a CA of the signer of a domain. Where the signer has no usable key of it the error is
+	// ErrUnmintable.
+	Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error)
+}
+
+// ErrUnmintable says that a signer does not hold the CA that is asked for, or not its key.
+var ErrUnmintable = errors.New("the signer has no usable key of this CA")
+
+// Minted leaves are valid for the time of a visit, on servers whose clock is behind too.
+const (
+	mintedFor    = 2 * time.Minute
+	mintedBefore = 5 * time.Minute
+)
+
+// signers mints from the signer Secrets.
+type signers struct {
+	client kubernetes.Interface
+	clock  clock.PassiveClock
+}
+
+// Mint implements Minter: it reads the signer's key from the API server, uses it once and lets go of it.
+func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error) {
+	secret, err := m.client.CoreV1().Secrets(d.Namespace).Get(ctx, d.Signer.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not exist: %w", d.Namespace, d.Signer.Name, ErrUnmintable)
+	}
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
+	}
+	pair, err := signer.Authority(secret, ca)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, d.Signer.Name, ErrUnmintable, err)
+	}
+	leaf, err := leafOf(pair, profile, m.clock.Now())
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("sign with %s/%s: %w: %w", d.Namespace, d.Signer.Name, ErrUnmintable, err)
+	}
+	return leaf, nil
+}
+
+func leafOf(ca *pki.Pair, profile pki.Profile, now time.Time) (tls.Certificate, error) {
+	leaf, err := ca.Issue(profile, now)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := leaf.KeyPEM()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(leaf.CertPEM(), key)
+}

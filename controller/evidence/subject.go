@@ -1,0 +1,85 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// subject is a member that is observed, in its domain.
+type subject struct {
+	target
+	d       *trust.Domain
+	relying *trust.Party
+	member  *trust.Member
+}
+
+// observed lists the members of a domain that somebody has to look at.
+func observed(d *trust.Domain) []*subject {
+	if d == nil {
+		return nil
+	}
+	var out []*subject
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		for j := range p.Members {
+			if m := &p.Members[j]; len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision {
+				out = append(out, &subject{
+					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, relying: p, member: m,
+				})
+			}
+		}
+	}
+	return out
+}
+
+func find(d *trust.Domain, t target) *subject {
+	for _, s := range observed(d) {
+		if s.target == t {
+			return s
+		}
+	}
+	return nil
+}
+
+// placed says whether the member is a static pod that a rollout places on its node.
+func (s *subject) placed() bool { return len(s.member.Probes) == 0 }
+
+// known is what is known of a process, nil if nothing is or if it was too long ago.
+func (s *subject) known(instance string, now time.Time) *trust.Observation {
+	for i := range s.member.Observations {
+		o := &s.member.Observations[i]
+		if o.Instance == instance && s.live(o, now) {
+			return o
+		}
+	}
+	return nil
+}
+
+// live says whether an observation is evidence of the kind that is asked for, and has not ended.
+func (s *subject) live(o *trust.Observation, now time.Time) bool {
+	return o.Kind == s.relying.Kind && o.Expires.After(now)
+}
+
+// with is the subject as it would be with other observations.
+func (s *subject) with(observations []trust.Observation) *subject {
+	d := *s.d
+	d.Parties = slices.Clone(d.Parties)
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		if p.Name != s.party {
+			continue
+		}
+		p.Members = slices.Clone(p.Members)
+		for j := range p.Members {
+			if m := &p.Members[j]; m.Name == s.target.member {
+				m.Observations = observations
+			}
+		}
+	}
+	return find(&d, s.target)
+}

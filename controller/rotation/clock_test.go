@@ -1,0 +1,106 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/trust"
+)
+
+// clocks are a Skew that counts how often it is asked.
+type clocks struct {
+	latest, asked time.Duration
+	err           error
+	asks          int
+}
+
+func (c *clocks) Latest() time.Duration { return c.latest }
+
+func (c *clocks) Ask(context.Context) (time.Duration, error) {
+	c.asks++
+	return c.asked, c.err
+}
+
+// TestClockWithWitnesses: nothing is done while anybody who has a clock of his own disagrees, and nobody is asked at rest.
+func TestClockWithWitnesses(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		clocks clocks
+		held   bool
+	}{
+		{"everybody agrees", clocks{}, false},
+		{"the API server is off by little", clocks{latest: 20 * time.Second, asked: 20 * time.Second}, false},
+		{"the API server differs", clocks{latest: time.Hour, asked: time.Hour}, true},
+		{"API server and controller have jumped together", clocks{asked: 400 * 24 * time.Hour}, true},
+		{"they have jumped back together", clocks{asked: -time.Hour}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w, c := settled(t)
+			c.skew = &tc.clocks
+			if w.settle(c); tc.clocks.asks != 0 {
+				t.Errorf("%d were asked at rest", tc.clocks.asks)
+			}
+			requestRotation(w)
+			before := w.domain()
+			w.settle(c)
+			if held := w.domain().Signer.Active.Equal(before.Signer.Active) && w.domain().Signer.Next == nil; held != tc.held {
+				t.Errorf("held: %t, want %t", held, tc.held)
+			}
+			if !tc.held {
+				return
+			}
+			if !strings.Contains(strings.Join(w.events.all, "\n"), string(trust.ReasonClockSkewed)) {
+				t.Errorf("no event says why:\n%s", strings.Join(w.events.all, "\n"))
+			}
+			tc.clocks = clocks{}
+			w.settle(c)
+			if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+				t.Errorf("after the clocks agree again (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestClockThatNobodyKnows: if nobody can be asked, nothing is done.
+func TestClockThatNobodyKnows(t *testing.T) {
+	w, c := settled(t)
+	no := errors.New("leases is forbidden")
+	c.skew = &clocks{err: no}
+	requestRotation(w)
+	before := w.writes
+	if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); !errors.Is(err, no) {
+		t.Errorf("got error %v, want %v", err, no)
+	}
+	if w.writes != before {
+		t.Error("something was written")
+	}
+}
+
+// TestClockJumpsDuringConfirmation: what cannot be undone is held by a clock that is found to be off in the last moment.
+func TestClockJumpsDuringConfirmation(t *testing.T) {
+	w, c := settled(t)
+	requestRotation(w)
+	k := key{namespace: testNamespace, domain: "web"}
+	w.look(c)
+	w.acknowledge()
+	known := &clocks{}
+	c.skew = known
+	c.evidence = collector{refresh: func() error {
+		known.latest, known.asked = time.Hour, time.Hour
+		return nil
+	}}
+	if err := c.safely(t.Context(), k); err == nil || !benign(err) {
+		t.Errorf("got error %v, want one that means to look again", err)
+	}
+	if len(w.domain().Signer.Previous) > 0 {
+		t.Error("it was promoted all the same")
+	}
+}
