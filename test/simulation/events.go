@@ -5,9 +5,11 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -169,9 +171,13 @@ func (w *world) restarts() bool {
 	if p == nil {
 		return false
 	}
+	if w.reporting(p) && !p.reachable {
+		return false
+	}
 	w.say("%s restarts", p.name)
 	w.load(p, everything)
-	p.startedAt = w.clock.now()
+	p.startedAt, p.machine = w.clock.now(), w.uidOf(p.member)
+	w.reportsAtStart(p)
 	return true
 }
 
@@ -182,12 +188,9 @@ func (w *world) reports() bool {
 		return false
 	}
 	made := false
-	for _, m := range w.memberships(p.name) {
-		if partyOf(w.domain(m.domain), m.party).Kind != trust.Acknowledgement {
-			continue
-		}
-		if o := w.look(m); o != nil {
-			p.pending[m] = o
+	for _, m := range p.memberships() {
+		if w.kindOf(m) == trust.Acknowledgement {
+			p.pending[m] = w.reportOf(p, m)
 			made = true
 		}
 	}
@@ -203,10 +206,10 @@ func (w *world) delivers() bool {
 		return false
 	}
 	w.say("the report of %s arrives", p.name)
-	w.counts.faults["late report"]++
-	for _, m := range w.memberships(p.name) {
-		if o := p.pending[m]; o != nil {
-			w.acknowledge(m, o)
+	w.counts.event(lateReport)
+	for _, m := range p.memberships() {
+		if o := p.pending[m]; o != nil && w.acknowledge(m, o) {
+			p.replay[m] = o
 		}
 	}
 	clear(p.pending)
@@ -221,6 +224,9 @@ func (w *world) stops() bool {
 	w.say("%s dies", p.name)
 	w.counts.faults["process died"]++
 	p.up = false
+	if p.number > 0 {
+		w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
+	}
 	return true
 }
 
@@ -277,7 +283,7 @@ func (w *world) pass(d time.Duration) {
 		}
 	}
 	for _, p := range w.processes {
-		if p.up && p.graceful && !p.behind.IsZero() && !p.behind.Add(grace-graceMargin).After(w.clock.now()) {
+		if p.up && p.within > 0 && !p.behind.IsZero() && !p.behind.Add(p.within).After(w.clock.now()) {
 			w.load(p, everything)
 		}
 	}
@@ -296,7 +302,10 @@ func (w *world) join() string {
 	w.joined++
 	name := fmt.Sprintf("node-%d", w.joined)
 	w.api.putNode(name, &inventory.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}, Addresses: []string{fmt.Sprintf("10.0.1.%d", w.joined%250+1)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, ResourceVersion: "1", UID: types.UID(fmt.Sprintf("machine-%d", w.joined)), Labels: map[string]string{nodeRole: "server"},
+		},
+		Addresses: []string{fmt.Sprintf("10.0.1.%d", w.joined%250+1)},
 	})
 	return name
 }
@@ -306,10 +315,16 @@ func (w *world) nodeLeaves() bool {
 		return false
 	}
 	p := w.anyProcess()
-	if p == nil || w.api.nodes[p.name] == nil {
+	if p == nil || w.api.nodes[p.member] == nil {
 		return false
 	}
-	w.say("%s leaves", p.name)
-	w.api.putNode(p.name, nil)
+	w.removeNode(p.member)
 	return true
+}
+
+// removeNode takes a machine away, with everything that runs on it.
+func (w *world) removeNode(name string) {
+	w.say("%s leaves", name)
+	w.api.putNode(name, nil)
+	w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.member == name })
 }

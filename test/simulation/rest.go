@@ -37,8 +37,36 @@ func (w *world) rest() error {
 	return violated("Resumable", "writes go on for ever")
 }
 
-// round has every leader look until it does nothing, and everybody load and be observed.
+// round has every leader look until it does nothing, and everybody be observed, load and be observed again.
 func (w *world) round() error {
+	for _, p := range w.processes {
+		p.reachable = true
+		if p.up {
+			w.observe(p)
+		}
+	}
+	if err := w.leadersLook(); err != nil {
+		return err
+	}
+	for _, p := range w.processes {
+		switch {
+		case p.up:
+			w.load(p, everything)
+		case !w.start(p):
+			continue
+		}
+		w.observe(p)
+	}
+	w.helpOut()
+	w.tick()
+	if err := w.afterStep(); err != nil {
+		return err
+	}
+	return w.leadersLook()
+}
+
+// leadersLook has every leader look until nothing is written any more.
+func (w *world) leadersLook() error {
 	for range 30 {
 		before := w.api.version
 		for _, l := range w.leaders {
@@ -55,22 +83,10 @@ func (w *world) round() error {
 			}
 		}
 		if w.api.version == before {
-			break
+			return nil
 		}
 	}
-	for _, p := range w.processes {
-		p.reachable = true
-		switch {
-		case p.up:
-			w.load(p, everything)
-		case !w.start(p):
-			continue
-		}
-		w.observe(p)
-	}
-	w.helpOut()
-	w.tick()
-	return w.afterStep()
+	return nil
 }
 
 // startOver is the last resort of people who have lost a key that leaves wait for: without signer and leaves a domain
@@ -103,7 +119,7 @@ func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
 		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil &&
-			next.SubjectHash == d.Signer.Active.SubjectHash && d.Signer.Annotations[trust.AnnotationAbortRequested] == "" {
+			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
 		if w.unguarded {
@@ -121,11 +137,11 @@ func (w *world) drain(d *trust.Domain) {
 		return
 	}
 	for _, p := range w.processes {
-		if p.up || w.api.nodes[p.name] == nil {
+		if p.up || w.api.nodes[p.member] == nil {
 			continue
 		}
 		w.say("somebody takes %s away, which cannot start", p.name)
-		w.api.putNode(p.name, nil)
+		w.removeNode(p.member)
 	}
 }
 
