@@ -98,6 +98,7 @@ func (w *world) startOver() {
 		}
 		w.counts.faults["started over"]++
 		w.apply(w.deletesSigner(d))
+		w.apply(w.deletesBundle(d))
 		for i := range d.Leaves {
 			w.apply(&edit{what: "deletes the leaf " + d.Leaves[i].Name, kind: trust.SecretKind, name: d.Leaves[i].Name})
 		}
@@ -125,7 +126,19 @@ func (w *world) helpOut() {
 		if w.unguarded {
 			w.repair(d)
 		}
+		w.clearsUp(d)
 		w.drain(d)
+	}
+}
+
+// clearsUp deletes the leaves of nodes that are gone, as the blockers say.
+func (w *world) clearsUp(d *trust.Domain) {
+	for i := range d.Leaves {
+		l := &d.Leaves[i]
+		node := strings.TrimPrefix(l.Name, "server-")
+		if l.Unnamed && w.topology.onNodes() && w.api.nodes[node] == nil && len(w.processesOf(node)) == 0 {
+			w.apply(&edit{what: "deletes the leaf " + l.Name + " of a node that is gone", kind: trust.SecretKind, name: l.Name})
+		}
 	}
 }
 
