@@ -294,15 +294,15 @@ func TestObstacles(t *testing.T) {
 			}
 		}, repair: func(w *world) { w.fault = nil }},
 		{name: "a configuration there has that name for something else", says: "as a signer", before: func(w *world) {
-			w.put(away, otherConfig(strings.NewReplacer("web-signer", "client", "web-", "other-", "name: web\n", "name: other\n").Replace(strings.Split(webConfig, "copies:")[0])))
-		}, repair: func(w *world) { w.remove(away, otherConfig("")) }},
+			w.put(away, configuration(w.t, strings.NewReplacer("web-signer", "client", "web-", "other-", "name: web\n", "name: other\n").Replace(withoutCopies)))
+		}, repair: func(w *world) { w.remove(away, configuration(w.t, webConfig)) }},
 		{name: "another configuration has a copy there", says: "is a copy of third/web-client already", before: func(w *world) {
-			w.put("third", otherConfig(webConfig))
+			w.put("third", configuration(w.t, webConfig))
 			w.put(away, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 				Name: "client", Labels: map[string]string{trust.LabelCopyOf: "third.web-client"},
 				Annotations: map[string]string{trust.AnnotationCopyOf: "third/web-client"},
 			}, Type: corev1.SecretTypeTLS})
-		}, repair: func(w *world) { w.remove("third", otherConfig("")) }},
+		}, repair: func(w *world) { w.remove("third", configuration(w.t, webConfig)) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -331,12 +331,8 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-func otherConfig(text string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{"certrotation.dev/config": ""}},
-		Data:       map[string]string{"config.yaml": text},
-	}
-}
+// withoutCopies is webConfig of a domain that nobody copies.
+var withoutCopies, _, _ = strings.Cut(webConfig, "  copies:")
 
 // TestEveryWriteFails makes each write of the first copies fail once in each way.
 func TestEveryWriteFails(t *testing.T) {
@@ -393,7 +389,7 @@ func TestOutdatedDecision(t *testing.T) {
 // TestCopyThatIsNotWantedAnyMore stays as it is.
 func TestCopyThatIsNotWantedAnyMore(t *testing.T) {
 	w, c := settled(t)
-	w.put(home, otherConfig(strings.Split(webConfig, "copies:")[0]))
+	w.put(home, configuration(t, withoutCopies))
 	w.request()
 	w.rotate()
 	w.wrote = nil

@@ -27,8 +27,9 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
-	"certrotation.dev/registry/evidence"
+	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -44,27 +45,29 @@ const (
 const webConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-bundle}
-  leaves:
-  - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
-  - {secretName: web-client, commonName: client, usages: [ClientAuth]}
-  relyingParties:
-  - name: servers
-    verifies: {usages: [ClientAuth]}
-    presents: [web-server]
-    evidence: {kind: acknowledgement}
-  - name: clients
-    members: [a]
-    verifies: {usages: [ServerAuth]}
-    presents: [web-client]
-    evidence: {kind: acknowledgement}
-copies:
-- {kind: ConfigMap, name: web-bundle, toNamespace: elsewhere}
-- {kind: ConfigMap, name: web-bundle, toName: bundle-here}
-- {kind: Secret, name: web-client, toNamespace: elsewhere, toName: client}
+metadata: {name: certrotation}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+    - {secretName: web-client, commonName: client, usages: [ClientAuth]}
+    relyingParties:
+    - name: servers
+      verifies: {usages: [ClientAuth]}
+      presents: [web-server]
+      evidence: {kind: acknowledgement}
+    - name: clients
+      members: [a]
+      verifies: {usages: [ServerAuth]}
+      presents: [web-client]
+      evidence: {kind: acknowledgement}
+  copies:
+  - {kind: ConfigMap, name: web-bundle, toNamespace: elsewhere}
+  - {kind: ConfigMap, name: web-bundle, toName: bundle-here}
+  - {kind: Secret, name: web-client, toNamespace: elsewhere, toName: client}
 `
 
 // world is an API server with resource versions and conflicts, the real rotation controller over it, and members that
@@ -72,6 +75,7 @@ copies:
 type world struct {
 	t      testing.TB
 	client *fake.Clientset
+	own    *ownfake.Clientset
 	clock  *testclock.FakeClock
 	events []string
 
@@ -98,21 +102,25 @@ func newWorld(t testing.TB, config string) *world {
 
 func newWorldAt(t testing.TB, config string, start time.Time) *world {
 	t.Helper()
-	w := &world{t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(start), version: 100}
-	w.client.PrependReactor("create", "*", w.write)
-	w.client.PrependReactor("update", "*", w.write)
-	w.client.PrependReactor("delete", "*", w.write)
+	w := &world{
+		t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(start), version: 100,
+		own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+	}
+	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
+		fake.PrependReactor("create", "*", w.write)
+		fake.PrependReactor("update", "*", w.write)
+		fake.PrependReactor("delete", "*", w.write)
+	}
 	w.client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		w.reads++
 		return false, nil, nil
 	})
 	w.agree(away, map[string]string{trust.CopiesFrom: "other, " + home}, nil)
-	w.put(home, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: config},
-	})
+	w.put(home, configuration(t, config))
 	var err error
-	if w.rotation, err = rotation.New(rotation.Config{Client: w.client, Inventory: w, Recorder: w, Clock: w.clock}); err != nil {
+	if w.rotation, err = rotation.New(rotation.Config{
+		Client: w.client, Records: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -122,6 +130,23 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 		w.rotation.Run(over)
 	})
 	return w
+}
+
+func configuration(t testing.TB, text string) *configv1alpha1.RotationConfiguration {
+	t.Helper()
+	cfg, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// tracker holds the objects of a group.
+func (w *world) tracker(gvr schema.GroupVersionResource) clienttesting.ObjectTracker {
+	if gvr.Group == configv1alpha1.GroupName {
+		return w.own.Tracker()
+	}
+	return w.client.Tracker()
 }
 
 // agree makes a namespace with what says whose copies it accepts.
@@ -197,7 +222,7 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 	}
 	if o == nil {
 		w.version++
-		return true, nil, w.client.Tracker().Delete(gvr, namespace, name)
+		return true, nil, w.tracker(gvr).Delete(gvr, namespace, name)
 	}
 	stored, err := w.store(action.GetVerb(), gvr, namespace, o)
 	return true, stored, err
@@ -210,20 +235,20 @@ func (w *world) store(verb string, gvr schema.GroupVersionResource, namespace st
 	if verb == "create" {
 		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
 		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
-		if err := w.client.Tracker().Create(gvr, o, namespace); err != nil {
+		if err := w.tracker(gvr).Create(gvr, o, namespace); err != nil {
 			return nil, err
 		}
 		w.version++
 		return o, nil
 	}
-	live, err := w.client.Tracker().Get(gvr, namespace, meta.GetName())
+	live, err := w.tracker(gvr).Get(gvr, namespace, meta.GetName())
 	if err != nil {
 		return nil, err
 	}
 	if have := live.(metav1.Object).GetResourceVersion(); have != want {
 		return nil, apierrors.NewConflict(gvr.GroupResource(), meta.GetName(), fmt.Errorf("it is %s, not %s", have, want))
 	}
-	if err := w.client.Tracker().Update(gvr, o, namespace); err != nil {
+	if err := w.tracker(gvr).Update(gvr, o, namespace); err != nil {
 		return nil, err
 	}
 	w.version++
@@ -231,8 +256,13 @@ func (w *world) store(verb string, gvr schema.GroupVersionResource, namespace st
 }
 
 func resourceOf(o runtime.Object) schema.GroupVersionResource {
-	if _, ok := o.(*corev1.ConfigMap); ok {
+	switch o.(type) {
+	case *corev1.ConfigMap:
 		return corev1.SchemeGroupVersion.WithResource("configmaps")
+	case *configv1alpha1.RotationConfiguration:
+		return configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations")
+	case *configv1alpha1.RotationRecord:
+		return configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords")
 	}
 	return corev1.SchemeGroupVersion.WithResource("secrets")
 }
@@ -246,7 +276,7 @@ func (w *world) put(namespace string, o runtime.Object) {
 	meta := o.(metav1.Object)
 	meta.SetNamespace(namespace)
 	verb := "update"
-	if live, err := w.client.Tracker().Get(resourceOf(o), namespace, meta.GetName()); err != nil {
+	if live, err := w.tracker(resourceOf(o)).Get(resourceOf(o), namespace, meta.GetName()); err != nil {
 		verb = "create"
 	} else {
 		meta.SetResourceVersion(live.(metav1.Object).GetResourceVersion())
@@ -259,7 +289,7 @@ func (w *world) put(namespace string, o runtime.Object) {
 func (w *world) remove(namespace string, o runtime.Object) {
 	w.t.Helper()
 	w.version++
-	if err := w.client.Tracker().Delete(resourceOf(o), namespace, o.(metav1.Object).GetName()); err != nil {
+	if err := w.tracker(resourceOf(o)).Delete(resourceOf(o), namespace, o.(metav1.Object).GetName()); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -305,6 +335,30 @@ func (w *world) Live(_ context.Context, namespace string) (*inventory.Sources, e
 			return nil, err
 		}
 		add(list)
+	}
+	return w.withOwn(s, namespace)
+}
+
+// withOwn adds the configurations and the records.
+func (w *world) withOwn(s *inventory.Sources, namespace string) (*inventory.Sources, error) {
+	list := func(kind string, resource string) (runtime.Object, error) {
+		return w.own.Tracker().List(configv1alpha1.SchemeGroupVersion.WithResource(resource), configv1alpha1.SchemeGroupVersion.WithKind(kind), namespace)
+	}
+	configurations, err := list(configv1alpha1.Kind, "rotationconfigurations")
+	if err != nil {
+		return nil, err
+	}
+	for i := range configurations.(*configv1alpha1.RotationConfigurationList).Items {
+		cfg := &configurations.(*configv1alpha1.RotationConfigurationList).Items[i]
+		s = s.WithConfiguration(cfg.Name, cfg)
+	}
+	records, err := list("RotationRecord", "rotationrecords")
+	if err != nil {
+		return nil, err
+	}
+	for i := range records.(*configv1alpha1.RotationRecordList).Items {
+		r := &records.(*configv1alpha1.RotationRecordList).Items[i]
+		s = s.WithRecord(r.Name, r)
 	}
 	return s, nil
 }
@@ -375,9 +429,12 @@ func (w *world) rotate() {
 }
 
 func (w *world) request() {
-	signer := w.secret(home, "web-signer")
-	signer.Annotations[trust.AnnotationRotateRequested] = "test"
-	w.put(home, signer)
+	w.t.Helper()
+	made, err := record.OfRequest(home, "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "somebody")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.put(home, made)
 }
 
 // acknowledge has every member report what is published and what is in its leaves.
@@ -389,19 +446,22 @@ func (w *world) acknowledge() {
 	}
 	for _, p := range d.Parties {
 		for _, m := range p.Members {
-			o := &trust.Observation{Trusts: trusts, ObservedAt: w.clock.Now()}
+			o := trust.Observation{
+				Instance: m.Name, Kind: p.Kind, Trusts: trusts, ObservedAt: w.clock.Now(), Expires: w.clock.Now().Add(24 * time.Hour),
+			}
 			for _, name := range m.Holds {
 				if c := leafOf(d, name).Certificate; c != nil {
 					o.Presents = append(o.Presents, c.Fingerprint)
 				}
 			}
-			if evidence.Same(m.Observation, o) {
+			if len(m.Observations) == 1 && record.Same(&m.Observations[0], &o) && m.Observations[0].Expires.After(w.clock.Now()) {
 				continue
 			}
-			data, labels := evidence.Encode(d.Name, p.Name, m.Name, o)
-			w.put(home, &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName(d.Name, p.Name, m.Name), Labels: labels}, Data: data,
-			})
+			made, err := record.OfEvidence(home, d.Name, p.Name, m.Name, []trust.Observation{o})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.put(home, made)
 		}
 	}
 }

@@ -5,13 +5,109 @@ package evidence
 
 import (
 	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/quorum"
+	"certrotation.dev/registry/staticpod"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // Quorum is what the collector asks of controller/quorum.
 type Quorum interface {
 	Check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
+}
+
+// Absences returns the proofs that members are gone, by trust.AbsenceKey. It is asked for members that count although the
+// configuration does not name them any more. Nothing is taken out of a cache that could speak for an absence, and whatever
+// cannot be asked is no proof: who is not proven to be gone is left out.
+func (c *Collector) Absences(ctx context.Context, d *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
+	proofs := map[string]string{}
+	for i := range missing {
+		m := &missing[i]
+		proof, doubt := c.absent(ctx, d.Namespace, m)
+		if err := ended(ctx); err != nil {
+			return nil, fmt.Errorf("ask whether members of trust domain %s are gone: %w", d.Name, err)
+		}
+		if proof != "" {
+			proofs[trust.AbsenceKey(m)] = proof
+			continue
+		}
+		klog.FromContext(ctx).V(2).Info("A member that the configuration does not name is not proven to be gone",
+			"party", m.Party, "member", m.Member, "doubt", doubt)
+	}
+	return proofs, nil
+}
+
+// absent asks about one member. Members of nodes bear the name of their node.
+func (c *Collector) absent(ctx context.Context, namespace string, m *trust.RosterMember) (proof, doubt string) {
+	if m.Instance == "" {
+		return "", "it is no member of a node"
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	departed := &staticpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
+	n := c.inventory.Namespace(namespace)
+	if n == nil {
+		return "", "nothing is known of its namespace"
+	}
+	for _, r := range n.Rollouts {
+		departed.Rollouts = append(departed.Rollouts, r.Config.Name)
+	}
+	if err := c.readDeparted(ctx, namespace, departed); err != nil {
+		return "", err.Error()
+	}
+	for _, r := range n.Rollouts {
+		if r.Config.Quorum == nil {
+			continue
+		}
+		cluster, err := c.askCluster(ctx, namespace, r, departed.NodeUID)
+		if err != nil {
+			return "", err.Error()
+		}
+		departed.Clusters = append(departed.Clusters, cluster)
+	}
+	return staticpod.Absent(departed)
+}
+
+// readDeparted reads what the API server itself has of a node, by its name.
+func (c *Collector) readDeparted(ctx context.Context, namespace string, departed *staticpod.Departed) error {
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, departed.Node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("list node %s: %w", departed.Node, err)
+	}
+	if at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name == departed.Node }); at >= 0 {
+		departed.Successor = &nodes.Items[at]
+	}
+	if len(departed.Rollouts) == 0 {
+		namespace = metav1.NamespaceAll
+	}
+	pods, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", departed.Node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("list pods of namespace %q on node %s: %w", namespace, departed.Node, err)
+	}
+	departed.Pods = pods.Items
+	return nil
+}
+
+// askCluster asks the members of a rollout's etcd cluster on all of its nodes but one. Where the cache does not know a node
+// yet, or still has it at an earlier address, its member is accounted for by nobody.
+func (c *Collector) askCluster(ctx context.Context, namespace string, r *inventory.Rollout, but types.UID) (quorum.Observation, error) {
+	if c.quorum == nil {
+		return quorum.Observation{}, fmt.Errorf("rollout %s has an etcd quorum, and nobody to ask about it", r.Config.Name)
+	}
+	nodes := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *inventory.Node) bool { return n.UID == but })
+	return c.quorum.Check(ctx, namespace, r.Config.Quorum, nodes)
 }

@@ -78,6 +78,12 @@ type server struct {
 
 func serveTLS(t *testing.T, config *tls.Config) *server {
 	t.Helper()
+	return serveEach(t, func() *tls.Config { return config })
+}
+
+// serveEach has a process of its choice answer each connection.
+func serveEach(t *testing.T, choose func() *tls.Config) *server {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +95,7 @@ func serveTLS(t *testing.T, config *tls.Config) *server {
 			if err != nil {
 				return
 			}
+			config := choose()
 			s.conns.Go(func() { s.serve(tls.Server(conn, config)) })
 		}
 	})
@@ -195,6 +202,27 @@ func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
 		Data:       map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
 	}
 }
+
+// signerSecret holds active, and next unless it is nil.
+func signerSecret(t *testing.T, active, next *pki.Pair) runtime.Object {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "web-signer"}, Data: map[string][]byte{}}
+	set := func(pair *pki.Pair, cert, key string) {
+		text, err := pair.KeyPEM()
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret.Data[cert], secret.Data[key] = pair.Certificate.PEM(), text
+	}
+	set(active, inventory.ActiveCertKey, inventory.ActiveKeyKey)
+	if next != nil {
+		set(next, inventory.NextCertKey, inventory.NextKeyKey)
+	}
+	return secret
+}
+
+// timeNow is the time with the precision of a record.
+func timeNow() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // newCollector returns a collector with the records that it writes.
 func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *versionedfake.Clientset) {

@@ -52,12 +52,13 @@ func (x *sighting) and(y *sighting) *sighting {
 }
 
 // promises says whether a sighting would make more follow than what is recorded of the process, nil for nothing: a CA is
-// newly accepted, another leaf is presented than before, one is not presented any more, or a failure is over.
+// newly accepted, another leaf is presented than before, one is not presented any more, or a failure is over. Nothing
+// follows from what was seen with a failure.
 func (x *sighting) promises(before *trust.Observation) bool {
 	switch {
-	case !x.met:
+	case !x.met || x.failure != "":
 		return false
-	case before == nil || (before.Failure != "" && x.failure == ""):
+	case before == nil || before.Failure != "":
 		return true
 	}
 	return !within(x.subjects, before.TrustedSubjects) || !within(x.trusts, before.Trusts) || !sameSet(x.presents, before.Presents)

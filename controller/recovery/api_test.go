@@ -18,8 +18,8 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -27,18 +27,20 @@ import (
 const etcdConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: etcd
-  signer: {secretName: etcd-signer, policy: {key: ECDSA-P256, validity: 10h}}
-  bundle: {configMapName: etcd-ca-bundle}
-  leaves:
-  - {secretName: etcd-peer-node-0, commonName: etcd-peer-node-0, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
-  - {secretName: etcd-peer-node-1, commonName: etcd-peer-node-1, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
-  - {secretName: etcd-client, commonName: etcd-client, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
-  relyingParties:
-  - {name: etcd, members: [node-0], verifies: {usages: [ClientAuth]}, presents: [etcd-peer-node-0], evidence: {kind: acknowledgement}}
-  - {name: other, members: [node-1], verifies: {usages: [ClientAuth]}, presents: [etcd-peer-node-1], evidence: {kind: acknowledgement}}
-  - {name: clients, members: [kube-apiserver], verifies: {usages: [ServerAuth]}, presents: [etcd-client], evidence: {kind: acknowledgement}}
+metadata: {name: etcd}
+spec:
+  trustDomains:
+  - name: etcd
+    signer: {secretName: etcd-signer, policy: {key: ECDSA-P256, validity: 10h}}
+    bundle: {configMapName: etcd-ca-bundle}
+    leaves:
+    - {secretName: etcd-peer-node-0, commonName: etcd-peer-node-0, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
+    - {secretName: etcd-peer-node-1, commonName: etcd-peer-node-1, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
+    - {secretName: etcd-client, commonName: etcd-client, organizations: ["system:etcd"], dnsNames: [localhost], ipAddresses: [127.0.0.1], usages: [ServerAuth, ClientAuth], policy: {key: ECDSA-P256, validity: 9h}}
+    relyingParties:
+    - {name: etcd, members: [node-0], verifies: {usages: [ClientAuth]}, presents: [etcd-peer-node-0], evidence: {kind: acknowledgement}}
+    - {name: other, members: [node-1], verifies: {usages: [ClientAuth]}, presents: [etcd-peer-node-1], evidence: {kind: acknowledgement}}
+    - {name: clients, members: [kube-apiserver], verifies: {usages: [ServerAuth]}, presents: [etcd-client], evidence: {kind: acknowledgement}}
 `
 
 // memoryAPI is an API server in memory, with the steps of the controller and of the nodes done by hand.
@@ -51,7 +53,10 @@ type memoryAPI struct {
 
 func newMemoryAPI(t *testing.T, now time.Time) *memoryAPI {
 	a := &memoryAPI{t: t, now: now, sources: &inventory.Sources{Namespace: disktest.Namespace}, secrets: map[string]*corev1.Secret{}}
-	a.configMap("certrotation-config", map[string]string{configv1alpha1.ConfigLabel: ""}, map[string]string{configv1alpha1.ConfigKey: etcdConfig})
+	cfg, err := configv1alpha1.Decode([]byte(etcdConfig))
+	a.must(err)
+	cfg.Namespace = disktest.Namespace
+	a.sources = a.sources.WithConfiguration(cfg.Name, cfg)
 	return a
 }
 
@@ -62,19 +67,16 @@ func (a *memoryAPI) must(err error) {
 	}
 }
 
-func (a *memoryAPI) configMap(name string, labels, data map[string]string) {
-	a.sources = a.sources.WithConfigMap(name, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: disktest.Namespace, Name: name, Labels: labels}, Data: data,
-	})
-}
-
 func (a *memoryAPI) secret(secret *corev1.Secret) {
 	a.secrets[secret.Name] = secret
 	a.sources = a.sources.WithSecret(secret.Name, secret)
 }
 
 func (a *memoryAPI) bundle(anchors ...*pki.Certificate) {
-	a.configMap("etcd-ca-bundle", nil, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))})
+	a.sources = a.sources.WithConfigMap("etcd-ca-bundle", &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: disktest.Namespace, Name: "etcd-ca-bundle"},
+		Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))},
+	})
 }
 
 func (a *memoryAPI) domain() *trust.Domain {
@@ -124,7 +126,7 @@ func (a *memoryAPI) loaded(trusts []*pki.Certificate) {
 	d := a.domain()
 	for _, p := range d.Parties {
 		for _, m := range p.Members {
-			o := &trust.Observation{ObservedAt: a.now}
+			o := trust.Observation{Instance: m.Name, Kind: p.Kind, ObservedAt: a.now, Expires: a.now.Add(time.Hour)}
 			for _, ca := range trusts {
 				o.Trusts = append(o.Trusts, ca.Fingerprint)
 			}
@@ -133,8 +135,9 @@ func (a *memoryAPI) loaded(trusts []*pki.Certificate) {
 					o.Presents = append(o.Presents, d.Leaves[at].Certificate.Fingerprint)
 				}
 			}
-			data, labels := evidence.Encode(d.Name, p.Name, m.Name, o)
-			a.configMap(evidence.RecordName(d.Name, p.Name, m.Name), labels, data)
+			seen, err := record.OfEvidence(disktest.Namespace, d.Name, p.Name, m.Name, []trust.Observation{o})
+			a.must(err)
+			a.sources = a.sources.WithRecord(seen.Name, seen)
 		}
 	}
 }
@@ -143,6 +146,10 @@ func (a *memoryAPI) loaded(trusts []*pki.Certificate) {
 func (a *memoryAPI) step(action *trust.Action) {
 	a.t.Helper()
 	switch action.Kind {
+	case trust.RecordRoster:
+		roster, err := record.OfRoster(disktest.Namespace, "etcd", action.Roster)
+		a.must(err)
+		a.sources = a.sources.WithRecord(roster.Name, roster)
 	case trust.PublishAnchors, trust.RetireAnchors:
 		a.bundle(action.Anchors...)
 	case trust.IssueLeaf:

@@ -14,8 +14,9 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// firstLookRetry is when to see again whether the members of a domain were looked at since the start.
-const firstLookRetry = time.Second
+// firstLookRetry is when to see again whether the members of a domain were looked at since the start, if nobody says so
+// before (NamespaceChanged).
+const firstLookRetry = 5 * time.Second
 
 // reconcileDomain brings one trust domain one step further, if anything is to be done.
 func (c *Controller) reconcileDomain(ctx context.Context, k key) error {

@@ -29,6 +29,8 @@ const (
 	EventRequestCleared         = "RequestCleared"
 	EventRosterRecorded         = "RosterRecorded"
 	EventWriteRefused           = "WriteRefused"
+	EventMemberWaived           = "MemberWaived"
+	EventWaiverEnded            = "WaiverEnded"
 	EventStageChanged           = "StageChanged"
 	EventRotationBlocked        = "RotationBlocked"
 	EventRotationCompleted      = "RotationCompleted"
@@ -36,8 +38,11 @@ const (
 	EventInvalidConfiguration   = "InvalidConfiguration"
 )
 
-// maxNote is the limit of the API on the text of an event, in bytes.
-const maxNote = 1024
+// Limits of the API on the text and the action of an event, in bytes (k8s.io/kubernetes/pkg/apis/core/validation).
+const (
+	maxNote   = 1024
+	maxAction = 128
+)
 
 // announce says on an object that was written what was done with it, and why. The texts begin as those of library-go,
 // which say what is required.

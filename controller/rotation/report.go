@@ -25,6 +25,7 @@ func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 		c.queue.Add(key{namespace: k.namespace, status: true})
 	}
 	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
+	c.reportWaivers(signer, before.waivers, inForce(d.Waivers, c.clock.Now()))
 	if known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
 			fmt.Sprintf("trust domain %s went from %s to %s", d.Name, before.stage, a.Stage))
@@ -69,9 +70,7 @@ func waitingFor(a *trust.Assessment) string {
 	for _, b := range a.Blockers {
 		all = append(all, whom(b))
 	}
-	const longest = 128 // of the action of an event, see k8s.io/kubernetes/pkg/apis/core/validation
-	text := "WaitFor " + strings.Join(slices.Compact(all), " ")
-	return text[:min(len(text), longest)]
+	return cutAt("WaitFor "+strings.Join(slices.Compact(all), " "), maxAction)
 }
 
 // whom names what a blocker is about: party/member, or an object.

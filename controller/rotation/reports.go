@@ -25,6 +25,8 @@ type status struct {
 	// wrong are the texts of the problems, which are so many.
 	wrong    string
 	problems int
+	// waivers are those in force.
+	waivers []trust.Waiver
 	// since is when the stage began, zero where that is not known.
 	since time.Time
 	// signer is the name of the signer Secret, and expires when its active CA ends; zero if there is none.
@@ -51,7 +53,7 @@ const (
 func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	s := status{
 		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers),
-		wrong: wrongText(a), problems: len(a.Problems),
+		wrong: wrongText(a), problems: len(a.Problems), waivers: inForce(d.Waivers, now),
 		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a),
 	}
 	if d.Signer.Active != nil {

@@ -159,6 +159,17 @@ func grace(since time.Duration) map[string]string {
 	return map[string]string{trust.AnnotationDeleteGraceStart: now.Add(-since).Format(time.RFC3339)}
 }
 
+// waiver records one of a member that is gone.
+func (w *world) waiver(expires time.Time) {
+	w.t.Helper()
+	made, err := record.OfWaiver(namespace, "etcd", &trust.Waiver{Party: "etcd", Member: "z", Reason: "it is gone", Expires: expires})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made.UID, made.ResourceVersion = "u", "7"
+	w.s = w.s.WithRecord(made.Name, made)
+}
+
 // roster records who counts.
 func (w *world) roster(domain string, members ...trust.RosterMember) {
 	w.t.Helper()
@@ -323,6 +334,15 @@ func TestDecide(t *testing.T) {
 				Spec:       w.evidence("etcd", "etcd", "z").Spec,
 			})
 		}},
+		{name: "a waiver in force", world: func(w *world) { w.waiver(now.Add(time.Hour)) }, recheck: time.Hour + 3*day},
+		{name: "a waiver that has just ended", world: func(w *world) { w.waiver(now.Add(-day)) }, recheck: 2 * day},
+		{name: "a waiver that ended long ago", world: func(w *world) { w.waiver(now.Add(-3 * day)) },
+			want: []string{"Delete RotationRecord/" + record.WaiverName("etcd", "etcd", "z")}},
+		{name: "a waiver that ended long ago, in flight", world: func(w *world) {
+			w.waiver(now.Add(-3 * day))
+			w.leaf("etcd-peer-x", "etcd", 0)
+			w.signer("etcd-signer", "other")
+		}, recheck: heldRecheck},
 		// Members that count though nobody names them.
 		{name: "a member that may present it is not proven to be gone", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 3*day)

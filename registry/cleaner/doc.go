@@ -1,8 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleaner decides what of nodes that left may be deleted: the Secrets of their leaves, and the evidence records
-// of members that do not exist any more. It is pure; controller/cleaner executes.
+// Package cleaner decides what of nodes that left may be deleted: the Secrets of their leaves, and the records of evidence
+// of members that do not exist any more; and the records of waivers that have ended. It is pure; controller/cleaner
+// executes.
 //
 // A Secret is cleaned up only if everything of this holds:
 //

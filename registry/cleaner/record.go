@@ -6,20 +6,42 @@ package cleaner
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// record decides about one record of evidence. What the record of a member that is gone says is asked for by nobody.
+// record decides about one record.
 func (d *decider) record(r *inventory.Record) {
-	if r.Said == nil || r.Said.Evidence == nil {
+	domain := d.namespace.Domain(r.Domain)
+	if r.Said == nil || domain == nil {
 		return
 	}
-	domain, e := d.namespace.Domain(r.Domain), r.Said.Evidence
-	if domain == nil {
-		return
+	switch {
+	case r.Said.Evidence != nil:
+		d.evidence(r, domain)
+	case r.Said.Waiver != nil:
+		d.waiver(r, domain)
 	}
+}
+
+// waiver decides about a waiver: one that has ended stays for a while, for whoever wonders.
+func (d *decider) waiver(r *inventory.Record, domain *trust.Domain) {
+	until := r.Said.Waiver.Expires.Add(Grace)
+	switch {
+	case d.now.Before(until):
+		d.recheckAt(until)
+	case d.unrest(domain):
+		d.recheckAt(d.now.Add(heldRecheck))
+	default:
+		d.add(Delete, trust.RecordKind, &r.ObjectMeta, fmt.Sprintf("the waiver ended at %s", r.Said.Waiver.Expires.UTC().Format(time.RFC3339)))
+	}
+}
+
+// evidence decides about the evidence of a member. What the record of a member that is gone says is asked for by nobody.
+func (d *decider) evidence(r *inventory.Record, domain *trust.Domain) {
+	e := r.Said.Evidence
 	at := slices.IndexFunc(domain.Parties, func(p trust.Party) bool { return p.Name == e.Party })
 	if at >= 0 {
 		members := domain.Parties[at].Members

@@ -15,38 +15,61 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// acknowledger reports after each swap what the program has loaded.
+// reportEvery is how often the program reports if it is not told until when a report counts.
+const reportEvery = 15 * time.Minute
+
+// acknowledger reports after each swap what the program has loaded, and again before the report ceases to count.
 type acknowledger struct {
 	client                   versioned.Interface
 	namespace, signer, party string
-	startedAt                time.Time
+	// instance is the place of the process: who is started again in it takes the place of who was there. A program in a pod
+	// has the UID of the pod for it.
+	instance  string
+	startedAt time.Time
 }
 
 // run reports until the context ends. A report that fails is tried again with what is loaded by then.
 func (a *acknowledger) run(ctx context.Context, l *loader) {
+	again := time.NewTimer(reportEvery)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.changed:
+		case <-again.C:
 		}
+		pause := reportEvery
 		backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 5 * time.Second}
 		// The only error is that of the context: everything else is tried again.
 		_ = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
-			return a.report(ctx, l.current.Load()), nil
+			expires, ok := a.report(ctx, l)
+			if !expires.IsZero() {
+				pause = time.Until(expires) / 2
+			}
+			return ok, nil
 		})
+		again.Reset(pause)
 	}
 }
 
-func (a *acknowledger) report(ctx context.Context, m *material) bool {
-	startedAt := metav1.NewTime(a.startedAt)
-	_, err := a.client.CertrotationV1alpha1().CertificateRotations(a.namespace).Acknowledge(ctx, a.signer, &v1alpha1.Acknowledgement{
-		Party: a.party, Trusts: m.trusts, Presents: m.presents, StartedAt: &startedAt,
+// report says until when it counts, if that is known, and whether it was accepted.
+func (a *acknowledger) report(ctx context.Context, l *loader) (time.Time, bool) {
+	lookedAt, m := time.Now(), l.current.Load()
+	if m == nil {
+		return time.Time{}, true // The first swap wakes us.
+	}
+	accepted, err := a.client.CertrotationV1alpha1().CertificateRotations(a.namespace).Acknowledge(ctx, a.signer, &v1alpha1.Acknowledgement{
+		Party: a.party, Trusts: m.trusts, Presents: m.presents, Instance: a.instance,
+		StartedAt: metav1.NewMicroTime(a.startedAt), ObservedAt: metav1.NewMicroTime(lookedAt),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		log.Printf("acknowledge to %s/%s: %v", a.namespace, a.signer, err)
-		return false
+		return time.Time{}, false
 	}
 	log.Printf("acknowledged %d anchors", len(m.trusts))
-	return true
+	if accepted.Expires == nil {
+		return time.Time{}, true
+	}
+	return accepted.Expires.Time, true
 }

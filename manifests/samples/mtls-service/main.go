@@ -75,14 +75,14 @@ func newServerCommand(o *options) *cobra.Command {
 
 func newClientCommand(o *options) *cobra.Command {
 	var servers []string
-	var serverName, signer, party, request string
+	var serverName, signer, party, instance, request string
 	var pause time.Duration
 	cmd := &cobra.Command{
 		Use:   "client",
 		Short: "Open mutual TLS connections, one after the other",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report := &acknowledger{namespace: o.namespace, signer: signer, party: party, startedAt: time.Now()}
+			report := &acknowledger{namespace: o.namespace, signer: signer, party: party, instance: instance, startedAt: time.Now()}
 			program, err := o.start(cmd.Context(), newStats(nil), report)
 			if err != nil {
 				return err
@@ -95,6 +95,7 @@ func newClientCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&serverName, "server-name", "localhost", "name to verify the server's leaf with")
 	cmd.Flags().StringVar(&signer, "signer", "service-signer", "signer whose rotation is acknowledged")
 	cmd.Flags().StringVar(&party, "party", "", "name of this relying party")
+	cmd.Flags().StringVar(&instance, "instance", "0", "name of this process among those of the party, such as the UID of its pod")
 	cmd.Flags().DurationVar(&pause, "pause", 50*time.Millisecond, "pause between two connections")
 	return cmd
 }

@@ -26,6 +26,8 @@ type Report struct {
 	Trusts    []string  `json:"trusts"`
 	Presents  []string  `json:"presents"`
 	StartedAt time.Time `json:"startedAt"`
+	// ObservedAt is before anything of it was looked at.
+	ObservedAt time.Time `json:"observedAt"`
 	// AcceptedAt is when the API took it.
 	AcceptedAt time.Time `json:"acceptedAt"`
 }
@@ -111,6 +113,7 @@ func (r *reporter) reportAll(ctx context.Context) bool {
 // observe is what a server has loaded. It is proven by a process that was ready after it had started with these files.
 // The process and its proof are read before and after each other: between the two, the process may have been replaced.
 func (r *reporter) observe(server *apiServer) (Report, bool) {
+	observedAt := time.Now()
 	before := server.state()
 	proven := r.proven(server.Name)
 	leaf := r.leaf()
@@ -119,15 +122,17 @@ func (r *reporter) observe(server *apiServer) (Report, bool) {
 	}
 	return Report{
 		Member: server.Name, Trusts: before.trust.anchors, Presents: []string{leaf.fingerprint}, StartedAt: before.startedAt,
+		ObservedAt: observedAt,
 	}, true
 }
 
 func (r *reporter) report(ctx context.Context, target Target, report *Report) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	startedAt := metav1.NewTime(report.StartedAt)
 	_, err := r.client.CertrotationV1alpha1().CertificateRotations(target.Signer.Namespace).Acknowledge(ctx, target.Signer.Name, &v1alpha1.Acknowledgement{
-		Party: target.Party, Member: report.Member, Trusts: report.Trusts, Presents: report.Presents, StartedAt: &startedAt,
+		Party: target.Party, Member: report.Member, Trusts: report.Trusts, Presents: report.Presents,
+		// One API server of that name runs at a time.
+		Instance: report.Member, StartedAt: metav1.NewMicroTime(report.StartedAt), ObservedAt: metav1.NewMicroTime(report.ObservedAt),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err

@@ -52,8 +52,11 @@ func TestReporter(t *testing.T) {
 		if diff := cmp.Diff([][]string{trusts, presents}, [][]string{ack.Trusts, ack.Presents}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
-		if ack.StartedAt != nil && !ack.StartedAt.Time.Equal(at) {
+		if !ack.StartedAt.IsZero() && !ack.StartedAt.Time.Equal(at) {
 			t.Errorf("%s: started at %s, want %s", what, ack.StartedAt, at)
+		}
+		if total > 0 && (ack.Instance != "kube-apiserver-0" || ack.ObservedAt.IsZero()) {
+			t.Errorf("%s: instance %q, observed at %s", what, ack.Instance, ack.ObservedAt)
 		}
 	}
 	expect("a process that was never ready", 0, nil, nil, started)

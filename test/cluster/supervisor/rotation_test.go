@@ -116,7 +116,7 @@ func (w *realWorld) checkAcknowledged(trusts []string, leaf string) {
 	for _, signer := range []string{"etcd-signer", "etcd-metric-signer"} {
 		for _, member := range []string{"kube-apiserver-0", "kube-apiserver-1"} {
 			ack, ok := w.aggregated.of(namespace + "/" + signer + "/clients/" + member)
-			if !ok || !slices.Equal(ack.Trusts, trusts) || !slices.Equal(ack.Presents, []string{leaf}) || ack.StartedAt == nil {
+			if !ok || !slices.Equal(ack.Trusts, trusts) || !slices.Equal(ack.Presents, []string{leaf}) || ack.StartedAt.IsZero() {
 				w.t.Errorf("%s has %+v of %s, want %v and leaf %s", signer, ack, member, trusts, leaf)
 			}
 		}

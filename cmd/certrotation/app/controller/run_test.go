@@ -13,10 +13,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/cluster"
@@ -25,31 +30,34 @@ import (
 const demoConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-bundle}
-  leaves:
-  - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
-  relyingParties:
-  - name: clients
-    verifies: {usages: [ServerAuth]}
-    evidence: {kind: gracePeriod, gracePeriod: 1s}
-  - name: servers
-    presents: [web-server]
-    verifies: {usages: [ClientAuth]}
-    evidence: {kind: gracePeriod, gracePeriod: 1s}
-aggregate:
-  secretName: all-certs
-  leaves: [web-server]
-  configMapName: all-bundles
-  bundles: [{key: web.crt, configMapName: web-bundle}]
+metadata: {name: web, namespace: demo}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+    relyingParties:
+    - name: clients
+      verifies: {usages: [ServerAuth]}
+      evidence: {kind: gracePeriod, gracePeriod: 1s}
+    - name: servers
+      presents: [web-server]
+      verifies: {nothing: true}
+      evidence: {kind: gracePeriod, gracePeriod: 1s}
+  aggregate:
+    secretName: all-certs
+    leaves: [web-server]
+    configMapName: all-bundles
+    bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 
 // TestRunOnControlPlane takes a trust domain from nothing through a rotation on a real API server, with a change of the
 // leader in the middle of it.
 func TestRunOnControlPlane(t *testing.T) {
 	c := cluster.ForTest(t)
+	c.DefineForTest(t)
 	config := func() *Config {
 		o := NewOptions()
 		o.Kubeconfig, o.BindAddress = c.Kubeconfig(), "127.0.0.1:0"
@@ -67,10 +75,12 @@ func TestRunOnControlPlane(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps("demo").Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{"certrotation.dev/config": ""}},
-		Data:       map[string]string{"config.yaml": demoConfig},
-	}, metav1.CreateOptions{}); err != nil {
+	own := first.Own.ConfigV1alpha1()
+	configuration, err := configv1alpha1.Decode([]byte(demoConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.RotationConfigurations("demo").Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -84,9 +94,13 @@ func TestRunOnControlPlane(t *testing.T) {
 			t.Errorf("%s does not say %q:\n%.400s", path, want, body)
 		}
 	}
+	until(t, "the status says that it is ready", func(ctx context.Context) bool { return readyStatus(ctx, t, own) })
 	before := signer(t, client)
-	before.Annotations[trust.AnnotationRotateRequested] = "test"
-	if _, err := client.CoreV1().Secrets("demo").Update(t.Context(), before, metav1.UpdateOptions{}); err != nil {
+	request, err := record.OfRequest("demo", "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "somebody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.RotationRecords("demo").Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the rotation has begun", func(context.Context) bool {
@@ -108,6 +122,11 @@ func TestRunOnControlPlane(t *testing.T) {
 	if n := strings.Count(bundle.Data[inventory.BundleKey], "BEGIN"); n != 1 {
 		t.Errorf("%d anchors at the end, want 1", n)
 	}
+	until(t, "the status says that it is ready again", func(ctx context.Context) bool { return readyStatus(ctx, t, own) })
+	until(t, "the request is closed", func(ctx context.Context) bool {
+		_, err := own.RotationRecords("demo").Get(ctx, request.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 	until(t, "the end is an event", func(ctx context.Context) bool {
 		events, err := client.EventsV1().Events("demo").List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -120,6 +139,19 @@ func TestRunOnControlPlane(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// readyStatus says whether the status is that of a configuration at rest.
+func readyStatus(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1Interface) bool {
+	t.Helper()
+	cfg, err := own.RotationConfigurations("demo").Get(ctx, "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return meta.IsStatusConditionTrue(cfg.Status.Conditions, configv1alpha1.ConditionAccepted) &&
+		meta.IsStatusConditionTrue(cfg.Status.Conditions, configv1alpha1.ConditionReady) &&
+		cfg.Status.ObservedGeneration == cfg.Generation && len(cfg.Status.TrustDomains) == 1 &&
+		cfg.Status.TrustDomains[0].Stage == string(trust.Stable)
 }
 
 // start runs the controller; the returned function ends it as SIGTERM does.

@@ -81,6 +81,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	collector.OnLookedOnce(rotations.NamespaceChanged)
 	return []worker{rotations, collector}, nil
 }
 

@@ -1,0 +1,262 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mutual(t *testing.T) *fleet {
+	return newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement}})
+}
+
+// TestRosterComesBeforeTheKey: a crash between the two leaves a roster without a key, never a key without a roster.
+func TestRosterComesBeforeTheKey(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(f *fleet)
+		key     ActionKind
+	}{
+		{"the first key", func(f *fleet) {
+			for _, name := range f.names() {
+				deleteLeaf(name)(&f.d)
+				f.process(name).member.Observations = nil
+			}
+			deleteSigner(&f.d)
+			deleteBundle(&f.d)
+		}, GenerateActive},
+		{"a rotation", func(f *fleet) { f.request("test") }, GenerateNext},
+		{"a lost signer", func(f *fleet) { deleteSigner(&f.d) }, GenerateNext},
+		{"an expired signer", func(f *fleet) { f.pass(400 * day) }, GenerateActive},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mutual(t)
+			tt.prepare(f)
+			f.d.Roster = nil
+			actions := f.assess().Actions
+			if len(actions) != 1 || actions[0].Kind != RecordRoster {
+				t.Fatalf("actions %+v, want the roster alone", actions)
+			}
+			f.perform(&actions[0])
+			if actions = f.assess().Actions; len(actions) != 1 || actions[0].Kind != tt.key {
+				t.Errorf("then %+v, want %s", actions, tt.key)
+			}
+			f.d.Roster = nil
+			f.d.Refusals = []RefusedWrite{{Object: string(RecordKind) + "/" + RosterRecord(f.d.Name), Verb: "create", Answer: "quota"}}
+			if slices.ContainsFunc(f.assess().Actions, func(a Action) bool { return a.Kind == tt.key }) {
+				t.Error("a key is made though the roster cannot be written")
+			}
+		})
+	}
+}
+
+func TestRosterSaysWhoCounts(t *testing.T) {
+	f := mutual(t)
+	f.onNode("server-0", "uid")
+	f.until(RecordRoster)
+	want := &Roster{
+		Signers: []string{"signer"}, Leaves: []string{"client-0", "server-0"},
+		Members: []RosterMember{
+			{Party: "client-0", Member: "client-0", Kind: Acknowledgement, Grace: fleetGrace, Verifies: []string{"server-0"}, Presents: []string{"client-0"}, Started: true},
+			{Party: "server-0", Member: "server-0", Instance: "uid", Kind: TLSProbe, Grace: fleetGrace, Verifies: []string{"client-0"}, Presents: []string{"server-0"}, Started: true},
+		},
+	}
+	got := *f.d.Roster
+	got.Members = slices.Clone(got.Members)
+	for i := range got.Members {
+		got.Members[i].Observations = nil
+	}
+	if diff := cmp.Diff(want, &got); diff != "" {
+		t.Errorf("roster (-want +got):\n%s", diff)
+	}
+	if len(f.assess().Actions) > 0 {
+		t.Errorf("it is written again: %+v", f.assess().Actions)
+	}
+}
+
+// TestAbsence: a member that is not configured any more ceases to count when it is proven to be gone, and not before; the
+// proof is void when it comes back.
+func TestAbsence(t *testing.T) {
+	f := mutual(t)
+	f.onNode("client-0", "uid")
+	f.until(RecordRoster)
+	f.request("test")
+	f.settle()
+	gone := *f.party("client-0")
+	f.remove("client-0")
+	f.leaf("client-0").Certificate, f.leaf("client-0").Present = nil, false
+	f.d.Leaves = slices.DeleteFunc(f.d.Leaves, func(l Leaf) bool { return l.Name == "client-0" })
+	f.d.Released = []string{"client-0"}
+	waits := func() bool {
+		return slices.ContainsFunc(f.assess().Blockers, func(b Blocker) bool { return b.Party == "client-0" })
+	}
+	if missing := Missing(&f.d); len(missing) != 1 || AbsenceKey(&missing[0]) != "client-0/client-0/uid" {
+		t.Fatalf("missing %+v", missing)
+	}
+	f.settle()
+	if !waits() {
+		t.Fatal("it ceases to count without a proof")
+	}
+	f.d.Absences = map[string]string{"client-0/client-0/another": "another machine is gone"}
+	if f.settle(); !waits() {
+		t.Fatal("it ceases to count by the proof of another instance")
+	}
+	f.d.Absences = map[string]string{"client-0/client-0/uid": "its node is gone"}
+	if f.settle(); waits() {
+		t.Fatalf("it counts though it is proven to be gone: %+v", f.assess().Blockers)
+	}
+	if i := slices.IndexFunc(f.d.Roster.Members, func(m RosterMember) bool { return m.Absent == "its node is gone" }); i < 0 {
+		t.Errorf("the proof cannot be read in %+v", f.d.Roster.Members)
+	}
+	f.d.Absences = nil
+	if f.settle(); waits() {
+		t.Error("the proof is forgotten")
+	}
+	gone.Members[0].Observations = nil
+	f.d.Parties = append(f.d.Parties, gone)
+	if f.settle(); !waits() {
+		t.Error("it is configured again and does not count")
+	}
+}
+
+func TestWaiver(t *testing.T) {
+	f := mutual(t)
+	f.request("test")
+	if err := f.followedBy("client-0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.holds(ReasonAnchorNotLoaded); err != nil {
+		t.Fatal(err)
+	}
+	f.d.Waivers = []Waiver{{Party: "client-0", Member: "client-0", Reason: "it is broken", By: "jane", Expires: f.now.Add(time.Hour)}}
+	a := f.assess()
+	if a.Recheck.After(f.now.Add(time.Hour)) || a.Recheck.IsZero() {
+		t.Errorf("recheck at %s, after the end of the waiver", a.Recheck)
+	}
+	i := slices.IndexFunc(a.Members, func(m MemberAssessment) bool { return m.Member == "client-0" })
+	if w := a.Members[i].Waiver; w == nil || w.By != "jane" {
+		t.Errorf("the member is shown with the waiver %+v", w)
+	}
+	f.pass(time.Hour)
+	f.settle()
+	if slices.Contains(f.done, "Promote signer") {
+		t.Fatal("a waiver that has ended has the rotation go on")
+	}
+	f.d.Waivers[0].Expires = f.now.Add(time.Hour)
+	for range 6 {
+		f.settle()
+		for _, p := range f.processes {
+			if p.party.Name != "client-0" {
+				f.load(p)
+				f.observe(p)
+			}
+		}
+	}
+	if err := f.ends(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefusedWrites: what the API server refuses is a blocker, and nothing else waits for it.
+func TestRefusedWrites(t *testing.T) {
+	f := mutual(t)
+	f.requestFor("client-0", "")
+	f.requestFor("server-0", "")
+	f.d.Refusals = []RefusedWrite{{Object: "Secret/client-0", Verb: "update", Answer: "exceeded quota", Since: start}}
+	a := f.assess()
+	if len(a.Actions) != 2 {
+		t.Fatalf("actions %+v, want both leaves: one is tried again, the other does not wait", a.Actions)
+	}
+	b := a.Blockers
+	if len(b) != 1 || b[0].Reason != ReasonWriteRefused || b[0].Object != "Secret/client-0" || !strings.Contains(b[0].Message, "refuses to update it") ||
+		!strings.Contains(b[0].Message, "exceeded quota") {
+		t.Errorf("blockers %+v", b)
+	}
+	if a.Blocked() {
+		t.Error("blocked though there is something to do")
+	}
+	f.perform(&a.Actions[slices.IndexFunc(a.Actions, func(a Action) bool { return a.Object == "server-0" })])
+	f.until(ClearRequest)
+	if a = f.assess(); !a.Blocked() {
+		t.Errorf("not blocked though only what is refused is left: %+v", a.Actions)
+	}
+}
+
+// TestUnwritableObjects: what cannot be written is named, and what hangs on it waits.
+func TestUnwritableObjects(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(d *Domain)
+		object string
+		reason Reason
+	}{
+		{"immutable bundle", func(d *Domain) { d.Bundle.Immutable = true }, "ConfigMap/bundle", ReasonImmutable},
+		{"signer that is being deleted", func(d *Domain) { d.Signer.Deleting, d.Signer.Finalizers = true, true }, "Secret/signer", ReasonDeleting},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := mutual(t)
+			f.request("test")
+			tt.change(&f.d)
+			a := f.assess()
+			if len(a.Actions) > 0 {
+				t.Errorf("actions %+v", a.Actions)
+			}
+			if p := a.ProblemOf(tt.object); p == nil || p.Reason != tt.reason {
+				t.Errorf("problems %+v", a.Problems)
+			}
+			if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Object == tt.object }) {
+				t.Errorf("blockers %+v", a.Blockers)
+			}
+		})
+	}
+	t.Run("immutable leaf", func(t *testing.T) {
+		f := mutual(t)
+		f.leaf("client-0").Immutable = true
+		f.requestFor("client-0", "")
+		f.requestFor("server-0", "")
+		a := f.assess()
+		if len(a.Actions) != 1 || a.Actions[0].Object != "server-0" || a.ProblemOf("Secret/client-0") == nil {
+			t.Errorf("actions %+v, problems %+v", a.Actions, a.Problems)
+		}
+	})
+}
+
+// TestStableEvidenceLapses: with no rotation in flight nobody renews evidence, and what has lapsed is not known.
+func TestStableEvidenceLapses(t *testing.T) {
+	f := mutual(t)
+	known := func() bool {
+		return !slices.ContainsFunc(f.assess().Members, func(m MemberAssessment) bool { return !m.Known })
+	}
+	if !known() {
+		t.Fatal("what was observed is not known")
+	}
+	f.now = f.now.Add(lease + time.Second)
+	if a := f.assess(); known() || a.Stage != Stable || len(a.Problems) > 0 {
+		t.Errorf("stage %s, members %+v, problems %+v", a.Stage, a.Members, a.Problems)
+	}
+}
+
+// TestMissingLeafOfNextIsConfirmed: a leaf that is signed because of evidence is confirmed against live reads, also where
+// none was before.
+func TestMissingLeafOfNextIsConfirmed(t *testing.T) {
+	f := mutual(t)
+	f.request("test")
+	distributed(f)
+	deleteLeaf("server-0")(&f.d)
+	f.load(f.process("client-0"))
+	f.observe(f.process("client-0"))
+	for _, action := range f.assess().Actions {
+		if action.Kind == IssueLeaf && action.Object == "server-0" && action.Authority == f.d.Signer.Next.Fingerprint && action.Irreversible {
+			return
+		}
+	}
+	t.Errorf("actions %+v", f.assess().Actions)
+}
