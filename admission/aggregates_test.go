@@ -19,14 +19,11 @@ import (
 
 // aggregate adds copies of the server's pair and of the bundle.
 func (w *world) aggregate() *world {
-	w.configMaps["certrotation-config"] = editedConfigMap(w.configMaps["certrotation-config"], func(cm *corev1.ConfigMap) {
-		cm.Data[configv1alpha1.ConfigKey] += `aggregate:
-  secretName: all-certs
-  leaves: [service-server]
-  configMapName: all-bundles
-  bundles:
-  - {key: service.crt, configMapName: service-ca-bundle}
-`
+	w.config = editedConfiguration(w.config, func(s *configv1alpha1.RotationConfigurationSpec) {
+		s.Aggregate = &configv1alpha1.Aggregate{
+			SecretName: "all-certs", Leaves: []string{"service-server"},
+			ConfigMapName: "all-bundles", Bundles: []configv1alpha1.AggregatedBundle{{Key: "service.crt", ConfigMapName: "service-ca-bundle"}},
+		}
 	})
 	labels := map[string]string{trust.LabelAggregate: "true"}
 	cert, key := inventory.AggregateKeys("service-server")

@@ -12,7 +12,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -38,8 +37,7 @@ func BenchmarkReview(b *testing.B) {
 		clients[i] = fmt.Sprintf("c%d", i)
 		large.secrets["service-client-"+clients[i]] = large.leaf("service-client-"+clients[i], large.active)
 	}
-	large.configMaps["certrotation-config"].Data[configv1alpha1.ConfigKey] =
-		strings.Replace(configuration, "[a, b]", "["+strings.Join(clients, ", ")+"]", 1)
+	large.config = configuration(clients...)
 
 	unclaimed := request(b, nil, small.leaf("service-server", small.foreign))
 	unclaimed.Namespace = "elsewhere"

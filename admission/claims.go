@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// judgeClaim judges an object by the part that it plays. Configurations and evidence records have rules of their own.
+// judgeClaim judges an object by the part that it plays.
 func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
 	if before == nil || after == nil {
 		return finding{}
@@ -29,7 +29,6 @@ func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.Objec
 		return h.judgeAggregate(kind, name, before, after)
 	case inventory.ClaimCopy:
 		return h.judgeCopy(req, kind, name, before)
-	case inventory.ClaimConfiguration, inventory.ClaimEvidence:
 	}
 	return finding{}
 }
@@ -37,7 +36,7 @@ func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.Objec
 // judgeCopy refuses nothing: the controller undoes what is done to a copy. Whoever does it is told, but not the
 // controllers themselves.
 func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before *inventory.Namespace) finding {
-	if h.evidenceWriters.Has(req.UserInfo.Username) {
+	if h.writers.Has(req.UserInfo.Username) {
 		return finding{}
 	}
 	for _, c := range before.Copies {

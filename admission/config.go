@@ -25,6 +25,8 @@ const defaultLiveTimeout = 2 * time.Second
 type Inventory interface {
 	// HasSynced says whether the other methods are complete.
 	HasSynced() bool
+	// Await waits until a namespace is known, if it has a configuration.
+	Await(ctx context.Context, namespace string) error
 	// Namespace returns what is known of a namespace, nil if it has no configuration.
 	Namespace(namespace string) *inventory.Namespace
 	// Sources returns the facts behind it, nil if there are none.
@@ -41,8 +43,9 @@ type Config struct {
 	Client kubernetes.Interface
 	// Clock tells at what time an edit is judged. Defaults to the system's clock.
 	Clock clock.PassiveClock
-	// EvidenceWriters are the names of the users that may write evidence records. Empty means that RBAC alone decides.
-	EvidenceWriters []string
+	// RecordWriters are the names of the users that may write RotationRecords: those of certrotation itself. Empty means
+	// that RBAC alone decides.
+	RecordWriters []string
 	// LiveTimeout bounds the live reads of one review. Defaults to 2s.
 	LiveTimeout time.Duration
 	// Registerer that gets the metrics. Nil means that they are not exposed.
@@ -51,12 +54,12 @@ type Config struct {
 
 // Handler answers admission reviews over HTTP.
 type Handler struct {
-	inventory       Inventory
-	client          kubernetes.Interface
-	clock           clock.PassiveClock
-	evidenceWriters set.Set[string]
-	liveTimeout     time.Duration
-	metrics         *metrics
+	inventory   Inventory
+	client      kubernetes.Interface
+	clock       clock.PassiveClock
+	writers     set.Set[string]
+	liveTimeout time.Duration
+	metrics     *metrics
 }
 
 // New returns a Handler. It fails if something required is missing or the metrics are registered already.
@@ -80,11 +83,11 @@ func New(cfg Config) (*Handler, error) {
 		}
 	}
 	return &Handler{
-		inventory:       cfg.Inventory,
-		client:          cfg.Client,
-		clock:           cfg.Clock,
-		evidenceWriters: set.New(cfg.EvidenceWriters...),
-		liveTimeout:     cfg.LiveTimeout,
-		metrics:         m,
+		inventory:   cfg.Inventory,
+		client:      cfg.Client,
+		clock:       cfg.Clock,
+		writers:     set.New(cfg.RecordWriters...),
+		liveTimeout: cfg.LiveTimeout,
+		metrics:     m,
 	}, nil
 }

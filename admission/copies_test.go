@@ -18,12 +18,12 @@ import (
 
 // copies adds copies of the bundle and of the server's pair.
 func (w *world) copies() *world {
-	w.configMaps["certrotation-config"] = editedConfigMap(w.configMaps["certrotation-config"], func(cm *corev1.ConfigMap) {
-		cm.Data[configv1alpha1.ConfigKey] += `copies:
-- {kind: ConfigMap, name: service-ca-bundle, toName: bundle-copy}
-- {kind: ConfigMap, name: service-ca-bundle, toNamespace: elsewhere}
-- {kind: Secret, name: service-server, toName: server-copy}
-`
+	w.config = editedConfiguration(w.config, func(s *configv1alpha1.RotationConfigurationSpec) {
+		s.Copies = []configv1alpha1.Copy{
+			{Kind: configv1alpha1.CopyConfigMap, Name: "service-ca-bundle", ToName: "bundle-copy"},
+			{Kind: configv1alpha1.CopyConfigMap, Name: "service-ca-bundle", ToNamespace: "elsewhere"},
+			{Kind: configv1alpha1.CopySecret, Name: "service-server", ToName: "server-copy"},
+		}
 	})
 	w.configMaps["bundle-copy"] = configMap("bundle-copy", nil, w.configMaps["service-ca-bundle"].Data)
 	w.secrets["server-copy"] = edited(w.secrets["service-server"], func(s *corev1.Secret) { s.Name = "server-copy" })

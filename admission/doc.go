@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission is the guard: a validating admission webhook that refuses edits of Secrets and ConfigMaps which
-// would break a trust domain.
+// Package admission is the guard: a validating admission webhook that refuses edits of Secrets, ConfigMaps and
+// RotationConfigurations which would break a trust domain, and edits of RotationRecords by anybody but certrotation itself.
 //
 // It knows no rule of the protocol. A review becomes a question to the model: the sources of the namespace with the
 // object as it was, and with the object as it would be, are built into trust.Domain values, and trust.Judge says which

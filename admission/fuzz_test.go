@@ -21,7 +21,8 @@ func FuzzReview(f *testing.F) {
 		request(f, server, w.leaf("service-server", w.foreign)),
 		request(f, server, nil),
 		request(f, w.configMaps["service-ca-bundle"], nil),
-		request(f, nil, w.configMaps["certrotation-config"]),
+		request(f, nil, w.config),
+		request(f, nil, evidenceOf(w.clone().observe(w.active))),
 		nil,
 	} {
 		f.Add(reviewOf(f, req))

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 )
 
@@ -82,7 +83,7 @@ func TestGolden(t *testing.T) {
 func goldenObjects(t *testing.T, stable, distributing *world) map[string]string {
 	t.Helper()
 	server := stable.secrets["service-server"]
-	config := stable.configMaps["certrotation-config"]
+	config := stable.config
 	objects := map[string]string{}
 	for name, object := range map[string]runtime.Object{
 		"server":              server,
@@ -96,7 +97,7 @@ func goldenObjects(t *testing.T, stable, distributing *world) map[string]string 
 		"bundleWithNext":      distributing.configMaps["service-ca-bundle"],
 		"bundleWithNextAlone": editedConfigMap(distributing.configMaps["service-ca-bundle"], bundleOf(distributing.next)),
 		"configuration":       config,
-		"brokenConfiguration": editedConfigMap(config, func(cm *corev1.ConfigMap) { cm.Data["config.yaml"] = configuration + "trustDomain: []\n" }),
+		"brokenConfiguration": editedConfiguration(config, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset.MTLSService.Clients = []string{"A"} }),
 	} {
 		data, err := json.Marshal(object)
 		if err != nil {

@@ -18,7 +18,8 @@ func loses(before, after *trust.Domain) bool {
 		return true
 	}
 	for i := range before.Leaves {
-		if leaf := leafOf(after, before.Leaves[i].Name); leaf != nil && gone(&before.Leaves[i].Object, &leaf.Object) {
+		// A leaf that the configuration does not name is no part of the domain any more once it is gone.
+		if leaf := leafOf(after, before.Leaves[i].Name); leaf == nil || gone(&before.Leaves[i].Object, &leaf.Object) {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (m *metrics) observeLive(err error) {
 
 func resourceLabel(req *admissionv1.AdmissionRequest) string {
 	switch resource := req.Resource.Resource; resource {
-	case "secrets", "configmaps":
+	case "secrets", "configmaps", "rotationconfigurations", "rotationrecords":
 		return resource
 	}
 	return "other"

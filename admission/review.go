@@ -5,11 +5,15 @@ package admission
 
 import (
 	"context"
+	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 // The service account with which kube-controller-manager empties a namespace that is being deleted.
@@ -18,7 +22,7 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 // review decides about one request. It fails with an *httpError where there is no honest answer.
 func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
 	switch {
-	case req.Namespace == "" || req.Resource.Group != corev1.GroupName || req.SubResource != "":
+	case req.Namespace == "" || req.SubResource != "":
 		return allowed(), nil
 	case req.Operation == admissionv1.Delete && req.UserInfo.Username == namespaceController:
 		return allowed(), nil
@@ -28,13 +32,39 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 	default:
 		return allowed(), nil
 	}
-	switch req.Resource.Resource {
-	case "secrets":
-		return h.reviewSecret(ctx, req)
-	case "configmaps":
-		return h.reviewConfigMap(ctx, req)
+	review := h.reviewerOf(metav1.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource})
+	if review == nil {
+		return allowed(), nil
 	}
-	return allowed(), nil
+	if err := h.known(ctx, req.Namespace); err != nil {
+		return nil, err
+	}
+	return review(ctx, req)
+}
+
+// reviewerOf returns what judges a resource, nil for one that is of no concern.
+func (h *Handler) reviewerOf(resource metav1.GroupResource) func(context.Context, *admissionv1.AdmissionRequest) (*verdict, error) {
+	switch resource {
+	case metav1.GroupResource{Group: corev1.GroupName, Resource: "secrets"}:
+		return h.reviewSecret
+	case metav1.GroupResource{Group: corev1.GroupName, Resource: "configmaps"}:
+		return h.reviewConfigMap
+	case metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationconfigurations"}:
+		return h.reviewConfiguration
+	case metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationrecords"}:
+		return h.reviewRecord
+	}
+	return nil
+}
+
+// known waits for a namespace that got its first configuration just now: it is not one that has none.
+func (h *Handler) known(ctx context.Context, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
+	defer cancel()
+	if err := h.inventory.Await(ctx, namespace); err != nil {
+		return fmt.Errorf("%w: %w", errNotSynced, err)
+	}
+	return nil
 }
 
 // edit is a write that somebody asks for. Old is nil if the object is created, changed if it is deleted.

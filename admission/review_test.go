@@ -4,8 +4,8 @@
 package admission
 
 import (
+	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +17,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -45,6 +46,12 @@ func editedConfigMap(cm *corev1.ConfigMap, change func(*corev1.ConfigMap)) *core
 	return cm
 }
 
+func editedConfiguration(c *configv1alpha1.RotationConfiguration, change func(*configv1alpha1.RotationConfigurationSpec)) *configv1alpha1.RotationConfiguration {
+	c = c.DeepCopy()
+	change(&c.Spec)
+	return c
+}
+
 func bundleOf(anchors ...*pki.Pair) func(*corev1.ConfigMap) {
 	return func(cm *corev1.ConfigMap) {
 		cm.Data[inventory.BundleKey] = ""
@@ -59,13 +66,16 @@ func TestReview(t *testing.T) {
 	distributing := stable.clone().distribute()
 	trusted := distributing.clone().observe(distributing.active, distributing.next)
 	retiring := stable.clone().retire()
-	empty := &world{t: t, secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
-	empty.configMaps["certrotation-config"] = stable.configMaps["certrotation-config"]
+	empty := &world{t: t, config: stable.config}
 	unconfigured := stable.clone()
-	delete(unconfigured.configMaps, "certrotation-config")
+	unconfigured.config = nil
+	rostered := distributing.clone().roster()
 
 	server := stable.secrets["service-server"]
-	config := stable.configMaps["certrotation-config"]
+	config := stable.config
+	renamed := editedConfiguration(config, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset.MTLSService.Name = "other" })
+	second := config.DeepCopy()
+	second.Name, second.CreationTimestamp = "second", metav1.NewTime(now)
 	denied := func(liveReads int, invariants ...trust.Invariant) answer {
 		a := answer{Code: 403, LiveReads: liveReads}
 		for _, i := range invariants {
@@ -115,7 +125,7 @@ func TestReview(t *testing.T) {
 		{name: "signer changed by somebody called as the namespace controller", world: distributing,
 			old: distributing.secrets["service-signer"], changed: stable.secret("service-signer", stable.foreign),
 			change: func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = namespaceController },
-			want:   denied(1, trust.TrustBeforeUse)},
+			want:   denied(1, trust.AnchorInUse, trust.TrustBeforeUse)},
 		{name: "generated name", world: stable, changed: edited(foreign, func(s *corev1.Secret) { s.Name, s.GenerateName = "", "service-" })},
 		{name: "subresource", world: stable, old: server, changed: foreign, change: func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }},
 		{name: "other group", world: stable, old: server, changed: foreign, change: func(r *admissionv1.AdmissionRequest) { r.Resource.Group = "example.com" }},
@@ -137,36 +147,52 @@ func TestReview(t *testing.T) {
 
 		// Configurations
 		{name: "first configuration", world: unconfigured, changed: config},
-		{name: "configuration with an unknown field", world: unconfigured, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
-			cm.Data[configv1alpha1.ConfigKey] += "trustDomain: []\n"
-		}), want: answer{Code: 422}},
-		{name: "configuration without content", world: unconfigured, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) { cm.Data = nil }),
-			want: answer{Code: 422}},
-		{name: "configuration that claims what another one has", world: stable, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
-			cm.Name, cm.CreationTimestamp = "second", metav1.NewTime(now)
-		}), want: answer{Code: 422, LiveReads: 1}},
+		{name: "configuration without a client", world: unconfigured,
+			changed: editedConfiguration(config, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset.MTLSService.Clients = nil }),
+			want:    answer{Code: 422}},
+		{name: "configuration without content", world: unconfigured,
+			changed: editedConfiguration(config, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset = nil }), want: answer{Code: 422}},
+		{name: "configuration that claims what another one has", world: stable, changed: second, want: answer{Code: 422, LiveReads: 1}},
 		{name: "stable configuration deleted", world: stable, old: config, want: answer{LiveReads: 1, Warned: true}},
 		{name: "configuration deleted mid-rotation", world: distributing, old: config, want: denied(1, trust.OneRotation)},
-		{name: "configuration unlabelled mid-rotation", world: distributing, old: config,
-			changed: editedConfigMap(config, func(cm *corev1.ConfigMap) { cm.Labels = nil }), want: denied(1, trust.OneRotation)},
-		{name: "domain renamed mid-rotation", world: distributing, old: config, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
-			cm.Data[configv1alpha1.ConfigKey] += "    name: other\n"
-		}), want: denied(1, trust.OneRotation)},
-		{name: "client dropped mid-rotation", world: distributing, old: config, changed: editedConfigMap(config, func(cm *corev1.ConfigMap) {
-			cm.Data[configv1alpha1.ConfigKey] = strings.Replace(configuration, "[a, b]", "[a]", 1)
-		})},
+		{name: "configuration labelled mid-rotation", world: distributing, old: config, changed: func() runtime.Object {
+			c := config.DeepCopy()
+			c.Labels = map[string]string{"team": "x"}
+			return c
+		}()},
+		{name: "status of a configuration", world: distributing, old: config, changed: renamed,
+			change: func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }},
+		{name: "domain renamed mid-rotation", world: distributing, old: config, changed: renamed, want: denied(1, trust.OneRotation)},
+		{name: "client dropped mid-rotation", world: distributing, old: config, changed: configuration("a")},
+		{name: "client dropped that the roster has", world: rostered, old: config, changed: configuration("a"), want: answer{Warned: true}},
+		{name: "client added that the roster has not", world: rostered, old: config, changed: configuration("a", "b", "c")},
+		{name: "a broken configuration is annotated", world: stable, old: broken(config), changed: func() runtime.Object {
+			c := broken(config)
+			c.Annotations = map[string]string{"note": "x"}
+			return c
+		}()},
+		{name: "a broken configuration is deleted", world: stable, old: broken(second)},
 
-		// Evidence
+		// Records
 		{name: "evidence by the controller", world: trusted, old: evidenceOf(trusted),
 			changed: evidenceOf(retiring), change: func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "controller" }},
 		{name: "evidence forged", world: trusted, old: evidenceOf(trusted), changed: evidenceOf(retiring), want: denied(0, trust.ContentDecides)},
 		{name: "evidence forged anew", world: distributing, changed: evidenceOf(trusted), want: denied(0, trust.ContentDecides)},
 		{name: "evidence forged where nothing is configured yet", world: unconfigured, changed: evidenceOf(trusted), want: denied(0, trust.ContentDecides)},
-		{name: "evidence unlabelled", world: trusted, old: evidenceOf(trusted),
-			changed: editedConfigMap(evidenceOf(trusted), func(cm *corev1.ConfigMap) { cm.Labels = nil }), want: denied(0, trust.ContentDecides)},
-		{name: "evidence with a note", world: trusted, old: evidenceOf(trusted),
-			changed: editedConfigMap(evidenceOf(trusted), func(cm *corev1.ConfigMap) { cm.Annotations = map[string]string{"note": "x"} })},
-		{name: "evidence deleted", world: trusted, old: evidenceOf(trusted)},
+		{name: "evidence with a note", world: trusted, old: evidenceOf(trusted), changed: func() runtime.Object {
+			r := evidenceOf(trusted).DeepCopy()
+			r.Annotations = map[string]string{"note": "x"}
+			return r
+		}()},
+		{name: "evidence with a mark of ours", world: trusted, old: evidenceOf(trusted), changed: func() runtime.Object {
+			r := evidenceOf(trusted).DeepCopy()
+			r.Annotations = map[string]string{trust.AnnotationDeleteGraceStart: "2020-01-01T00:00:00Z"}
+			return r
+		}(), want: denied(0, trust.ContentDecides)},
+		{name: "evidence deleted", world: trusted, old: evidenceOf(trusted), want: denied(0, trust.ContentDecides)},
+		{name: "roster deleted", world: rostered, old: rostered.records["roster.service"], want: denied(0, trust.ContentDecides)},
+		{name: "roster deleted with its namespace", world: rostered, old: rostered.records["roster.service"],
+			change: func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = namespaceController }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := viewOf(tc.world)
@@ -182,14 +208,35 @@ func TestReview(t *testing.T) {
 	}
 }
 
-func evidenceOf(w *world) *corev1.ConfigMap {
-	for _, cm := range w.configMaps {
-		if labelled(cm, trust.LabelEvidence) && strings.Contains(cm.Name, "client-a") {
-			return cm
+func evidenceOf(w *world) *configv1alpha1.RotationRecord {
+	r := w.records["evidence.service.client-a.client-a"]
+	if r == nil {
+		w.t.Fatal("no evidence record")
+	}
+	return r
+}
+
+// broken is a configuration that was accepted before it was judged.
+func broken(c *configv1alpha1.RotationConfiguration) *configv1alpha1.RotationConfiguration {
+	return editedConfiguration(c, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset = nil })
+}
+
+// roster records that everybody counts whom the configuration names.
+func (w *world) roster() *world {
+	roster := &trust.Roster{Signers: []string{"service-signer"}, Leaves: []string{"service-client-a", "service-client-b", "service-server"}}
+	for _, p := range inventory.Build(w.sources()).Domain("service").Parties {
+		for _, m := range p.Members {
+			roster.Members = append(roster.Members, trust.RosterMember{
+				Party: p.Name, Member: m.Name, Kind: p.Kind, Verifies: p.Verifies, Presents: m.Holds, Started: true,
+			})
 		}
 	}
-	w.t.Fatal("no evidence record")
-	return nil
+	recorded, err := record.OfRoster(demo, "service", roster)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.records[recorded.Name] = recorded
+	return w
 }
 
 func namespaceOf(terminating bool) *corev1.Namespace {
@@ -293,8 +340,25 @@ func TestOldObjectIsTheTruth(t *testing.T) {
 	}
 }
 
+// A namespace that got its first configuration just now is not one without any.
+func TestNamespaceThatIsNotKnownYet(t *testing.T) {
+	w := newWorld(t)
+	v := viewOf(w)
+	v.unknown = context.DeadlineExceeded
+	for _, object := range []runtime.Object{w.secrets["service-server"], w.configMaps["service-ca-bundle"], w.config} {
+		if got, err := newHandler(t, v).review(t.Context(), request(t, object, nil)); !errors.Is(err, errNotSynced) {
+			t.Errorf("%T: got %v, %v; want error %v", object, got, err, errNotSynced)
+		}
+	}
+	pod := request(t, w.secrets["service-server"], nil)
+	pod.Resource.Resource = "pods"
+	if _, err := newHandler(t, v).review(t.Context(), pod); err != nil {
+		t.Errorf("what is of no concern waits: %v", err)
+	}
+}
+
 func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
-	w := newWorld(t).distribute()
+	w := newWorld(t).distribute().roster()
 	for _, tc := range []struct {
 		name       string
 		namespaces []runtime.Object
@@ -307,7 +371,8 @@ func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
 		for name, object := range map[string]runtime.Object{
 			"signer":        w.secrets["service-signer"],
 			"bundle":        w.configMaps["service-ca-bundle"],
-			"configuration": w.configMaps["certrotation-config"],
+			"configuration": w.config,
+			"roster":        w.records["roster.service"],
 		} {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {
 				v := viewOf(w)

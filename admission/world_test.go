@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -35,14 +36,21 @@ const demo = "mtls-demo"
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-const configuration = `apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
-preset:
-  name: mtls-service
-  mtlsService:
-    clients: [a, b]
-    serverAddresses: ["127.0.0.1:9443"]
-`
+// configuration is the preset mtls-service.
+func configuration(clients ...string) *configv1alpha1.RotationConfiguration {
+	return &configv1alpha1.RotationConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: configv1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: demo, Name: "certrotation", UID: "uid-of-certrotation", ResourceVersion: "1",
+		},
+		Spec: configv1alpha1.RotationConfigurationSpec{Preset: &configv1alpha1.Preset{
+			Name: configv1alpha1.PresetMTLSService,
+			MTLSService: &configv1alpha1.MTLSServicePreset{
+				Name: "service", Clients: clients, ServerAddresses: []string{"127.0.0.1:9443"},
+			},
+		}},
+	}
+}
 
 // world is a namespace with the preset mtls-service, all of whose certificates exist.
 type world struct {
@@ -51,10 +59,16 @@ type world struct {
 	active, next, foreign *pki.Pair
 	secrets               map[string]*corev1.Secret
 	configMaps            map[string]*corev1.ConfigMap
+	records               map[string]*configv1alpha1.RotationRecord
+	// config is nil where nothing is configured.
+	config *configv1alpha1.RotationConfiguration
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
+	w := &world{
+		t: t, secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{},
+		records: map[string]*configv1alpha1.RotationRecord{}, config: configuration("a", "b"),
+	}
 	w.active = w.authority("service-signer@1", now)
 	w.foreign = w.authority("somebody-else", now)
 	w.secrets["service-signer"] = w.secret("service-signer", w.active)
@@ -62,8 +76,6 @@ func newWorld(t testing.TB) *world {
 	w.secrets["service-client-a"] = w.leaf("service-client-a", w.active)
 	w.secrets["service-client-b"] = w.leaf("service-client-b", w.active)
 	w.publish(w.active)
-	w.configMaps["certrotation-config"] = configMap("certrotation-config",
-		map[string]string{configv1alpha1.ConfigLabel: ""}, map[string]string{configv1alpha1.ConfigKey: configuration})
 	return w
 }
 
@@ -92,7 +104,12 @@ func (w *world) retire() *world {
 // observe records that every member has loaded the anchors and presents its leaf.
 func (w *world) observe(anchors ...*pki.Pair) *world {
 	for party, leaf := range map[string]string{"server": "service-server", "client-a": "service-client-a", "client-b": "service-client-b"} {
-		o := &trust.Observation{ObservedAt: now}
+		o := trust.Observation{
+			Instance: "process", Kind: trust.Acknowledgement, ObservedAt: now, StartedAt: now, Expires: now.Add(time.Hour),
+		}
+		if party == "server" {
+			o.Kind, o.Address = trust.TLSProbe, "127.0.0.1:9443"
+		}
 		for _, ca := range anchors {
 			o.Trusts = append(o.Trusts, ca.Certificate.Fingerprint)
 			o.TrustedSubjects = append(o.TrustedSubjects, ca.Certificate.SubjectHash)
@@ -102,9 +119,12 @@ func (w *world) observe(anchors ...*pki.Pair) *world {
 			w.t.Fatal(err)
 		}
 		o.Presents = []pki.Fingerprint{certs[0].Fingerprint}
-		data, labels := evidence.Encode("service", party, party, o)
-		name := evidence.RecordName("service", party, party)
-		w.configMaps[name] = configMap(name, labels, data)
+		recorded, err := record.OfEvidence(demo, "service", party, party, []trust.Observation{o})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		recorded.TypeMeta = metav1.TypeMeta{APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: "RotationRecord"}
+		w.records[recorded.Name] = recorded
 	}
 	return w
 }
@@ -190,25 +210,39 @@ func (w *world) sources() *inventory.Sources {
 	for name, cm := range w.configMaps {
 		s = s.WithConfigMap(name, cm)
 	}
+	for name, r := range w.records {
+		s = s.WithRecord(name, r)
+	}
+	if w.config != nil {
+		s = s.WithConfiguration(w.config.Name, w.config)
+	}
 	return s
 }
 
 // clone returns a world that can be changed without changing this one.
 func (w *world) clone() *world {
 	out := *w
-	out.secrets, out.configMaps = maps.Clone(w.secrets), maps.Clone(w.configMaps)
+	out.secrets, out.configMaps, out.records = maps.Clone(w.secrets), maps.Clone(w.configMaps), maps.Clone(w.records)
 	return &out
 }
 
 // view is an Inventory of fixed sources. Live reads are counted; they fail if there is no live state.
 type view struct {
 	unsynced  bool
+	unknown   error
 	cached    *inventory.Sources
 	live      *inventory.Sources
 	liveReads int
 }
 
 func (v *view) HasSynced() bool { return !v.unsynced }
+
+func (v *view) Await(ctx context.Context, _ string) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return errors.New("the wait has no deadline")
+	}
+	return v.unknown
+}
 
 func (v *view) Namespace(namespace string) *inventory.Namespace {
 	if s := v.Sources(namespace); s != nil {
@@ -239,12 +273,12 @@ func (v *view) Live(ctx context.Context, namespace string) (*inventory.Sources, 
 func viewOf(w *world) *view { return &view{cached: w.sources(), live: w.sources()} }
 
 // newHandler returns a guard over a view and a cluster with those namespaces. Only the user "controller" writes
-// evidence.
+// records.
 func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	t.Helper()
 	h, err := New(Config{
 		Inventory: v, Client: fake.NewClientset(namespaces...), Clock: clocktesting.NewFakePassiveClock(now),
-		EvidenceWriters: []string{"controller"}, Registerer: prometheus.NewRegistry(),
+		RecordWriters: []string{"controller"}, Registerer: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +286,7 @@ func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	return h
 }
 
-// request is a review request for an edit of a Secret or ConfigMap, as kube-apiserver makes it.
+// request is a review request for an edit, as kube-apiserver makes it.
 func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRequest {
 	t.Helper()
 	req := &admissionv1.AdmissionRequest{
@@ -263,22 +297,11 @@ func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRe
 		object runtime.Object
 		raw    *runtime.RawExtension
 	}{{old, &req.OldObject}, {changed, &req.Object}} {
-		switch object := side.object.(type) {
-		case *corev1.Secret:
-			if object == nil {
-				continue
-			}
-			req.Name = object.Name
-			req.Kind, req.Resource = metav1.GroupVersionKind{Version: "v1", Kind: "Secret"}, metav1.GroupVersionResource{Version: "v1", Resource: "secrets"}
-		case *corev1.ConfigMap:
-			if object == nil {
-				continue
-			}
-			req.Name = object.Name
-			req.Kind, req.Resource = metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-		default:
+		name, kind, resource := addressOf(side.object)
+		if name == "" {
 			continue
 		}
+		req.Name, req.Kind, req.Resource = name, kind, resource
 		raw, err := json.Marshal(side.object)
 		if err != nil {
 			t.Fatal(err)
@@ -292,4 +315,37 @@ func request(t testing.TB, old, changed runtime.Object) *admissionv1.AdmissionRe
 		req.Operation = admissionv1.Delete
 	}
 	return req
+}
+
+// addressOf says what an object is; the name of one that is not there is "".
+func addressOf(object runtime.Object) (string, metav1.GroupVersionKind, metav1.GroupVersionResource) {
+	own := func(kind, resource string) (metav1.GroupVersionKind, metav1.GroupVersionResource) {
+		group, version := configv1alpha1.GroupName, configv1alpha1.SchemeGroupVersion.Version
+		return metav1.GroupVersionKind{Group: group, Version: version, Kind: kind},
+			metav1.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	}
+	name, kind, resource := "", metav1.GroupVersionKind{Version: "v1"}, metav1.GroupVersionResource{Version: "v1"}
+	switch o := object.(type) {
+	case *corev1.Secret:
+		kind.Kind, resource.Resource = "Secret", "secrets"
+		if o != nil {
+			name = cmp.Or(o.Name, o.GenerateName)
+		}
+	case *corev1.ConfigMap:
+		kind.Kind, resource.Resource = "ConfigMap", "configmaps"
+		if o != nil {
+			name = o.Name
+		}
+	case *configv1alpha1.RotationConfiguration:
+		kind, resource = own(configv1alpha1.Kind, "rotationconfigurations")
+		if o != nil {
+			name = o.Name
+		}
+	case *configv1alpha1.RotationRecord:
+		kind, resource = own("RotationRecord", "rotationrecords")
+		if o != nil {
+			name = o.Name
+		}
+	}
+	return name, kind, resource
 }

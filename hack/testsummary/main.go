@@ -1,19 +1,25 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command testsummary reads the output of `go test -json` from its standard input and prints what people want to know:
-// each package as it finishes, the whole output of what failed, and at the end how many tests of each kind passed, failed
-// or were skipped, and every skipped test with its reason. It exits with 1 when something failed or when no test ran.
+// Command testsummary runs go test and prints what people want to know: each package as it finishes, the whole output of
+// what failed, and at the end how many tests of each kind passed, failed or were skipped, and every skipped test with its
+// reason. Its arguments are those of go test: packages (./... when there is none), and flags in the form -name=value.
+//
+// It exits with 1 when something failed, when no test ran, and when it cannot know: it starts go test itself, because
+// behind a pipe the death of a go test looks like its end, and insists on the end of every package that go list names.
+// With CI=true in the environment a skipped test is a failure, as nobody reads why a machine skipped it.
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 func main() {
-	ok, err := summarize(os.Stdin, os.Stdout)
+	ok, err := run(context.Background(), os.Args[1:], os.Getenv("CI") == "true", os.Stdout)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "testsummary: %v\n", err)
 	}
@@ -22,11 +28,30 @@ func main() {
 	}
 }
 
-// summarize copies the summary of the events in r to w. ok says that tests ran and that nothing failed.
-func summarize(r io.Reader, w io.Writer) (ok bool, err error) {
-	s := newSummary(w)
-	if err := readEvents(r, s.add); err != nil {
-		return false, fmt.Errorf("read the events of go test: %w", err)
+// run prints the summary of the tests that the arguments name to w. ok says that tests ran and that nothing failed.
+func run(ctx context.Context, args []string, ci bool, w io.Writer) (ok bool, err error) {
+	flags, patterns := split(args)
+	packages, err := listPackages(ctx, patterns)
+	if err != nil {
+		return false, err
+	}
+	s := newSummary(w, packages, ci)
+	for _, b := range batches(packages) {
+		s.exited(goTest(ctx, b, flags, s.add))
 	}
 	return s.finish(), nil
+}
+
+func split(args []string) (flags, patterns []string) {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			flags = append(flags, arg)
+		} else {
+			patterns = append(patterns, arg)
+		}
+	}
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	return flags, patterns
 }

@@ -5,8 +5,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -45,21 +47,26 @@ type count struct{ passed, failed, skipped int }
 
 type testID struct{ pkg, test string }
 
-// summary collects the events of one run of go test.
+// summary collects the events of go test, which may be run several times for different packages.
 type summary struct {
-	w       io.Writer
-	output  map[testID]*strings.Builder // Of tests and packages (test "") that did not end yet.
-	parents map[testID]bool             // Tests that have subtests.
-	results map[testID]string           // The final action of each test: pass, fail or skip.
-	reasons map[testID]string           // Why a test was skipped.
-	broken  []string                    // Packages that failed outside of a test: they do not compile, crash, or time out.
-	stray   bool                        // go test itself printed something that is no event.
+	w        io.Writer
+	expected []string                    // Packages that have to end.
+	ci       bool                        // A skipped test is a failure.
+	ended    map[string]bool             // Packages that did.
+	output   map[testID]*strings.Builder // Of tests and packages (test "") that did not end yet.
+	parents  map[testID]bool             // Tests that have subtests.
+	results  map[testID]string           // The final action of each test: pass, fail or skip.
+	reasons  map[testID]string           // Why a test was skipped.
+	broken   []string                    // What failed outside of a test: packages that do not compile, crash, or time out.
+	cached   int                         // Packages whose results are those of an earlier run.
+	failing  bool                        // A package of the go test that is running failed.
+	stray    bool                        // go test itself printed something that is no event.
 }
 
-func newSummary(w io.Writer) *summary {
+func newSummary(w io.Writer, expected []string, ci bool) *summary {
 	return &summary{
-		w: w, output: map[testID]*strings.Builder{}, parents: map[testID]bool{},
-		results: map[testID]string{}, reasons: map[testID]string{},
+		w: w, expected: expected, ci: ci, ended: map[string]bool{}, output: map[testID]*strings.Builder{},
+		parents: map[testID]bool{}, results: map[testID]string{}, reasons: map[testID]string{},
 	}
 }
 
@@ -110,30 +117,62 @@ func (s *summary) endTest(id testID, action string) {
 
 // endPackage prints the package's line, and its own output when it failed: a panic or a timeout is there.
 func (s *summary) endPackage(e event) {
+	s.ended[e.Package] = true
 	text := s.take(testID{e.Package, ""})
 	state := map[string]string{"pass": "ok", "fail": "FAIL", "skip": "no tests"}[e.Action]
-	fmt.Fprintf(s.w, "%-9s %s (%.1f s)\n", state, e.Package, e.Elapsed)
+	took := fmt.Sprintf("(%.1f s)", e.Elapsed)
+	if strings.Contains(text, "ok  \t"+e.Package+"\t(cached)") {
+		took = "(cached)"
+		s.cached++
+	}
+	fmt.Fprintf(s.w, "%-9s %s %s\n", state, e.Package, took)
 	if e.Action != "fail" {
 		return
 	}
+	s.failing = true
 	fmt.Fprint(s.w, text)
-	explained := false
-	for _, id := range s.sorted() {
-		if id.pkg != e.Package {
-			continue
-		}
-		switch s.results[id] {
-		case "fail":
-			explained = true
-		case "unfinished":
-			explained = true
-			fmt.Fprintf(s.w, "--- %s %s did not finish\n%s", id.pkg, id.test, s.take(id))
-		}
+	explained := s.printUnfinished(e.Package)
+	for id, result := range s.results {
+		explained = explained || id.pkg == e.Package && result == "fail"
 	}
 	if e.FailedBuild != "" {
 		s.broken = append(s.broken, e.Package+" does not compile")
 	} else if !explained {
 		s.broken = append(s.broken, e.Package+" failed outside of a test (crash, timeout or TestMain; see above)")
+	}
+}
+
+// printUnfinished prints the tests of a package that were cut off, and says whether there are any.
+func (s *summary) printUnfinished(pkg string) bool {
+	found := false
+	for _, id := range s.sorted() {
+		if id.pkg == pkg && s.results[id] == "unfinished" {
+			found = true
+			fmt.Fprintf(s.w, "--- %s %s did not finish\n%s", id.pkg, id.test, s.take(id))
+		}
+	}
+	return found
+}
+
+// exited takes the end of a go test. When a package failed, the exit code 1 says nothing new; every other error does.
+func (s *summary) exited(err error) {
+	var exit *exec.ExitError
+	known := s.failing && errors.As(err, &exit) && exit.ExitCode() == 1
+	if err != nil && !known {
+		s.broken = append(s.broken, "go test: "+err.Error())
+	}
+	s.failing = false
+}
+
+// missing finds the packages that did not end, whatever go test said.
+func (s *summary) missing() {
+	for _, pkg := range s.expected {
+		if s.ended[pkg] {
+			continue
+		}
+		fmt.Fprintf(s.w, "%-9s %s\n%s", "NO END", pkg, s.take(testID{pkg, ""}))
+		s.printUnfinished(pkg)
+		s.broken = append(s.broken, pkg+" did not report its end")
 	}
 }
 
@@ -158,21 +197,25 @@ func (s *summary) sorted() []testID {
 
 // finish prints the summary; it is true when tests ran and nothing failed.
 func (s *summary) finish() bool {
+	s.missing()
 	var counts [kindCount]count
 	var failed, skipped []string
 	for _, id := range s.sorted() {
-		if s.parents[id] && !s.failedAlone(id) {
+		if !s.counted(id) {
 			continue
 		}
 		c := &counts[kindOf(id.pkg, id.test)]
 		name := strings.TrimPrefix(id.pkg, module) + " " + id.test
-		switch s.results[id] {
-		case "pass":
+		switch result := s.results[id]; {
+		case result == "pass":
 			c.passed++
-		case "skip":
+		case result == "skip" && s.ci:
+			c.failed++
+			failed = append(failed, name+" (skipped, which is a failure on CI): "+s.reasons[id])
+		case result == "skip":
 			c.skipped++
 			skipped = append(skipped, name+": "+s.reasons[id])
-		case "fail":
+		case result == "fail":
 			c.failed++
 			failed = append(failed, name)
 		default:
@@ -181,9 +224,14 @@ func (s *summary) finish() bool {
 		}
 	}
 	s.section("failed tests", failed)
-	s.section("failed packages", s.broken)
+	s.section("failed outside of tests", s.broken)
 	s.section("skipped tests, and why", skipped)
 	return s.table(counts)
+}
+
+// counted is false for a test whose subtests are counted in its place; its own result is one more when it is not theirs.
+func (s *summary) counted(id testID) bool {
+	return !s.parents[id] || s.results[id] == "skip" || s.failedAlone(id)
 }
 
 // failedAlone is true for a test that failed although none of its subtests did.
@@ -222,6 +270,9 @@ func (s *summary) table(counts [kindCount]count) bool {
 	if s.stray {
 		fmt.Fprintln(s.w, "\ngo test printed more than test events (see above); that counts as a failure")
 		sum.failed++
+	}
+	if s.cached > 0 {
+		fmt.Fprintf(s.w, "\n%d of %d packages did not run: their results are cached (-count=1 runs them)\n", s.cached, len(s.ended))
 	}
 	if sum.passed+sum.failed == 0 {
 		fmt.Fprintln(s.w, "\nno test ran; that counts as a failure")

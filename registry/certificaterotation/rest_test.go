@@ -66,6 +66,12 @@ func TestSelectableFields(t *testing.T) {
 	}
 }
 
+func lapsed(rotation *certrotation.CertificateRotation, count certrotation.TrustCount) *certrotation.CertificateRotation {
+	out := rotation.DeepCopy()
+	out.Status.Trust = count
+	return out
+}
+
 func TestTable(t *testing.T) {
 	now := time.Date(2030, time.January, 2, 3, 4, 5, 0, time.UTC)
 	at := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(d)) }
@@ -97,6 +103,10 @@ func TestTable(t *testing.T) {
 				{"leaf", "", "", "", "0/0", "<none>", "<none>", "Unknown", "<unknown>", "<none>", "<none>", "<none>"},
 			},
 		},
+		"some are unknown": {lapsed(&full, certrotation.TrustCount{Trusted: 1, Total: 3, Unknown: 2}),
+			[][]any{{"signer", "Signer", "signer", "Draining", "1/3 (2?)", "400d", "10d", "True", "3h", "0a", "RSA-2048", "etcd/east: AnchorNotLoaded (+1)"}}},
+		"all are unknown": {lapsed(&full, certrotation.TrustCount{Total: 3, Unknown: 3}),
+			[][]any{{"signer", "Signer", "signer", "Draining", "?", "400d", "10d", "True", "3h", "0a", "RSA-2048", "etcd/east: AnchorNotLoaded (+1)"}}},
 		"none": {&certrotation.CertificateRotationList{}, nil},
 	}
 	convertor := NewTable(clocktesting.NewFakePassiveClock(now))

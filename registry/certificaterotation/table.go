@@ -33,7 +33,7 @@ func headers() []metav1.TableColumnDefinition {
 		{Name: "Role", Type: "string", Description: "Signer or Leaf."},
 		{Name: "Signer", Type: "string", Description: "Secret of the signer."},
 		{Name: "Stage", Type: "string", Description: "Stage of the trust domain's rotation."},
-		{Name: "Trusted", Type: "string", Description: "Members that have loaded the CA that they need, of all that must."},
+		{Name: "Trusted", Type: "string", Description: "Members that have loaded the CA that they need, of all that must; ? for those of whom nothing is known."},
 		{Name: "Expires", Type: "string", Description: "Time until the certificate expires."},
 		{Name: "Rotates", Type: "string", Description: "Time until the certificate is due for rotation."},
 		{Name: "Ready", Type: "string", Description: "Whether the certificate is usable."},

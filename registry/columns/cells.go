@@ -5,7 +5,6 @@ package columns
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,9 +37,19 @@ func Age(t metav1.Time, now time.Time) string {
 	return duration.HumanDuration(max(now.Sub(t.Time), 0))
 }
 
-// Trust renders a count as TRUSTED/TOTAL.
+// Unknown is the cell of what nobody knows, and nobody asks for.
+const Unknown = "?"
+
+// Trust renders a count as TRUSTED/TOTAL. Members of whom nothing is known are no members that do not trust: with them the
+// cell says how many they are, and is Unknown where they are all.
 func Trust(count certrotation.TrustCount) string {
-	return strconv.Itoa(int(count.Trusted)) + "/" + strconv.Itoa(int(count.Total))
+	switch {
+	case count.Unknown == 0:
+		return fmt.Sprintf("%d/%d", count.Trusted, count.Total)
+	case count.Unknown >= count.Total:
+		return Unknown
+	}
+	return fmt.Sprintf("%d/%d (%d%s)", count.Trusted, count.Total, count.Unknown, Unknown)
 }
 
 // Ready renders the condition Ready as its status.

@@ -46,6 +46,8 @@ type assessor struct {
 	leaves    map[string]*Leaf
 	parties   []*Party
 	verifiers map[string][]*Party
+	// named are the members of the configuration, if there is a roster to compare them with.
+	named map[memberKey]place
 	// held are the names of the leaves that a member is known to present.
 	held map[string]bool
 	// idle are the members of nodes that cannot run yet.

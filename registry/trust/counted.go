@@ -6,7 +6,6 @@ package trust
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -35,6 +34,7 @@ func (a *assessor) counted() []*Party {
 	if a.d.Roster == nil {
 		return parties
 	}
+	a.named = places(a.d)
 	for i := range a.d.Roster.Members {
 		if p := a.recorded(&a.d.Roster.Members[i]); p != nil {
 			parties = append(parties, p)
@@ -45,17 +45,17 @@ func (a *assessor) counted() []*Party {
 
 // recorded is the party of a member of the roster as far as the configuration does not say the same, nil if it does.
 func (a *assessor) recorded(r *RosterMember) *Party {
-	p, m := a.configured(r.Party, r.Member)
-	if m == nil || !sameInstance(m.Instance, r.Instance) {
+	at := configured(a.named, r)
+	if at == nil {
 		if r.Absent != "" || (a.rest && r.Instance == "") {
 			return nil
 		}
 		return r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
 	}
-	if a.rest || covers(p, m, r, a.unreleased(r.Presents)) {
+	if a.rest || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
 		return nil
 	}
-	member := *m
+	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
 	return r.party(member)
 }
@@ -73,29 +73,53 @@ func covers(p *Party, m *Member, r *RosterMember, presents []string) bool {
 		contains(p.Verifies, r.Verifies) && contains(m.Holds, presents)
 }
 
+// contains says whether all has everything of some, which is mostly the same and in the same order.
 func contains(all, some []string) bool {
-	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+	if slices.Equal(all, some) {
+		return true
+	}
+	has := make(map[string]bool, len(all))
+	for _, name := range all {
+		has[name] = true
+	}
+	return !slices.ContainsFunc(some, func(name string) bool { return !has[name] })
 }
 
 // sameInstance says whether two instances of a member may be the same. Where nothing tells them apart they are.
 func sameInstance(a, b string) bool { return a == b || a == "" || b == "" }
 
-func (a *assessor) configured(party, member string) (*Party, *Member) {
-	for i := range a.d.Parties {
-		p := &a.d.Parties[i]
-		if p.Name != party {
-			continue
-		}
+// place is where the configuration has a member.
+type place struct {
+	party  *Party
+	member *Member
+}
+
+// places are the members of the configuration.
+func places(d *Domain) map[memberKey]place {
+	out := make(map[memberKey]place, len(d.Parties))
+	for i := range d.Parties {
+		p := &d.Parties[i]
 		for k := range p.Members {
-			if p.Members[k].Name == member {
-				return p, &p.Members[k]
-			}
+			out[memberKey{p.Name, p.Members[k].Name}] = place{p, &p.Members[k]}
 		}
 	}
-	return nil, nil
+	return out
+}
+
+// configured is where the configuration has the member of a roster, nil if it does not have it, or only another machine of
+// its name.
+func configured(named map[memberKey]place, r *RosterMember) *place {
+	at, ok := named[memberKey{r.Party, r.Member}]
+	if !ok || !sameInstance(at.member.Instance, r.Instance) {
+		return nil
+	}
+	return &at
 }
 
 func (a *assessor) unreleased(leaves []string) []string {
+	if len(a.d.Released) == 0 {
+		return leaves
+	}
 	return slices.DeleteFunc(slices.Clone(leaves), func(name string) bool { return slices.Contains(a.d.Released, name) })
 }
 
@@ -136,13 +160,13 @@ func (a *assessor) started(p *Party, m *Member) bool {
 	if a.d.Roster == nil {
 		return a.anyLive()
 	}
-	for i := range a.d.Roster.Members {
-		r := &a.d.Roster.Members[i]
-		if r.Party == p.Name && r.Member == m.Name && r.Instance == m.Instance {
-			return r.Started
-		}
-	}
-	return false
+	i, found := slices.BinarySearchFunc(a.d.Roster.Members, RosterMember{Party: p.Name, Member: m.Name, Instance: m.Instance}, compareMembers)
+	return found && a.d.Roster.Members[i].Started
+}
+
+// compareMembers is the order of a roster.
+func compareMembers(x, y RosterMember) int {
+	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
 }
 
 // issuedFor says whether there is a leaf with the names that its holder needs now. One that was made for the former machine
@@ -181,12 +205,10 @@ func (a *assessor) roster() *Roster {
 	for i := range a.d.Leaves {
 		out.Leaves = append(out.Leaves, a.d.Leaves[i].Name)
 	}
-	for _, k := range slices.Sorted(maps.Keys(byMember)) {
-		out.Members = append(out.Members, *byMember[k])
+	for _, r := range byMember {
+		out.Members = append(out.Members, *r)
 	}
-	slices.SortFunc(out.Members, func(x, y RosterMember) int {
-		return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
-	})
+	slices.SortFunc(out.Members, compareMembers)
 	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
 	return out
 }
@@ -196,8 +218,7 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 	for i := range before.Members {
 		r := before.Members[i]
 		r.Observations = nil
-		_, m := a.configured(r.Party, r.Member)
-		if m != nil && sameInstance(m.Instance, r.Instance) {
+		if configured(a.named, &r) != nil {
 			continue
 		}
 		switch counts := members[AbsenceKey(&r)]; {
@@ -280,11 +301,10 @@ func Missing(d *Domain) []RosterMember {
 	if d.Roster == nil {
 		return nil
 	}
-	a := &assessor{d: d}
+	named := places(d)
 	var out []RosterMember
 	for i := range d.Roster.Members {
-		r := &d.Roster.Members[i]
-		if _, m := a.configured(r.Party, r.Member); (m == nil || !sameInstance(m.Instance, r.Instance)) && r.Absent == "" {
+		if r := &d.Roster.Members[i]; configured(named, r) == nil && r.Absent == "" {
 			out = append(out, *r)
 		}
 	}

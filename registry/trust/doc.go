@@ -5,8 +5,8 @@
 // and which edits would break it. The API renders its answers, the webhook asks it, the controller executes it; no rule
 // of the protocol lives anywhere else.
 //
-// A Domain is a snapshot of one trust domain, made by registry/view/inventory from Secrets, ConfigMaps, Nodes and
-// evidence records. Assess derives the stage, the blockers and the next actions from it. Judge says which invariants
+// A Domain is a snapshot of one trust domain, made by registry/view/inventory from Secrets, ConfigMaps, Nodes, the
+// configuration and what is recorded: requests, roster, waivers, evidence and refused writes. Assess derives the stage, the blockers and the next actions from it. Judge says which invariants
 // an edit would break. PlanRotation lists the steps of a rotation before it starts.
 //
 // Everything here is a pure function of its arguments: no I/O, no randomness, no clock but the one passed in, and no
@@ -20,5 +20,8 @@
 //     and nobody could be cut off by its leaves (every live leaf chains to it already, or it is what the domain
 //     rotates away from). Any other CA may sign a leaf only if every member that verifies the leaf shows evidence;
 //   - an anchor leaves the bundle only when no live leaf can chain to it: none in a Secret, and none that a holder
-//     might still present.
+//     might still present;
+//   - who counts is recorded before a key is made (counted.go), and nobody ceases to count by not being named;
+//   - evidence is of a process, of one kind, and ends (observation.go); a member is all of its processes;
+//   - nothing irreversible follows from what is lacking, or from time alone.
 package trust

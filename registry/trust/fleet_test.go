@@ -176,6 +176,11 @@ func (f *fleet) observe(p *process) {
 
 // remember keeps what was observed of a member where the roster finds it, whether the configuration names it or not.
 func (f *fleet) remember(p *process) {
+	for i := range f.d.Parties {
+		if f.d.Parties[i].Name == p.party.Name {
+			f.d.Parties[i].Members[0].Observations = p.member.Observations
+		}
+	}
 	if f.d.Roster == nil {
 		return
 	}

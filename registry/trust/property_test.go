@@ -5,6 +5,7 @@ package trust
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,9 @@ func TestNobodyIsEverCutOff(t *testing.T) {
 			"delete signer":  s.deleteSigner,
 			"clock":          s.clock,
 			"policy":         s.policy,
+			"configuration":  s.reconfigure,
+			"backup":         s.backsUp,
+			"restore":        s.restores,
 		})
 		s.comesToRest()
 	})
@@ -59,6 +63,10 @@ func TestNobodyIsEverCutOff(t *testing.T) {
 type tale struct {
 	*fleet
 	rt *rapid.T
+	// configured is what the operator means, to which the configuration comes back when nothing is in flight.
+	configured []Party
+	// backup is the state of some moment.
+	backup *Domain
 }
 
 func (s *tale) logf(format string, args ...any) {
@@ -66,6 +74,7 @@ func (s *tale) logf(format string, args ...any) {
 }
 
 func (s *tale) invariants(rt *rapid.T) {
+	s.comesBack(s.assess())
 	a := s.assess()
 	s.dead = s.dead || s.isDead()
 	if err := s.check(); err != nil && !s.dead {
@@ -245,9 +254,79 @@ func (s *tale) tries(what string, change func(*Domain)) bool {
 	return true
 }
 
+// reconfigure takes a party out of the configuration in flight, or asks for less of it. It counts all the same.
+func (s *tale) reconfigure(rt *rapid.T) {
+	a := s.assess()
+	if a.Stage == Stable || s.configured != nil || newAssessor(&s.d, s.now).rosterDue() || newAssessor(&s.d, s.now).rest {
+		rt.Skip("nothing is in flight")
+	}
+	s.configured = s.d.Parties
+	s.d.Parties = s.clone().Parties
+	i := rapid.IntRange(0, len(s.d.Parties)-1).Draw(rt, "party")
+	p := &s.d.Parties[i]
+	switch rapid.SampledFrom([]string{"removed", "grace", "none", "verifies nothing", "holds nothing"}).Draw(rt, "edit") {
+	case "removed":
+		s.logf("the party %s is removed from the configuration", p.Name)
+		s.d.Parties = slices.Delete(s.d.Parties, i, i+1)
+	case "grace":
+		s.logf("the party %s is given a grace period of a second", p.Name)
+		p.Kind, p.Grace = GracePeriod, time.Second
+	case "none":
+		s.logf("nothing is asked of the party %s", p.Name)
+		p.Kind, p.Reason = None, "story"
+	case "verifies nothing":
+		s.logf("the party %s is said to verify nothing", p.Name)
+		p.Verifies, p.VerifiesNothing = nil, true
+	case "holds nothing":
+		s.logf("the party %s is said to present nothing", p.Name)
+		p.Members[0].Holds = nil
+	}
+}
+
+// comesBack has the configuration say what is meant, once nothing is in flight: then it decides who there is.
+func (s *tale) comesBack(a *Assessment) {
+	if s.configured == nil || (a.Stage != Stable && !newAssessor(&s.d, s.now).rest) {
+		return
+	}
+	s.logf("the configuration is as before")
+	s.d.Parties, s.configured = s.configured, nil
+}
+
+func (s *tale) backsUp(*rapid.T) {
+	s.logf("a backup is made")
+	s.backup = s.clone()
+}
+
+// restores brings one object back from the backup, as far as the guard lets it through.
+func (s *tale) restores(rt *rapid.T) {
+	if s.backup == nil {
+		rt.Skip("no backup")
+	}
+	switch which := rapid.SampledFrom(append([]string{"signer", "bundle"}, s.names()...)).Draw(rt, "object"); which {
+	case "signer":
+		// A key that is gone from the slots is in the backup, so that leaves of it are no orphans.
+		s.tries("the signer is restored", func(d *Domain) { d.Signer = s.backup.Signer })
+	case "bundle":
+		s.tries("the bundle is restored", func(d *Domain) { d.Bundle = s.backup.Bundle })
+	default:
+		s.tries("the leaf "+which+" is restored", func(d *Domain) {
+			for i := range d.Leaves {
+				if d.Leaves[i].Name == which {
+					policy := d.Leaves[i].Policy
+					d.Leaves[i] = s.backup.Leaves[i]
+					d.Leaves[i].Policy = policy
+				}
+			}
+		})
+	}
+}
+
 // comesToRest: when every process loads and is observed again and again, the domain is Stable with one anchor.
 func (s *tale) comesToRest() {
 	s.logf("from here on everybody loads and is observed")
+	if s.configured != nil {
+		s.d.Parties, s.configured = s.configured, nil
+	}
 	for range 20 {
 		for n := 0; ; n++ {
 			actions := s.assess().Actions

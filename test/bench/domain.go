@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -22,7 +22,10 @@ const (
 	domainName = "bench"
 	signerName = "bench-signer"
 	bundleName = "bench-ca-bundle"
-	configName = "certrotation-config"
+	configName = "bench"
+	// The parties, in the order of the roster.
+	clientParty = "clients"
+	serverParty = "server"
 )
 
 // renewAtPercent is the default of the configuration.
@@ -56,36 +59,51 @@ func (d *domain) makeAuthority() error {
 	return err
 }
 
-// configuration is the ConfigMap that declares the domain. Three servers verify the clients and report what they trust.
-func (d *domain) configuration() (*corev1.ConfigMap, error) {
+// configuration declares the domain. Three servers verify the clients and report what they trust.
+func (d *domain) configuration() *configv1alpha1.RotationConfiguration {
 	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.KeyAlgorithm(d.key)}
 	declared := configv1alpha1.TrustDomain{
 		Name:   domainName,
 		Signer: configv1alpha1.Signer{SecretName: signerName, Policy: policy},
 		Bundle: configv1alpha1.Bundle{ConfigMapName: bundleName},
-		RelyingParties: []configv1alpha1.RelyingParty{{
-			Name: "server", Members: []string{"server-0", "server-1", "server-2"},
-			Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}},
-			Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceAcknowledgement},
-		}},
+		RelyingParties: []configv1alpha1.RelyingParty{
+			{
+				Name: serverParty, Members: servers(),
+				Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}},
+				Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceAcknowledgement},
+			},
+			{
+				Name: clientParty, Presents: d.leaves, Verifies: configv1alpha1.LeafSelection{Nothing: true},
+				Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "no client runs in a benchmark"},
+			},
+		},
 	}
 	for _, name := range d.leaves {
 		declared.Leaves = append(declared.Leaves, configv1alpha1.Leaf{
 			SecretName: name, CommonName: name, Usages: []configv1alpha1.Usage{configv1alpha1.ClientAuth}, Policy: policy,
 		})
 	}
-	text, err := json.Marshal(&configv1alpha1.RotationConfiguration{
-		TypeMeta:     metav1.TypeMeta{APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: configv1alpha1.Kind},
-		TrustDomains: []configv1alpha1.TrustDomain{declared},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the configuration of %s: %w", d.namespace, err)
+	return &configv1alpha1.RotationConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: configName},
+		Spec:       configv1alpha1.RotationConfigurationSpec{TrustDomains: []configv1alpha1.TrustDomain{declared}},
 	}
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: configName, Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: string(text)},
-	}, nil
 }
+
+// roster is the record of who counts, as the controller would have written it.
+func (d *domain) roster() (*configv1alpha1.RotationRecord, error) {
+	r := &trust.Roster{Signers: []string{signerName}, Leaves: d.leaves}
+	r.Members = append(r.Members, trust.RosterMember{
+		Party: clientParty, Member: clientParty, Kind: trust.None, Presents: d.leaves, VerifiesNothing: true, Started: true,
+	})
+	for _, member := range servers() {
+		r.Members = append(r.Members, trust.RosterMember{
+			Party: serverParty, Member: member, Kind: trust.Acknowledgement, Verifies: d.leaves, Started: true,
+		})
+	}
+	return record.OfRoster(d.namespace, domainName, r)
+}
+
+func servers() []string { return []string{"server-0", "server-1", "server-2"} }
 
 // signer is the Secret of the CA, as the controller would have written it.
 func (d *domain) signer() (*corev1.Secret, error) {

@@ -35,14 +35,14 @@ func TestDomainIsStable(t *testing.T) {
 	for _, leaf := range d.leaves {
 		keep(d.issue(leaf))
 	}
-	configuration, err := d.configuration()
+	roster, err := d.roster()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cm := range []*corev1.ConfigMap{d.bundle(), configuration} {
-		cm.UID, cm.ResourceVersion = "uid", "1"
-		sources.ConfigMaps[cm.Name] = inventory.ParseConfigMap(cm, certs)
-	}
+	roster.UID, roster.ResourceVersion = "uid", "1"
+	configuration := d.configuration()
+	configuration.UID, configuration.ResourceVersion = "uid", "1"
+	sources = sources.WithConfigMap(bundleName, d.bundle()).WithConfiguration(configName, configuration).WithRecord(roster.Name, roster)
 	namespace := inventory.Build(sources)
 	if len(namespace.Problems) > 0 || len(namespace.Domains) != 1 {
 		t.Fatalf("problems %v and %d domains, want none and 1", namespace.Problems, len(namespace.Domains))

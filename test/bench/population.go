@@ -68,15 +68,30 @@ func (b *bench) fill(ctx context.Context, d *domain) error {
 	if err := b.createConfigMap(ctx, d.bundle()); err != nil {
 		return err
 	}
+	if err := b.enroll(ctx, d); err != nil {
+		return err
+	}
 	return b.configure(ctx, d)
 }
 
+// configure declares a domain.
 func (b *bench) configure(ctx context.Context, d *domain) error {
-	configuration, err := d.configuration()
+	if _, err := b.rotations.ConfigV1alpha1().RotationConfigurations(d.namespace).Create(ctx, d.configuration(), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create rotationconfiguration %s/%s: %w", d.namespace, configName, err)
+	}
+	return nil
+}
+
+// enroll records who counts in a domain.
+func (b *bench) enroll(ctx context.Context, d *domain) error {
+	roster, err := d.roster()
 	if err != nil {
 		return err
 	}
-	return b.createConfigMap(ctx, configuration)
+	if _, err := b.rotations.ConfigV1alpha1().RotationRecords(d.namespace).Create(ctx, roster, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create rotationrecord %s/%s: %w", d.namespace, roster.Name, err)
+	}
+	return nil
 }
 
 // createNamespace makes a namespace without the guard.

@@ -14,9 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// badConfiguration is a second configuration in a namespace that has a good one.
+// badConfiguration is a second configuration in a namespace that has a good one. The API server admits it: what it
+// refuses itself is tested with the CustomResourceDefinition.
 type badConfiguration struct {
 	name, content string
 	// reason and text are what the event and the refusal of the guard say.
@@ -27,20 +29,24 @@ func badConfigurations() []badConfiguration {
 	claim := func(domain, signer, leaf string) string {
 		return fmt.Sprintf(`apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: %s
-  signer: {secretName: %s}
-  bundle: {configMapName: %s-bundle}
-  leaves: [{secretName: %s, usages: [ServerAuth], dnsNames: [thief.example]}]
-  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
-`, domain, signer, domain, leaf)
+metadata: {name: second}
+spec:
+  trustDomains:
+  - name: %s
+    signer: {secretName: %s}
+    bundle: {configMapName: %s-bundle}
+    leaves: [{secretName: %s, usages: [ServerAuth], dnsNames: [thief.example]}]
+    relyingParties:
+    - {name: browser, presents: [%s], evidence: {kind: acknowledgement}}
+`, domain, signer, domain, leaf, leaf)
 	}
+	third := claim("third", "third-signer", "third-server")
 	return []badConfiguration{
-		{"unknown field", strings.Replace(claim("third", "third-signer", "third-server"), "trustDomains:", "rotateEverything: true\ntrustDomains:", 1), "InvalidConfiguration", `unknown field "rotateEverything"`},
-		{"no YAML", "this: [is no configuration", "InvalidConfiguration", "did not find expected"},
-		{"signer of another domain", claim("third", "web-signer", "third-server"), "ConflictingClaim", "Secret/web-signer of ConfigMap/certrotation-config"},
-		{"leaf of another domain", claim("third", "third-signer", "web-server"), "ConflictingClaim", "Secret/web-server of ConfigMap/certrotation-config"},
-		{"domain of another configuration", claim("web", "third-signer", "third-server"), "ConflictingClaim", "trust domain web of ConfigMap/certrotation-config"},
+		{"no holder", strings.Replace(third, "presents: [third-server], ", "", 1), "InvalidConfiguration", "no relying party presents the leaf"},
+		{"unknown leaf", strings.Replace(third, "presents: [third-server]", "presents: [third-server, fourth]", 1), "InvalidConfiguration", `presents[1]: Not found: "fourth"`},
+		{"signer of another domain", claim("third", "web-signer", "third-server"), "ConflictingClaim", "Secret/web-signer of RotationConfiguration/main"},
+		{"leaf of another domain", claim("third", "third-signer", "web-server"), "ConflictingClaim", "Secret/web-server of RotationConfiguration/main"},
+		{"domain of another configuration", claim("web", "third-signer", "third-server"), "ConflictingClaim", "trust domain web of RotationConfiguration/main"},
 	}
 }
 
@@ -63,24 +69,24 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 	s := theSystem(t)
 	for _, tt := range badConfigurations() {
 		s.namespace(t, tt.namespace(), nil)
-		s.configure(t, tt.namespace(), "certrotation-config", twoDomains)
+		s.mustConfigure(t, tt.namespace(), twoDomains)
 	}
 	for _, tt := range badConfigurations() {
 		s.waitHealthy(t, tt.namespace(), objectsOfWeb)
-		_, err := s.kube.CoreV1().ConfigMaps(tt.namespace()).Create(t.Context(), configurationMap("second", tt.content), metav1.CreateOptions{})
+		err := s.configure(t, tt.namespace(), tt.content)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: want a refusal with %q, got %v", tt.name, tt.text, err)
 		}
 	}
 	s.whileTheGuardIsAway(t, func() {
 		for _, tt := range badConfigurations() {
-			s.configure(t, tt.namespace(), "second", tt.content)
+			s.mustConfigure(t, tt.namespace(), tt.content)
 		}
 	})
 	before := s.lifesigns()
 	for _, tt := range badConfigurations() {
 		t.Run(tt.name, func(t *testing.T) {
-			s.event(t, tt.namespace(), "InvalidConfiguration", object{"ConfigMap", "second"}, tt.reason, tt.text)
+			s.event(t, tt.namespace(), "InvalidConfiguration", object{configv1alpha1.Kind, "second"}, tt.reason, tt.text)
 			eventually(t, "the metric counts the problem", func(ctx context.Context) (bool, string) {
 				got := s.configurationProblems(ctx, t, tt.namespace())
 				return got == "1", got
@@ -94,7 +100,9 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 				}
 			}
 			// The message says to use other names; without the configuration nothing is left of it.
-			s.remove(t, tt.namespace(), object{"ConfigMap", "second"})
+			if err := s.rot.ConfigV1alpha1().RotationConfigurations(tt.namespace()).Delete(t.Context(), "second", metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
 			eventually(t, "the metric forgets the problem", func(ctx context.Context) (bool, string) {
 				got := s.configurationProblems(ctx, t, tt.namespace())
 				return got == "0", got
@@ -105,36 +113,38 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 	s.assertAlive(t, before)
 }
 
-// TestConfigurationThatBecomesUnreadableKeepsWhatItMade is the only configuration of a namespace, spoilt and restored.
-func TestConfigurationThatBecomesUnreadableKeepsWhatItMade(t *testing.T) {
+// TestConfigurationThatBecomesInvalidKeepsWhatItMade is the only configuration of a namespace, spoilt and restored.
+func TestConfigurationThatBecomesInvalidKeepsWhatItMade(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "bad-only-configuration"
 	s.namespace(t, namespace, nil)
-	s.configure(t, namespace, "certrotation-config", twoDomains)
+	s.mustConfigure(t, namespace, twoDomains)
 	s.waitHealthy(t, namespace, objectsOfWeb)
 	objects := []object{webServer, webSigner, webBundle}
 	var before []map[string][]byte
 	for _, o := range objects {
 		before = append(before, s.data(t.Context(), t, namespace, o))
 	}
-	configuration := object{"ConfigMap", "certrotation-config"}
-	spoilt := map[string][]byte{"config.yaml": []byte(strings.Replace(twoDomains, "leaves:", "leafs:", 1))}
-	if err := s.write(t, namespace, configuration, spoilt); !apierrors.IsInvalid(err) {
+	spoil := func(spec *configv1alpha1.RotationConfigurationSpec) {
+		spec.TrustDomains[0].RelyingParties[1].Presents[0] = "web-sever"
+	}
+	if err := s.reconfigure(t.Context(), namespace, "main", spoil); !apierrors.IsInvalid(err) {
 		t.Errorf("want a refusal, got %v", err)
 	}
 	s.whileTheGuardIsAway(t, func() {
-		if err := s.write(t, namespace, configuration, spoilt); err != nil {
+		if err := s.reconfigure(t.Context(), namespace, "main", spoil); err != nil {
 			t.Fatal(err)
 		}
 	})
-	s.event(t, namespace, "InvalidConfiguration", configuration, `unknown field "trustDomains[0].leafs"`)
+	s.event(t, namespace, "InvalidConfiguration", object{configv1alpha1.Kind, "main"}, `presents[0]: Not found: "web-sever"`)
 	s.assertElsewhereUnharmed(t)
 	for i, o := range objects {
 		if got := s.data(t.Context(), t, namespace, o); string(got["tls.crt"])+string(got["ca-bundle.crt"]) != string(before[i]["tls.crt"])+string(before[i]["ca-bundle.crt"]) {
 			t.Errorf("%s has changed", o)
 		}
 	}
-	if err := s.write(t, namespace, configuration, map[string][]byte{"config.yaml": []byte(twoDomains)}); err != nil {
+	restore := func(spec *configv1alpha1.RotationConfigurationSpec) { *spec = configuration(t, twoDomains).Spec }
+	if err := s.reconfigure(t.Context(), namespace, "main", restore); err != nil {
 		t.Fatalf("the good configuration is refused: %v", err)
 	}
 	s.waitHealthy(t, namespace, objectsOfWeb)
@@ -162,11 +172,13 @@ const nodesLabel = "e2e.certrotation.dev/etcd"
 
 const etcdOfNodes = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-preset:
-  name: openshift-etcd
-  openshiftEtcd:
-    key: ECDSA-P256
-    nodeSelector: {matchLabels: {` + nodesLabel + `: ""}}
+metadata: {name: main}
+spec:
+  preset:
+    name: openshift-etcd
+    openshiftEtcd:
+      key: ECDSA-P256
+      nodeSelector: {matchLabels: {` + nodesLabel + `: ""}}
 `
 
 func TestNodeWithoutAddressHarmsOnlyItsLeaves(t *testing.T) {
@@ -177,7 +189,7 @@ func TestNodeWithoutAddressHarmsOnlyItsLeaves(t *testing.T) {
 		s.node(t, fmt.Sprintf("e2e-node-%d", i), i < 3)
 	}
 	s.namespace(t, namespace, nil)
-	s.configure(t, namespace, "certrotation-config", etcdOfNodes)
+	s.mustConfigure(t, namespace, etcdOfNodes)
 	// As in the sample: 13 certificates and 2 bundles.
 	const objects, objectsOfNode = 15, 3
 	eventually(t, "everything but the node's leaves is there", func(context.Context) (bool, string) {

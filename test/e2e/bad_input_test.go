@@ -19,28 +19,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/test/cluster"
 )
 
 // twoDomains are the domain that is spoilt and a neighbour that must not notice.
 const twoDomains = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-ca-bundle}
-  leaves:
-  - {secretName: web-server, usages: [ServerAuth], dnsNames: [web.example]}
-  - {secretName: web-client, usages: [ClientAuth], commonName: client}
-  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
-- name: other
-  signer: {secretName: other-signer}
-  bundle: {configMapName: other-ca-bundle}
-  leaves: [{secretName: other-server, usages: [ServerAuth], dnsNames: [other.example]}]
-  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
+metadata: {name: main}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-ca-bundle}
+    leaves:
+    - {secretName: web-server, usages: [ServerAuth], dnsNames: [web.example]}
+    - {secretName: web-client, usages: [ClientAuth], commonName: client}
+    relyingParties:
+    - {name: browser, evidence: {kind: acknowledgement}}
+    - {name: nobody, verifies: {nothing: true}, presents: [web-server, web-client], evidence: {kind: none, reason: no process runs in this test}}
+  - name: other
+    signer: {secretName: other-signer}
+    bundle: {configMapName: other-ca-bundle}
+    leaves: [{secretName: other-server, usages: [ServerAuth], dnsNames: [other.example]}]
+    relyingParties:
+    - {name: browser, evidence: {kind: acknowledgement}}
+    - {name: nobody, verifies: {nothing: true}, presents: [other-server], evidence: {kind: none, reason: no process runs in this test}}
 `
 
-// object is a Secret or a ConfigMap of a namespace.
+// object is a Secret or a ConfigMap of a namespace, or what an event is about.
 type object struct{ kind, name string }
 
 func (o object) String() string { return o.kind + "/" + o.name }
@@ -139,19 +146,43 @@ func (s *system) namespace(t *testing.T, name string, labels map[string]string) 
 	})
 }
 
-func configurationMap(name, content string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"certrotation.dev/config": "true"}},
-		Data:       map[string]string{"config.yaml": content},
+// configuration is the object of a text.
+func configuration(t *testing.T, text string) *configv1alpha1.RotationConfiguration {
+	t.Helper()
+	cfg, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// configure puts a configuration into a namespace. It returns the refusal, if there is one.
+func (s *system) configure(t *testing.T, namespace, text string) error {
+	t.Helper()
+	_, err := s.rot.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), configuration(t, text), metav1.CreateOptions{})
+	return err
+}
+
+// mustConfigure puts a good configuration into a namespace.
+func (s *system) mustConfigure(t *testing.T, namespace, text string) {
+	t.Helper()
+	if err := s.configure(t, namespace, text); err != nil {
+		t.Fatalf("configure namespace %s: %v", namespace, err)
 	}
 }
 
-// configure puts a configuration into a namespace.
-func (s *system) configure(t *testing.T, namespace, name, content string) {
-	t.Helper()
-	if _, err := s.kube.CoreV1().ConfigMaps(namespace).Create(t.Context(), configurationMap(name, content), metav1.CreateOptions{}); err != nil {
-		t.Fatalf("configure namespace %s: %v", namespace, err)
-	}
+// reconfigure changes a configuration, which exists. It returns the refusal, if there is one.
+func (s *system) reconfigure(ctx context.Context, namespace, name string, change func(*configv1alpha1.RotationConfigurationSpec)) error {
+	configurations := s.rot.ConfigV1alpha1().RotationConfigurations(namespace)
+	return retryConflict(func() error {
+		cfg, err := configurations.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(&cfg.Spec)
+		_, err = configurations.Update(ctx, cfg, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 // verdict is a condition in short.

@@ -136,7 +136,7 @@ func TestBadObjectHarmsOnlyItself(t *testing.T) {
 	t.Run("guarded", func(t *testing.T) {
 		const guarded = "bad-guarded"
 		s.namespace(t, guarded, map[string]string{"certrotation.dev/guard": "enabled"})
-		s.configure(t, guarded, "certrotation-config", twoDomains)
+		s.mustConfigure(t, guarded, twoDomains)
 		s.waitHealthy(t, guarded, objectsOfWeb)
 		for _, tt := range badObjects(t) {
 			t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestBadObjectHarmsOnlyItself(t *testing.T) {
 func (b *badObject) run(t *testing.T, s *system) {
 	namespace := b.namespace()
 	s.namespace(t, namespace, nil)
-	s.configure(t, namespace, "certrotation-config", twoDomains)
+	s.mustConfigure(t, namespace, twoDomains)
 	s.waitHealthy(t, namespace, objectsOfWeb)
 	good := s.data(t.Context(), t, namespace, b.object)
 	if err := b.spoil(t, s, namespace); err != nil {
@@ -218,7 +218,8 @@ func (s *system) acknowledge(ctx context.Context, namespace, signer, bundle stri
 	if err != nil {
 		return err.Error()
 	}
-	report := &v1alpha1.Acknowledgement{Party: "browser"}
+	now := metav1.NowMicro()
+	report := &v1alpha1.Acknowledgement{Party: "browser", Instance: "0", StartedAt: now, ObservedAt: now}
 	for i := range b.Status.Anchors {
 		report.Trusts = append(report.Trusts, b.Status.Anchors[i].Fingerprint)
 	}
@@ -233,7 +234,7 @@ func TestEmptiedBundleIsFilledAgain(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "bad-empty-bundle"
 	s.namespace(t, namespace, nil)
-	s.configure(t, namespace, "certrotation-config", twoDomains)
+	s.mustConfigure(t, namespace, twoDomains)
 	s.waitHealthy(t, namespace, objectsOfWeb)
 	good := s.data(t.Context(), t, namespace, webBundle)
 

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
@@ -104,9 +103,9 @@ func TestGuardRefusesWhatWouldBreakAStableDomain(t *testing.T) {
 		s.refused(t, []string{"NeverEmpty", bundle}, "patch", "configmap", "-n", demo, bundle, "--type=merge", "-p", `{"data":{"ca-bundle.crt":""}}`)
 	})
 	t.Run("broken configuration", func(t *testing.T) {
-		out, err := s.kubectl(t, "patch", "configmap", "-n", demo, "certrotation-config", "--type=merge", "-p", `{"data":{"config.yaml":"apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nnoSuchField: 1\n"}}`)
-		if err == nil || !strings.Contains(out, "noSuchField") {
-			t.Errorf("a configuration with an unknown field: err %v\n%s", err, out)
+		out, err := s.kubectl(t, "patch", "rotationconfiguration", "-n", demo, "service", "--type=merge", "-p", `{"spec":{"preset":{"mtlsService":{"serverName":"no name"}}}}`)
+		if err == nil || !strings.Contains(out, "spec.preset.mtlsService.serverName") {
+			t.Errorf("a configuration with a bad name: err %v\n%s", err, out)
 		}
 	})
 }
@@ -206,21 +205,7 @@ func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
 	const namespace = "going-away"
 	s.must(t, "create", "namespace", namespace)
 	s.must(t, "label", "namespace", namespace, "certrotation.dev/guard=enabled")
-	cm := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{"certrotation.dev/config": "true"}},
-		Data: map[string]string{"config.yaml": `apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-ca-bundle}
-  leaves: [{secretName: web-server, usages: [ServerAuth], dnsNames: [web.example]}]
-  relyingParties: [{name: browser, evidence: {kind: acknowledgement}}]
-`},
-	}
-	if _, err := s.kube.CoreV1().ConfigMaps(namespace).Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s.mustConfigure(t, namespace, twoDomains)
 	eventually(t, "the trust domain is there", func(ctx context.Context) (bool, string) {
 		_, err := s.kube.CoreV1().Secrets(namespace).Get(ctx, "web-server", metav1.GetOptions{})
 		return err == nil, "no leaf"

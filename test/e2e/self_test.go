@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 const (
@@ -137,31 +137,20 @@ func certificates(bundle []byte) []*x509.Certificate {
 // hasten makes the waiting times of the system's own trust domain short for this test.
 func (s *system) hasten(t *testing.T) {
 	t.Helper()
-	configuration := object{"ConfigMap", "certrotation-config"}
-	before := s.data(t.Context(), t, own, configuration)
-	text := string(before["config.yaml"])
-	short := strings.NewReplacer("gracePeriod: 1m", "gracePeriod: 3s", "drain: 5m", "drain: 5s").Replace(text)
-	if strings.Count(short, "3s") != 1 || strings.Count(short, "drain: 5s") != 1 {
-		t.Fatalf("the configuration has no times to shorten:\n%s", text)
+	times := func(grace, drain time.Duration) func(*configv1alpha1.RotationConfigurationSpec) {
+		return func(spec *configv1alpha1.RotationConfigurationSpec) {
+			spec.TrustDomains[0].RelyingParties[0].Evidence.GracePeriod = &metav1.Duration{Duration: grace}
+			spec.TrustDomains[0].UnlistedLeaves = &configv1alpha1.UnlistedLeaves{Drain: metav1.Duration{Duration: drain}}
+		}
 	}
-	if err := s.write(t, own, configuration, map[string][]byte{"config.yaml": []byte(short)}); err != nil {
+	if err := s.reconfigure(t.Context(), own, "certrotation", times(3*time.Second, 5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.restore(own, configuration.name, text); err != nil {
+		if err := s.reconfigure(context.WithoutCancel(t.Context()), own, "certrotation", times(time.Minute, 5*time.Minute)); err != nil {
 			t.Errorf("restore the configuration: %v", err)
 		}
 	})
-}
-
-// restore puts a configuration back when the test's own context has ended.
-func (s *system) restore(namespace, name, text string) error {
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{"config.yaml": text}})
-	if err != nil {
-		return err
-	}
-	_, err = s.kube.CoreV1().ConfigMaps(namespace).Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err
 }
 
 func TestRotationOfItsOwnCA(t *testing.T) {

@@ -33,11 +33,13 @@ const demoNamespace = "mtls-demo"
 
 const demoConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-preset:
-  name: mtls-service
-  mtlsService:
-    clients: [a, b]
-    serverAddresses: ["127.0.0.1:1"]
+metadata: {name: service}
+spec:
+  preset:
+    name: mtls-service
+    mtlsService:
+      clients: [a, b]
+      serverAddresses: ["127.0.0.1:1"]
 `
 
 // names of the certificates of the demo.
@@ -67,29 +69,18 @@ func demo(t *testing.T, s *served) {
 		}
 		create(t, s.client, tlsSecret(t, demoNamespace, name, pair))
 	}
-	configMaps := map[string]*corev1.ConfigMap{
-		"service-ca-bundle": {Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}},
-		"certrotation-config": {
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-			Data:       map[string]string{configv1alpha1.ConfigKey: demoConfiguration},
-		},
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}}
+	if _, err := s.client.CoreV1().ConfigMaps(demoNamespace).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	for name, configMap := range configMaps {
-		configMap.Name = name
-		if _, err := s.client.CoreV1().ConfigMaps(demoNamespace).Create(t.Context(), configMap, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	configure(t, s.own, demoNamespace, demoConfiguration)
 }
 
 // TestAPI asks as users do.
 func TestAPI(t *testing.T) {
 	s := serve(t)
 	demo(t, s)
-	client, err := versioned.NewForConfig(s.AdminConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := s.own
 	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
 	eventually(t, "the certificates of the demo", func(ctx context.Context) error {
 		list, err := rotations.List(ctx, metav1.ListOptions{})

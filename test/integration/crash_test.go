@@ -38,7 +38,7 @@ func TestEveryWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Cluster: c, client: client, binary: build(t)}
+	s := &stage{Cluster: c, client: client, own: define(t, c), binary: build(t)}
 	for _, tc := range []struct {
 		name   string
 		common plot
@@ -51,6 +51,11 @@ func TestEveryWrite(t *testing.T) {
 		// An aggregate is written in the same way as the rest, so the harshest faults do.
 		{
 			name: "eager members and an aggregate", common: plot{namespace: "eager", eager: true, aggregated: true, fault: noFault},
+			faults: []fault{killedAfter, conflicting, lostAnswer},
+		},
+		// So is the status of a configuration.
+		{
+			name: "the status", common: plot{namespace: "status", statuses: true, fault: noFault},
 			faults: []fault{killedAfter, conflicting, lostAnswer},
 		},
 	} {
@@ -107,14 +112,14 @@ func (s *stage) playAll(t *testing.T, common plot, faults []fault, undisturbed e
 		"the members verified leaves %d times", len(endings), met, least, most, handshakes)
 }
 
-// checkEnding compares a story with the undisturbed one. The worker of the aggregate may see several changes as one or
-// one by one, so with it the number of writes varies, and the last may be missing.
+// checkEnding compares a story with the undisturbed one. The workers of the aggregate and of the status may see several
+// changes as one or one by one, so with them the number of writes varies, and the last may be missing.
 func checkEnding(t *testing.T, p plot, undisturbed, e ending) {
 	t.Helper()
 	if diff := cmp.Diff(undisturbed.state, e.state); diff != "" {
 		t.Errorf("the end differs from that of the undisturbed story (-want +got):\n%s", diff)
 	}
-	if p.aggregated {
+	if !p.ordered() {
 		return
 	}
 	if !e.met {

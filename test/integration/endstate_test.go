@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -18,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -60,7 +60,43 @@ func (s *story) endOf(t *testing.T) map[string]ended {
 		}
 		out["ConfigMap/"+configMap.Name] = e
 	}
+	s.endOfOwn(t, out)
 	return out
+}
+
+// endOfOwn adds what is remembered, and what is said of the configuration.
+func (s *story) endOfOwn(t *testing.T, out map[string]ended) {
+	t.Helper()
+	records, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configurations, err := s.own.ConfigV1alpha1().RotationConfigurations(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records.Items {
+		record := &records.Items[i]
+		e := s.ended(&record.ObjectMeta)
+		e.Content["spec"] = s.text(t, record.Spec)
+		out["RotationRecord/"+record.Name] = e
+	}
+	for i := range configurations.Items {
+		configuration := &configurations.Items[i]
+		e := s.ended(&configuration.ObjectMeta)
+		e.Content["status"] = s.text(t, configuration.Status)
+		out["RotationConfiguration/"+configuration.Name] = e
+	}
+}
+
+// text is what an object says, without what differs from story to story.
+func (s *story) text(t *testing.T, said any) string {
+	t.Helper()
+	data, err := json.MarshalIndent(said, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.neutral(string(data))
 }
 
 func (s *story) ended(o *metav1.ObjectMeta) ended {
@@ -79,6 +115,7 @@ var (
 	timeText        = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 	fingerprintText = regexp.MustCompile(`[0-9a-f]{64}`)
 	generationText  = regexp.MustCompile(`@\d+`)
+	uidText         = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
 // neutral takes out of a text what differs from story to story.
@@ -86,6 +123,7 @@ func (s *story) neutral(text string) string {
 	text = strings.ReplaceAll(text, s.namespace, "NAMESPACE")
 	text = timeText.ReplaceAllString(text, "TIME")
 	text = fingerprintText.ReplaceAllString(text, "FINGERPRINT")
+	text = uidText.ReplaceAllString(text, "UID")
 	return generationText.ReplaceAllString(text, "@GENERATION")
 }
 
@@ -111,9 +149,10 @@ func (s *story) content(value []byte) string {
 func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	t.Helper()
 	want := []string{
-		"ConfigMap/certrotation-config", "ConfigMap/certrotation-evidence-web.client-a.client-a",
-		"ConfigMap/certrotation-evidence-web.client-b.client-b", "ConfigMap/certrotation-evidence-web.server.server",
-		"ConfigMap/web-bundle", "Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
+		"ConfigMap/web-bundle", "RotationConfiguration/web",
+		"RotationRecord/evidence.web.client-a.client-a", "RotationRecord/evidence.web.client-b.client-b",
+		"RotationRecord/evidence.web.server.server", "RotationRecord/roster.web",
+		"Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
 	}
 	if s.proxy.aggregated {
 		want = append(want, "ConfigMap/all-bundles", "Secret/all-certs")
@@ -126,6 +165,12 @@ func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	}
 	for name := range o.configMaps {
 		have = append(have, "ConfigMap/"+name)
+	}
+	for name := range o.configurations {
+		have = append(have, "RotationConfiguration/"+name)
+	}
+	for name := range o.records {
+		have = append(have, "RotationRecord/"+name)
 	}
 	slices.Sort(have)
 	if !slices.Equal(have, want) {
@@ -171,9 +216,6 @@ func (s *story) checkSigner(t *testing.T, signer *corev1.Secret) *x509.Certifica
 		if _, ok := signer.Data[key]; ok {
 			t.Errorf("the signer still has %s", key)
 		}
-	}
-	if _, ok := signer.Annotations[trust.AnnotationRotateRequested]; ok {
-		t.Error("the request for the rotation is still there")
 	}
 	pair, err := tls.X509KeyPair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,8 +56,8 @@ func (f fault) stores() bool { return f == noFault || f == killedAfter || f == l
 func (f fault) kills() bool { return f == killedBefore || f == killedAfter }
 
 // faultProxy stands between one controller and kube-apiserver. It shows the controller a single namespace, so that
-// several can work in one cluster side by side; counts its writes to Secrets and ConfigMaps, one at a time; and lets a
-// fault befall one of them.
+// several can work in one cluster side by side; counts its writes to Secrets, ConfigMaps and RotationRecords, or those of
+// statuses, one at a time; and lets a fault befall one of them.
 type faultProxy struct {
 	plot
 
@@ -123,19 +124,33 @@ func (p *faultProxy) kubeconfig(t *testing.T, dir string) string {
 // narrow makes lists and watches of all namespaces those of one.
 func (p *faultProxy) narrow(path string) string {
 	switch path {
-	case "/api/v1/secrets":
-		return "/api/v1/namespaces/" + p.namespace + "/secrets"
-	case "/api/v1/configmaps":
-		return "/api/v1/namespaces/" + p.namespace + "/configmaps"
+	case "/api/v1/secrets", "/api/v1/configmaps":
+		return "/api/v1/namespaces/" + p.namespace + strings.TrimPrefix(path, "/api/v1")
+	case configGroup + "/rotationconfigurations", configGroup + "/rotationrecords":
+		return configGroup + "/namespaces/" + p.namespace + strings.TrimPrefix(path, configGroup)
 	}
 	return path
 }
 
-var writtenPath = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/(secrets|configmaps)(/[^/]+)?$`)
+const configGroup = "/apis/config.certrotation.dev/v1alpha1"
+
+var (
+	writtenPath = regexp.MustCompile(`^(/api/v1|` + configGroup + `)/namespaces/[^/]+/(secrets|configmaps|rotationrecords)(/[^/]+)?$`)
+	statusPath  = regexp.MustCompile(`^` + configGroup + `/namespaces/[^/]+/rotationconfigurations/[^/]+/status$`)
+)
+
+// counts says whether a request is one of the writes that are counted.
+func (p *faultProxy) counts(r *http.Request) bool {
+	counted := writtenPath
+	if p.statuses {
+		counted = statusPath
+	}
+	return r.Method != http.MethodGet && counted.MatchString(r.URL.Path)
+}
 
 // ServeHTTP implements http.Handler.
 func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet || !writtenPath.MatchString(r.URL.Path) {
+	if !p.counts(r) {
 		p.forward.ServeHTTP(w, r)
 		return
 	}

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"certrotation.dev/registry/evidence"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -41,14 +43,17 @@ type member struct {
 type fleet struct {
 	namespace string
 	client    kubernetes.Interface
+	own       versioned.Interface
+	// startedAt is when all members started.
+	startedAt time.Time
 	members   []*member
 	// handshakes counts the pairs of leaf and verifier that were checked.
 	handshakes int
 }
 
-func newFleet(namespace string, kube kubernetes.Interface) *fleet {
+func newFleet(namespace string, kube kubernetes.Interface, own versioned.Interface) *fleet {
 	server, client := x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
-	return &fleet{namespace: namespace, client: kube, members: []*member{
+	return &fleet{namespace: namespace, client: kube, own: own, startedAt: time.Now(), members: []*member{
 		{party: "server", leaf: "web-server", presents: server, verifies: client},
 		{party: "client-a", leaf: "web-client-a", presents: client, verifies: server},
 		{party: "client-b", leaf: "web-client-b", presents: client, verifies: server},
@@ -57,8 +62,10 @@ func newFleet(namespace string, kube kubernetes.Interface) *fleet {
 
 // objects are those of a namespace at one moment.
 type objects struct {
-	secrets    map[string]*corev1.Secret
-	configMaps map[string]*corev1.ConfigMap
+	secrets        map[string]*corev1.Secret
+	configMaps     map[string]*corev1.ConfigMap
+	configurations map[string]*configv1alpha1.RotationConfiguration
+	records        map[string]*configv1alpha1.RotationRecord
 }
 
 // step has at most one member load one thing, trust before leaf, and report it, so that all the others lag behind. It
@@ -100,18 +107,29 @@ func (m *member) load(o objects) (bool, error) {
 	return false, nil
 }
 
-// report writes the evidence record of a member.
+// report writes the evidence record of a member, as the subresource does. A member is one process.
 func (f *fleet) report(ctx context.Context, m *member) error {
-	o := &trust.Observation{ObservedAt: time.Now()}
+	now := time.Now()
+	o := trust.Observation{Instance: "0", Kind: trust.Acknowledgement, StartedAt: f.startedAt, ObservedAt: now, Expires: now.Add(time.Hour), ReportedBy: "member"}
 	for _, anchor := range m.trusts {
 		o.Trusts = append(o.Trusts, fingerprintOf(anchor))
 	}
 	if m.loaded != nil {
 		o.Presents = append(o.Presents, fingerprintOf(m.loaded))
 	}
-	data, labels := evidence.Encode("web", m.party, m.party, o)
-	record := corev1apply.ConfigMap(evidence.RecordName("web", m.party, m.party), f.namespace).WithLabels(labels).WithData(data)
-	_, err := f.client.CoreV1().ConfigMaps(f.namespace).Apply(ctx, record, metav1.ApplyOptions{FieldManager: "member", Force: true})
+	said, err := record.OfEvidence(f.namespace, "web", m.party, m.party, []trust.Observation{o})
+	if err != nil {
+		return fmt.Errorf("%s reports: %w", m.party, err)
+	}
+	records := f.own.ConfigV1alpha1().RotationRecords(f.namespace)
+	before, err := records.Get(ctx, said.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = records.Create(ctx, said, metav1.CreateOptions{FieldManager: "member"})
+	case err == nil:
+		before.Spec = said.Spec
+		_, err = records.Update(ctx, before, metav1.UpdateOptions{FieldManager: "member"})
+	}
 	if err != nil {
 		return fmt.Errorf("%s reports: %w", m.party, err)
 	}

@@ -22,8 +22,11 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
 )
 
 const (
@@ -40,6 +43,7 @@ type served struct {
 	securePort  int
 	webhookPort int
 	client      kubernetes.Interface
+	own         versioned.Interface
 }
 
 // serve starts a cluster, the signer of the system and certrotation serve, and waits until the API is there. There is no
@@ -51,7 +55,7 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{Cluster: c, client: client, securePort: freePort(t), webhookPort: freePort(t)}
+	s := &served{Cluster: c, client: client, own: define(t, c), securePort: freePort(t), webhookPort: freePort(t)}
 	makeNamespace(t, client, systemNamespace)
 	ca := newSigner(t, systemNamespace, "certrotation-signer")
 	create(t, client, tlsSecret(t, systemNamespace, "certrotation-signer", ca))
@@ -156,6 +160,31 @@ func makeNamespace(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// define has the cluster serve our own kinds, and returns a client of them.
+func define(t *testing.T, c *cluster.Cluster) versioned.Interface {
+	t.Helper()
+	if err := installation.ApplyDefinitions(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	client, err := versioned.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// configure makes a configuration that is written as people do.
+func configure(t *testing.T, client versioned.Interface, namespace, text string) {
+	t.Helper()
+	configuration, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +24,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/generated/informers/externalversions"
+	configlisters "certrotation.dev/generated/listers/config/v1alpha1"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/cluster"
@@ -33,24 +37,26 @@ const (
 	webServerName    = "web.demo.svc"
 	webConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-trustDomains:
-- name: web
-  signer: {secretName: web-signer}
-  bundle: {configMapName: web-bundle}
-  leaves:
-  - {secretName: web-server, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
-  - {secretName: web-client-a, commonName: client-a, usages: [ClientAuth]}
-  - {secretName: web-client-b, commonName: client-b, usages: [ClientAuth]}
-  relyingParties:
-  - {name: server, verifies: {usages: [ClientAuth]}, presents: [web-server], evidence: {kind: acknowledgement}}
-  - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [web-client-a], evidence: {kind: acknowledgement}}
-  - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [web-client-b], evidence: {kind: acknowledgement}}
+metadata: {name: web}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: web-server, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
+    - {secretName: web-client-a, commonName: client-a, usages: [ClientAuth]}
+    - {secretName: web-client-b, commonName: client-b, usages: [ClientAuth]}
+    relyingParties:
+    - {name: server, verifies: {usages: [ClientAuth]}, presents: [web-server], evidence: {kind: acknowledgement}}
+    - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [web-client-a], evidence: {kind: acknowledgement}}
+    - {name: client-b, verifies: {usages: [ServerAuth]}, presents: [web-client-b], evidence: {kind: acknowledgement}}
 `
-	aggregateConfiguration = `aggregate:
-  secretName: all-certs
-  leaves: [web-server, web-client-a, web-client-b]
-  configMapName: all-bundles
-  bundles: [{key: web.crt, configMapName: web-bundle}]
+	aggregateConfiguration = `  aggregate:
+    secretName: all-certs
+    leaves: [web-server, web-client-a, web-client-b]
+    configMapName: all-bundles
+    bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 	// storyTimeout bounds each half of a story; it takes about a second.
 	storyTimeout = time.Minute
@@ -61,6 +67,7 @@ type stage struct {
 	*cluster.Cluster
 
 	client kubernetes.Interface
+	own    versioned.Interface
 	binary string
 }
 
@@ -76,7 +83,12 @@ type plot struct {
 	fault fault
 	// at is the number of the write that the fault befalls, from 1.
 	at int
+	// statuses says that these are the writes of statuses, and not all the others. A worker of its own writes them too.
+	statuses bool
 }
+
+// ordered says whether the writes that the faults befall are always the same, one after the other.
+func (p *plot) ordered() bool { return !p.aggregated && !p.statuses }
 
 // story is one trust domain from nothing through a full rotation, in a namespace of its own with a controller of its own.
 type story struct {
@@ -88,6 +100,10 @@ type story struct {
 	metrics    string
 	secrets    corev1listers.SecretNamespaceLister
 	configMaps corev1listers.ConfigMapNamespaceLister
+
+	configurations configlisters.RotationConfigurationNamespaceLister
+	records        configlisters.RotationRecordNamespaceLister
+
 	// changed holds one entry if anything has changed in the namespace since it was looked at.
 	changed chan struct{}
 }
@@ -96,7 +112,7 @@ type story struct {
 func (s *stage) newStory(t *testing.T, p plot) *story {
 	t.Helper()
 	out := &story{
-		fleet: newFleet(p.namespace, s.client), t: t,
+		fleet: newFleet(p.namespace, s.client, s.own), t: t,
 		proxy: newFaultProxy(t, s.AdminConfig(), p), changed: make(chan struct{}, 1),
 	}
 	out.watch()
@@ -105,12 +121,7 @@ func (s *stage) newStory(t *testing.T, p plot) *story {
 	if p.aggregated {
 		configuration += aggregateConfiguration
 	}
-	if _, err := s.client.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: "true"}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: configuration},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, s.own, p.namespace, configuration)
 	out.startController(s.binary)
 	return out
 }
@@ -141,9 +152,12 @@ func (s *story) startController(binary string) {
 // watch keeps what is in the namespace up to date, past the proxy.
 func (s *story) watch() {
 	s.t.Helper()
-	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
-	s.secrets = factory.Core().V1().Secrets().Lister().Secrets(s.namespace)
-	s.configMaps = factory.Core().V1().ConfigMaps().Lister().ConfigMaps(s.namespace)
+	core := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.namespace))
+	own := externalversions.NewSharedInformerFactoryWithOptions(s.own, 0, externalversions.WithNamespace(s.namespace))
+	s.secrets = core.Core().V1().Secrets().Lister().Secrets(s.namespace)
+	s.configMaps = core.Core().V1().ConfigMaps().Lister().ConfigMaps(s.namespace)
+	s.configurations = own.Config().V1alpha1().RotationConfigurations().Lister().RotationConfigurations(s.namespace)
+	s.records = own.Config().V1alpha1().RotationRecords().Lister().RotationRecords(s.namespace)
 	changed := func() {
 		select {
 		case s.changed <- struct{}{}:
@@ -151,7 +165,8 @@ func (s *story) watch() {
 		}
 	}
 	for _, informer := range []cache.SharedIndexInformer{
-		factory.Core().V1().Secrets().Informer(), factory.Core().V1().ConfigMaps().Informer(),
+		core.Core().V1().Secrets().Informer(), core.Core().V1().ConfigMaps().Informer(),
+		own.Config().V1alpha1().RotationConfigurations().Informer(), own.Config().V1alpha1().RotationRecords().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { changed() },
@@ -164,30 +179,35 @@ func (s *story) watch() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.t.Cleanup(func() {
 		cancel()
-		factory.Shutdown()
+		core.Shutdown()
+		own.Shutdown()
 	})
-	factory.StartWithContext(ctx)
-	factory.WaitForCacheSyncWithContext(ctx)
+	core.Start(ctx.Done())
+	own.Start(ctx.Done())
+	core.WaitForCacheSync(ctx.Done())
+	own.WaitForCacheSync(ctx.Done())
 }
 
 // now returns what is known of the namespace.
 func (s *story) now() objects {
-	o := objects{secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{}}
-	secrets, err := s.secrets.List(labels.Everything())
+	return objects{
+		secrets: listed(s.t, s.secrets.List), configMaps: listed(s.t, s.configMaps.List),
+		configurations: listed(s.t, s.configurations.List), records: listed(s.t, s.records.List),
+	}
+}
+
+// listed are the objects of a lister by name.
+func listed[T metav1.Object](t *testing.T, list func(labels.Selector) ([]T, error)) map[string]T {
+	t.Helper()
+	all, err := list(labels.Everything())
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	for _, secret := range secrets {
-		o.secrets[secret.Name] = secret
+	out := map[string]T{}
+	for _, o := range all {
+		out[o.GetName()] = o
 	}
-	configMaps, err := s.configMaps.List(labels.Everything())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, configMap := range configMaps {
-		o.configMaps[configMap.Name] = configMap
-	}
-	return o
+	return out
 }
 
 // assess asks the model. The number of what is left to do with the aggregates is the last result.
@@ -198,6 +218,12 @@ func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int
 	}
 	for name, configMap := range o.configMaps {
 		sources = sources.WithConfigMap(name, configMap)
+	}
+	for name, configuration := range o.configurations {
+		sources = sources.WithConfiguration(name, configuration)
+	}
+	for name, remembered := range o.records {
+		sources = sources.WithRecord(name, remembered)
 	}
 	n := inventory.Build(sources)
 	if n == nil || n.Domain("web") == nil {
@@ -235,7 +261,7 @@ func (s *story) settle(before string) objects {
 		if worked {
 			continue
 		}
-		if left == 0 && rests(d, a, before) {
+		if left == 0 && rests(d, a, before) && o.ready() {
 			return o
 		}
 		select {
@@ -260,7 +286,18 @@ func rests(d *trust.Domain, a *trust.Assessment, before string) bool {
 			return false
 		}
 	}
-	return a.Stage == trust.Stable && len(a.Actions)+len(a.Blockers)+len(a.Problems) == 0 && len(d.Bundle.Anchors) == 1
+	return a.Stage == trust.Stable && len(a.Actions)+len(a.Blockers)+len(a.Problems)+len(d.Requests) == 0 && len(d.Bundle.Anchors) == 1
+}
+
+// ready says whether the status of the configuration tells that all is well.
+func (o objects) ready() bool {
+	configuration := o.configurations["web"]
+	if configuration == nil {
+		return false
+	}
+	domains := configuration.Status.TrustDomains
+	return meta.IsStatusConditionTrue(configuration.Status.Conditions, configv1alpha1.ConditionReady) &&
+		len(domains) == 1 && domains[0].Stage == string(trust.Stable)
 }
 
 // active is the fingerprint of the active CA.
@@ -273,7 +310,13 @@ func (s *story) active(o objects) string {
 // request asks for a rotation as the subresource does.
 func (s *story) request() {
 	s.t.Helper()
-	s.annotate("web-signer", "test", trust.AnnotationRotateRequested)
+	asked, err := record.OfRequest(s.namespace, "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "person")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.own.ConfigV1alpha1().RotationRecords(s.namespace).Create(s.t.Context(), asked, metav1.CreateOptions{FieldManager: "person"}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *story) annotate(secret, value, annotation string) {
@@ -303,6 +346,7 @@ func (s *story) describe(o objects) string {
 	writes, stored, err := s.proxy.written()
 	_, a, left := o.assess(s.namespace)
 	log, logErr := os.ReadFile(s.controller.LogFile())
-	return fmt.Sprintf("objects %v %v\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s", slices.Sorted(maps.Keys(o.secrets)),
-		slices.Sorted(maps.Keys(o.configMaps)), a, left, writes, stored, err, logErr, log)
+	return fmt.Sprintf("objects %v %v %v, ready %t\nassessment %+v, %d left for aggregates\nwrites %q, %d stored, %v\nlog %v\n%s",
+		slices.Sorted(maps.Keys(o.secrets)), slices.Sorted(maps.Keys(o.configMaps)), slices.Sorted(maps.Keys(o.records)), o.ready(),
+		a, left, writes, stored, err, logErr, log)
 }

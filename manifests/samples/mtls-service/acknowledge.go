@@ -15,15 +15,14 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// reportEvery is how often the program reports if it is not told until when a report counts.
-const reportEvery = 15 * time.Minute
+// reportEvery is how often the program reports what it has loaded although nothing has changed, unless its reports end sooner.
+const reportEvery = 5 * time.Minute
 
 // acknowledger reports after each swap what the program has loaded, and again before the report ceases to count.
 type acknowledger struct {
 	client                   versioned.Interface
 	namespace, signer, party string
-	// instance is the place of the process: who is started again in it takes the place of who was there. A program in a pod
-	// has the UID of the pod for it.
+	// instance is the place of the process among the replicas: who is started again in it takes the place of who was there.
 	instance  string
 	startedAt time.Time
 }
@@ -45,7 +44,7 @@ func (a *acknowledger) run(ctx context.Context, l *loader) {
 		_ = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 			expires, ok := a.report(ctx, l)
 			if !expires.IsZero() {
-				pause = time.Until(expires) / 2
+				pause = min(pause, time.Until(expires)/2)
 			}
 			return ok, nil
 		})

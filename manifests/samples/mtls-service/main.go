@@ -82,6 +82,13 @@ func newClientCommand(o *options) *cobra.Command {
 		Short: "Open mutual TLS connections, one after the other",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if instance == "" {
+				host, err := os.Hostname()
+				if err != nil {
+					return fmt.Errorf("name this process, or give --instance: %w", err)
+				}
+				instance = host
+			}
 			report := &acknowledger{namespace: o.namespace, signer: signer, party: party, instance: instance, startedAt: time.Now()}
 			program, err := o.start(cmd.Context(), newStats(nil), report)
 			if err != nil {
@@ -95,7 +102,7 @@ func newClientCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&serverName, "server-name", "localhost", "name to verify the server's leaf with")
 	cmd.Flags().StringVar(&signer, "signer", "service-signer", "signer whose rotation is acknowledged")
 	cmd.Flags().StringVar(&party, "party", "", "name of this relying party")
-	cmd.Flags().StringVar(&instance, "instance", "0", "name of this process among those of the party, such as the UID of its pod")
+	cmd.Flags().StringVar(&instance, "instance", "", "name of this replica, such as that of its pod; defaults to the name of the host, which in a pod is the same")
 	cmd.Flags().DurationVar(&pause, "pause", 50*time.Millisecond, "pause between two connections")
 	return cmd
 }

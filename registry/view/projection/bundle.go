@@ -31,7 +31,11 @@ func (r *renderer) bundle() *certrotation.BundleStatus {
 	c := r.conditions(&out.ObjectMeta, r.previousBundle(b.Name))
 	c.set(certrotation.ConditionReady, r.bundleReady())
 	c.set(certrotation.ConditionProgressing, r.progressing(configMapRef(b.Name)))
-	c.set(certrotation.ConditionBlocked, blockedBy(a.Blocked(), a.Blockers))
+	if refused := r.refused(configMapRef(b.Name)); len(refused) > 0 {
+		c.set(certrotation.ConditionBlocked, blockedBy(true, refused))
+	} else {
+		c.set(certrotation.ConditionBlocked, blockedBy(a.Blocked(), a.Blockers))
+	}
 	c.set(certrotation.ConditionDegraded, r.objectDegraded(configMapRef(b.Name)))
 	out.Status.Conditions = c.list
 	return out
@@ -45,7 +49,7 @@ func (r *renderer) anchors() []certrotation.Anchor {
 			Certificate:  authorityFacts(anchor.Certificate),
 			Slot:         string(anchor.Slot),
 			Leaves:       count(anchor.Leaves),
-			Trust:        certrotation.TrustCount{Trusted: count(anchor.Trusted), Total: count(anchor.Members)},
+			Trust:        certrotation.TrustCount{Trusted: count(anchor.Trusted), Total: count(anchor.Members), Unknown: r.unknown},
 			SafeToRemove: anchor.SafeToRemove,
 			Reason:       neededBy(anchor.NeededBy),
 		})

@@ -84,6 +84,17 @@ func (r *renderer) progressing(object string) verdict {
 	return verdict{reason: string(trust.Stable), message: "no rotation is in flight"}
 }
 
+// refused are the blockers of an object whose writes the API server refuses: whatever else can be done, that cannot.
+func (r *renderer) refused(object string) []trust.Blocker {
+	var out []trust.Blocker
+	for i := range r.assessment.Blockers {
+		if b := &r.assessment.Blockers[i]; b.Reason == trust.ReasonWriteRefused && b.Object == object {
+			out = append(out, *b)
+		}
+	}
+	return out
+}
+
 // blockedBy is true while a rotation waits for somebody and the controller can do nothing else.
 func blockedBy(blocked bool, blockers []trust.Blocker) verdict {
 	if !blocked || len(blockers) == 0 {

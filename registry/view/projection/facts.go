@@ -42,45 +42,6 @@ func optionalAuthorityFacts(c *pki.Certificate) *certrotation.Certificate {
 	return &facts
 }
 
-// members of the relying parties, all of them or those that keep names.
-func (r *renderer) members(keep func(trust.Member) bool) []certrotation.MemberStatus {
-	wanted := map[[2]string]bool{}
-	for _, party := range r.domain.Parties {
-		for _, member := range party.Members {
-			wanted[[2]string{party.Name, member.Name}] = keep == nil || keep(member)
-		}
-	}
-	var out []certrotation.MemberStatus
-	for i := range r.assessment.Members {
-		m := &r.assessment.Members[i]
-		if !wanted[[2]string{m.Party, m.Member}] {
-			continue
-		}
-		out = append(out, certrotation.MemberStatus{
-			Party:      m.Party,
-			Member:     m.Member,
-			Evidence:   string(m.Kind),
-			Trusted:    m.Trusted,
-			Delivered:  m.Delivered,
-			LastChange: toTimePointer(m.LastChange),
-			Message:    m.Message,
-		})
-	}
-	return out
-}
-
-// trusted counts the members that have loaded the newest CA.
-func (r *renderer) trusted() certrotation.TrustCount {
-	count := certrotation.TrustCount{}
-	for i := range r.assessment.Members {
-		count.Total++
-		if r.assessment.Members[i].Trusted {
-			count.Trusted++
-		}
-	}
-	return count
-}
-
 // Blockers converts what the model says into the form of the API.
 func Blockers(in []trust.Blocker) []certrotation.Blocker {
 	var out []certrotation.Blocker

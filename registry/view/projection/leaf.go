@@ -14,6 +14,7 @@ import (
 // listing them on each leaf would make a namespace's size a product.
 func (r *renderer) leaf(l *trust.Leaf, la *trust.LeafAssessment) *certrotation.CertificateRotation {
 	a := r.assessment
+	waiting := slices.Concat(la.Waiting, r.refused(secretRef(l.Name)))
 	out := &certrotation.CertificateRotation{
 		ObjectMeta: r.metadata(&l.Object, ResourceCertificates, LabelRoleLeaf),
 		Spec: certrotation.CertificateRotationSpec{
@@ -28,9 +29,9 @@ func (r *renderer) leaf(l *trust.Leaf, la *trust.LeafAssessment) *certrotation.C
 			StageSince:    toTimePointer(a.StageSince),
 			StageDeadline: toTimePointer(a.StageDeadline),
 			RotatesAt:     toTimePointer(la.Due),
-			Trust:         certrotation.TrustCount{Trusted: count(la.Trusted), Total: count(la.Verifiers)},
-			Members:       r.members(func(m trust.Member) bool { return slices.Contains(m.Holds, l.Name) }),
-			Blockers:      Blockers(la.Waiting),
+			Trust:         certrotation.TrustCount{Trusted: count(la.Trusted), Total: count(la.Verifiers), Unknown: r.silent[l.Name]},
+			Members:       r.members(l.Name, r.previousMembers(l.Name)),
+			Blockers:      Blockers(waiting),
 		},
 	}
 	if l.Certificate != nil {
@@ -40,7 +41,7 @@ func (r *renderer) leaf(l *trust.Leaf, la *trust.LeafAssessment) *certrotation.C
 	c := r.conditions(&out.ObjectMeta, r.previousCertificate(l.Name))
 	c.set(certrotation.ConditionReady, r.leafReady(l, la))
 	c.set(certrotation.ConditionProgressing, r.progressing(secretRef(l.Name)))
-	c.set(certrotation.ConditionBlocked, blockedBy(len(la.Waiting) > 0, la.Waiting))
+	c.set(certrotation.ConditionBlocked, blockedBy(len(waiting) > 0, waiting))
 	c.set(certrotation.ConditionDegraded, r.objectDegraded(secretRef(l.Name)))
 	out.Status.Conditions = c.list
 	return out

@@ -69,11 +69,11 @@ func configured(known *inventory.Namespace, sources *inventory.Sources) time.Tim
 		return oldest
 	}
 	for _, name := range known.Configurations {
-		configMap := sources.ConfigMaps[name]
-		if configMap == nil {
+		configuration := sources.Configurations[name]
+		if configuration == nil {
 			continue
 		}
-		if created := configMap.CreationTimestamp.Time; oldest.IsZero() || created.Before(oldest) {
+		if created := configuration.CreationTimestamp.Time; oldest.IsZero() || created.Before(oldest) {
 			oldest = created
 		}
 	}

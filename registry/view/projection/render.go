@@ -45,6 +45,7 @@ func Render(in Input) *Objects {
 	out := newObjects()
 	for i, domain := range in.Namespace.Domains {
 		r := &renderer{Input: in, domain: domain, assessment: in.Assessments[i], rollout: rolloutOf(in.Namespace, domain.Name)}
+		r.countUnknown()
 		signer := r.signer()
 		out.Certificates[signer.Name] = signer
 		for j := range domain.Leaves {
@@ -65,6 +66,18 @@ type renderer struct {
 	assessment *trust.Assessment
 	// rollout of the configuration of the domain, nil if there is none.
 	rollout *inventory.Rollout
+	// unknown counts the verifying members of whom nothing is known, and silent those of each leaf.
+	unknown int32
+	silent  map[string]int32
+}
+
+func (r *renderer) countUnknown() {
+	for i := range r.assessment.Members {
+		if isUnknown(&r.assessment.Members[i]) {
+			r.unknown++
+		}
+	}
+	r.silent = r.unknownVerifiers()
 }
 
 // leafAssessment of the leaf at an index of the domain. A leaf that was not assessed is shown as unusable.
@@ -81,6 +94,13 @@ func (r *renderer) previousCertificate(name string) []metav1.Condition {
 		return nil
 	}
 	return r.Previous.Certificates[name].Status.Conditions
+}
+
+func (r *renderer) previousMembers(name string) []certrotation.MemberStatus {
+	if r.Previous == nil || r.Previous.Certificates[name] == nil {
+		return nil
+	}
+	return r.Previous.Certificates[name].Status.Members
 }
 
 func (r *renderer) previousBundle(name string) []metav1.Condition {

@@ -26,7 +26,7 @@ func (r *renderer) signer() *certrotation.CertificateRotation {
 			Next:          optionalAuthorityFacts(s.Next),
 			RotatesAt:     toTimePointer(a.SignerDue),
 			Trust:         r.trusted(),
-			Members:       r.members(nil),
+			Members:       r.members("", r.previousMembers(s.Name)),
 			Blockers:      append(Blockers(a.Blockers), r.rolloutBlockers()...),
 		},
 	}

@@ -68,8 +68,8 @@ func newWorld(t *testing.T) *world {
 			Anchors: []trust.AnchorAssessment{{Certificate: root, Slot: trust.SlotActive, Leaves: 1, Trusted: 1, Members: 2,
 				NeededBy: []string{"Secret/server"}}},
 			Members: []trust.MemberAssessment{
-				{Party: "client", Member: "client", Kind: trust.Acknowledgement, Trusted: true, Delivered: true},
-				{Party: "server", Member: "server-0", Kind: trust.TLSProbe, Delivered: true, Message: "not probed yet"},
+				{Party: "client", Member: "client", Kind: trust.Acknowledgement, Verifies: true, Known: true, Trusted: true, Delivered: true},
+				{Party: "server", Member: "server-0", Kind: trust.TLSProbe, Verifies: true, Known: true, Delivered: true, Message: "not probed yet"},
 			},
 		},
 	}

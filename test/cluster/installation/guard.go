@@ -6,29 +6,45 @@ package installation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 )
 
-// waitForGuard waits until the webhook refuses a broken configuration in a dry run.
-func (in *Installation) waitForGuard(ctx context.Context, client kubernetes.Interface) error {
-	broken := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "guard-check", Namespace: Namespace, Labels: map[string]string{"certrotation.dev/config": "true"}},
-		Data:       map[string]string{"config.yaml": "this is no configuration"},
+// broken is a configuration that the schema lets through, which does not know what an address is, and the webhook does not.
+func broken() *configv1alpha1.RotationConfiguration {
+	return &configv1alpha1.RotationConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "guard-check", Namespace: Namespace},
+		Spec: configv1alpha1.RotationConfigurationSpec{Preset: &configv1alpha1.Preset{
+			Name: configv1alpha1.PresetMTLSService,
+			MTLSService: &configv1alpha1.MTLSServicePreset{
+				Name: "guard-check", Clients: []string{"a"}, ServerAddresses: []string{"127.0.0.1:1"}, IPAddresses: []string{"no address"},
+			},
+		}},
 	}
+}
+
+// waitForGuard waits until the webhook refuses a broken configuration in a dry run.
+func (in *Installation) waitForGuard(ctx context.Context, client versioned.Interface) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		_, last = client.CoreV1().ConfigMaps(Namespace).Create(ctx, broken, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return apierrors.IsForbidden(last) || apierrors.IsInvalid(last) || apierrors.IsBadRequest(last), nil
+		_, last = client.ConfigV1alpha1().RotationConfigurations(Namespace).Create(ctx, broken(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return refusedByWebhook(last), nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the guard to refuse a broken configuration (see %s; the last answer was %w): %w", in.Serve.LogFile(), last, err)
 	}
 	in.say("%-24s refuses a broken configuration", "guard")
 	return nil
+}
+
+// refusedByWebhook tells an answer of the webhook from one of the schema and of RBAC.
+func refusedByWebhook(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && strings.Contains(err.Error(), "admission webhook")
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"certrotation.dev/test/cluster"
 )
 
 // overlay makes the base fit processes on the loopback interface.
@@ -41,19 +43,22 @@ spec:
   ports: [{port: %d}]
 `
 
-// applyDefinitions has the API server serve the kinds that certrotation stores.
-func (in *Installation) applyDefinitions(ctx context.Context) error {
-	definitions := filepath.Join(in.root, "manifests", "crds")
-	if _, err := in.Kubectl(ctx, "apply", "--server-side=false", "-k", definitions); err != nil {
+// ApplyDefinitions has the API server of a cluster serve the kinds that certrotation stores. Install does it too.
+func ApplyDefinitions(ctx context.Context, c *cluster.Cluster) error {
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return fmt.Errorf("find the repository: %w", err)
+	}
+	if _, err := kubectl(ctx, c, "apply", "--server-side=false", "-k", filepath.Join(root, "manifests", "crds")); err != nil {
 		return err
 	}
-	_, err := in.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=1m",
+	_, err = kubectl(ctx, c, "wait", "--for=condition=Established", "--timeout=1m",
 		"crd/rotationconfigurations.config.certrotation.dev", "crd/rotationrecords.config.certrotation.dev")
 	return err
 }
 
 func (in *Installation) applyBase(ctx context.Context) error {
-	if err := in.applyDefinitions(ctx); err != nil {
+	if err := ApplyDefinitions(ctx, in.Cluster); err != nil {
 		return err
 	}
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "certrotation")
@@ -101,8 +106,12 @@ func (in *Installation) ApplyOverlay(ctx context.Context, dir string, files map[
 
 // Kubectl runs kubectl as administrator and returns what it printed.
 func (in *Installation) Kubectl(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, in.Cluster.Tool("kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+in.Cluster.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(in.Cluster.Dir(), "kube-cache"))
+	return kubectl(ctx, in.Cluster, args...)
+}
+
+func kubectl(ctx context.Context, c *cluster.Cluster, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, c.Tool("kubectl"), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(c.Dir(), "kube-cache"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

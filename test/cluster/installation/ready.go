@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/generated/clientset/versioned"
 )
 
 // httpReady asks a health endpoint. The certificate is not verified: who answers does not matter for "is it up", and
@@ -43,13 +45,13 @@ func httpReady(url string) func(context.Context) error {
 // waitForAPI waits until kube-apiserver reaches both faces with verified certificates: a list of our resource, and a
 // dry run write that the webhook judges.
 func (in *Installation) waitForAPI(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(in.Cluster.AdminConfig())
+	client, err := versioned.NewForConfig(in.Cluster.AdminConfig())
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	var last error
 	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		last = client.RESTClient().Get().AbsPath("/apis/certrotation.dev/v1alpha1/certificaterotations").Do(ctx).Error()
+		_, last = client.CertrotationV1alpha1().CertificateRotations("").List(ctx, metav1.ListOptions{})
 		return last == nil, nil
 	})
 	if err != nil {

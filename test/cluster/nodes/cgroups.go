@@ -15,14 +15,16 @@ import (
 )
 
 const (
-	cgroupMount  = "/sys/fs/cgroup"
-	cgroupParent = "/certrotation"
+	cgroupMount = "/sys/fs/cgroup"
 	// emptyTimeout bounds how long the kernel takes to let go of the cgroups of processes that were killed.
 	emptyTimeout = 10 * time.Second
 )
 
-func cgroupOfNetwork(number int) string { return fmt.Sprintf("%s/%d", cgroupParent, number) }
+// cgroupOfNetwork is made by the first of its nodes and removed by the owner of the network's claim when no node runs.
+// It is at the root of each hierarchy: of a cgroup above those of all networks, nobody could say who is its last user.
+func cgroupOfNetwork(number int) string { return fmt.Sprintf("/certrotation-%d", number) }
 
+// cgroupOfNode is made and removed by the node alone, one at a time (Node.mu).
 func cgroupOfNode(number int, name string) string {
 	return cgroupOfNetwork(number) + "/" + name
 }
@@ -51,7 +53,8 @@ func cgroupHierarchies() (dirs []string, unified bool, err error) {
 	return dirs, false, nil
 }
 
-// makeCgroup makes the cgroup that kubelet puts the pods of one node into.
+// makeCgroup makes the cgroup that kubelet puts the pods of one node into. Those above it may be made by several nodes at
+// the same time: each does the whole, and what another one did already stays as it is.
 func makeCgroup(path string) error {
 	dirs, unified, err := cgroupHierarchies()
 	if err != nil {
@@ -75,6 +78,14 @@ func makeCgroup(path string) error {
 		}
 	}
 	return nil
+}
+
+// renewCgroup makes a cgroup without the limits and the counts of the processes that were in it before.
+func renewCgroup(path string) error {
+	if err := removeCgroups(path); err != nil {
+		return err
+	}
+	return makeCgroup(path)
 }
 
 // enableControllers lets the children of a v2 cgroup use all controllers that it has itself.
@@ -117,7 +128,8 @@ func copyCpuset(dir string) error {
 	return nil
 }
 
-// removeCgroups removes a cgroup and all below it, whose processes are gone or about to be.
+// removeCgroups removes a cgroup and all below it, whose processes are gone or about to be. What is above it stays, as it
+// may have other users: removing is for the owner of a cgroup.
 func removeCgroups(path string) error {
 	dirs, unified, err := cgroupHierarchies()
 	if err != nil {
@@ -130,8 +142,6 @@ func removeCgroups(path string) error {
 	var errs []error
 	for _, dir := range dirs {
 		errs = append(errs, removeTree(filepath.Join(dir, path)))
-		// Another network may be in there, and then it stays.
-		_ = os.Remove(filepath.Join(dir, cgroupParent))
 	}
 	return errors.Join(errs...)
 }

@@ -25,7 +25,8 @@
 //
 // The network of a Dir is 10.N.0.0/24 with N from 200 to 249, chosen at the first start, on the bridge crtN; .1 is this
 // machine, the nodes begin at .11, and pods without hostNetwork have 10.N.NODE.0/24. Two networks on one machine have two
-// numbers, by locks in /run/certrotation-nodes. Cgroups are /certrotation/N/NODE in every hierarchy.
+// numbers, by locks in /run/certrotation-nodes. Cgroups are /certrotation-N/NODE in every hierarchy. Nothing in the kernel
+// has two owners: the bridge and the cgroup /certrotation-N are of the network, which holds the lock, all else of one node.
 //
 // # The directory
 //

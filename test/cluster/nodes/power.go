@@ -65,9 +65,7 @@ func (n *Node) boot(ctx context.Context) (fresh bool, err error) {
 	if err != nil || adopted {
 		return false, err
 	}
-	// As after a boot: a cgroup without the limits and the counts of the containers before.
-	cgroup := cgroupOfNode(n.network.number, n.name)
-	if err := errors.Join(removeCgroups(cgroup), makeCgroup(cgroup)); err != nil {
+	if err := renewCgroup(cgroupOfNode(n.network.number, n.name)); err != nil {
 		return false, err
 	}
 	err = n.init.WaitReady(ctx, func(context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // programs are those that `make node-tools` builds.
@@ -19,11 +20,8 @@ var programs = [...]string{"nodeinit", "pause", "kubelet", "containerd", "contai
 // Supported says what this machine lacks to run nodes, and nil when it lacks nothing. A test that needs nodes may skip with
 // this error, by name; that the tools are not built is no reason to skip, and Start says so.
 func Supported() error {
-	if runtime.GOOS != "linux" {
-		return fmt.Errorf("real nodes need Linux, this is %s", runtime.GOOS)
-	}
-	if os.Geteuid() != 0 {
-		return fmt.Errorf("real nodes need root (namespaces, cgroups, mounts), this is user %d", os.Geteuid())
+	if err := rootOnLinux(); err != nil {
+		return err
 	}
 	for program, from := range map[string]string{
 		"ip": "package iproute2", "unshare": "package util-linux", "runc": "hack/install-runc.sh",
@@ -41,13 +39,47 @@ func Supported() error {
 	return cgroupsUsable()
 }
 
-// cgroupsUsable tries what each node does: a cgroup of its own in each hierarchy.
+func rootOnLinux() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("real nodes need Linux, this is %s", runtime.GOOS)
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("real nodes need root (namespaces, cgroups, mounts), this is user %d", os.Geteuid())
+	}
+	return nil
+}
+
+// cgroupTrial is the cgroup of cgroupsUsable.
+const cgroupTrial = "/certrotation-trial"
+
+// cgroupsUsable tries what each node does: a cgroup of its own in each hierarchy. It is the same one each time, so that the
+// next trial removes what a process that was killed left of its own.
 func cgroupsUsable() error {
-	trial := fmt.Sprintf("%s/trial-%d", cgroupParent, os.Getpid())
-	if err := errors.Join(makeCgroup(trial), removeCgroups(trial)); err != nil {
+	unlock, err := lockTrial()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := errors.Join(renewCgroup(cgroupTrial), removeCgroups(cgroupTrial)); err != nil {
 		return fmt.Errorf("real nodes need cgroups that root may change: %w", err)
 	}
 	return nil
+}
+
+// lockTrial waits until nobody else on this machine has the cgroup of the trial, which takes milliseconds. The kernel drops
+// the lock when its holder dies.
+func lockTrial() (unlock func(), err error) {
+	if err := os.MkdirAll(claimDir, 0o755); err != nil {
+		return nil, fmt.Errorf("real nodes need locks: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(claimDir, "trial"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("real nodes need locks: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
+	}
+	return func() { file.Close() }, nil
 }
 
 // checkTools finds a missing program before anything is started.

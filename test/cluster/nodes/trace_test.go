@@ -24,7 +24,7 @@ type trace struct {
 
 func traceOf(w *nodes.Network) trace {
 	number := strconv.Itoa(int(w.Gateway().To4()[1]))
-	tr := trace{bridge: "crt" + number, cgroup: "/certrotation/" + number, namespaces: map[string]bool{}}
+	tr := trace{bridge: "crt" + number, cgroup: "/certrotation-" + number, namespaces: map[string]bool{}}
 	for _, n := range w.Nodes() {
 		tr.dir = filepath.Dir(filepath.Dir(n.Path("/")))
 		pid, err := os.ReadFile(filepath.Join(tr.dir, n.Name(), "init.pid"))
@@ -49,12 +49,14 @@ func (tr trace) isGone(t *testing.T) {
 		if _, err := net.InterfaceByName(tr.bridge); err == nil {
 			return fmt.Errorf("the bridge %s is there", tr.bridge)
 		}
-		left, err := filepath.Glob("/sys/fs/cgroup/*" + tr.cgroup)
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 {
-			return fmt.Errorf("cgroups are there: %v", left)
+		for _, hierarchies := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} { // v2, v1
+			left, err := filepath.Glob(hierarchies + tr.cgroup)
+			if err != nil {
+				return err
+			}
+			if len(left) > 0 {
+				return fmt.Errorf("cgroups are there: %v", left)
+			}
 		}
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil {

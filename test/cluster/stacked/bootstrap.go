@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
 )
 
 // preset is the line of the sample's configuration behind which Config.Preset is put.
-const preset = "        key: ECDSA-P256\n"
+const preset = "      key: ECDSA-P256\n"
 
 const nodeManifest = `---
 apiVersion: v1
@@ -68,7 +69,7 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 	var more, out strings.Builder
 	more.WriteString(preset)
 	for _, line := range c.cfg.Preset {
-		more.WriteString("        " + line + "\n")
+		more.WriteString("      " + line + "\n")
 	}
 	out.WriteString(strings.Replace(sample, preset, more.String(), 1))
 	for _, node := range c.Network.Nodes() {
@@ -118,6 +119,9 @@ func peerURL(node *nodes.Node) string {
 func (c *Cluster) applyRendered(ctx context.Context) error {
 	if exists(c.path("applied")) {
 		return nil
+	}
+	if err := installation.ApplyDefinitions(ctx, c.Cluster); err != nil {
+		return err
 	}
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "etcd-nodes")); err != nil {
 		return err

@@ -26,7 +26,7 @@ type Report struct {
 	Trusts    []string  `json:"trusts"`
 	Presents  []string  `json:"presents"`
 	StartedAt time.Time `json:"startedAt"`
-	// ObservedAt is before anything of it was looked at.
+	// ObservedAt is when it was looked at.
 	ObservedAt time.Time `json:"observedAt"`
 	// AcceptedAt is when the API took it.
 	AcceptedAt time.Time `json:"acceptedAt"`
@@ -121,8 +121,8 @@ func (r *reporter) observe(server *apiServer) (Report, bool) {
 		return Report{}, false
 	}
 	return Report{
-		Member: server.Name, Trusts: before.trust.anchors, Presents: []string{leaf.fingerprint}, StartedAt: before.startedAt,
-		ObservedAt: observedAt,
+		Member: server.Name, Trusts: before.trust.anchors, Presents: []string{leaf.fingerprint},
+		StartedAt: before.startedAt, ObservedAt: observedAt,
 	}, true
 }
 
@@ -131,7 +131,7 @@ func (r *reporter) report(ctx context.Context, target Target, report *Report) er
 	defer cancel()
 	_, err := r.client.CertrotationV1alpha1().CertificateRotations(target.Signer.Namespace).Acknowledge(ctx, target.Signer.Name, &v1alpha1.Acknowledgement{
 		Party: target.Party, Member: report.Member, Trusts: report.Trusts, Presents: report.Presents,
-		// One API server of that name runs at a time.
+		// One process after the other runs under the name of the server: each takes the place of its predecessor.
 		Instance: report.Member, StartedAt: metav1.NewMicroTime(report.StartedAt), ObservedAt: metav1.NewMicroTime(report.ObservedAt),
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -53,7 +53,8 @@ type Config struct {
 	StopTimeout time.Duration
 	// ReadyPatience is how long others wait for a server that is not ready. Defaults to 30 s.
 	ReadyPatience time.Duration
-	// ReportEvery is the pause after which what was acknowledged is repeated, for records that were lost. Defaults to 1 min.
+	// ReportEvery is the pause after which what was acknowledged is repeated: an acknowledgement ends with its lease, and records
+	// may be lost. Defaults to 1 min.
 	ReportEvery time.Duration
 }
 

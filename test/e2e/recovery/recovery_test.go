@@ -297,14 +297,13 @@ func (s *system) apply(t *testing.T) {
 		})
 	}
 	until(t, "the configuration has other validities", func(ctx context.Context) error {
-		configs := s.Client.CoreV1().ConfigMaps(namespace)
-		config, err := configs.Get(ctx, "certrotation-config", metav1.GetOptions{})
+		configs := s.rot.ConfigV1alpha1().RotationConfigurations(namespace)
+		config, err := configs.Get(ctx, "etcd", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		for key, text := range config.Data {
-			config.Data[key] = strings.NewReplacer("Validity: "+validity.String(), "Validity: 48h").Replace(text)
-		}
+		longer := &metav1.Duration{Duration: 48 * time.Hour}
+		config.Spec.Preset.OpenShiftEtcd.SignerValidity, config.Spec.Preset.OpenShiftEtcd.LeafValidity = longer, longer
 		_, err = configs.Update(ctx, config, metav1.UpdateOptions{})
 		return err
 	})

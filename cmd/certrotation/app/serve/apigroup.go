@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -41,9 +40,9 @@ type apiGroup struct {
 }
 
 // newAPIGroup has itself told of the inventory's changes: it is made before the inventory starts.
-func newAPIGroup(known *inventory.Inventory, client kubernetes.Interface, self replica, clk clock.WithTicker) (*apiGroup, error) {
+func newAPIGroup(known *inventory.Inventory, c clients, self replica, clk clock.WithTicker) (*apiGroup, error) {
 	g := &apiGroup{clock: clk}
-	epochs := self.epochs(client, clk)
+	epochs := self.epochs(c.kube, clk)
 	var err error
 	if g.certificates, err = view.New(certificaterotation.ViewConfig(epochs, clk)); err != nil {
 		return nil, fmt.Errorf("make the view of certificates: %w", err)
@@ -62,7 +61,7 @@ func newAPIGroup(known *inventory.Inventory, client kubernetes.Interface, self r
 	}
 	if g.actions, err = certificaterotation.NewActions(certificaterotation.ActionsConfig{
 		Inventory: known,
-		Client:    client,
+		Client:    c.own,
 		Clock:     clk,
 	}); err != nil {
 		return nil, fmt.Errorf("make the subresources: %w", err)
@@ -81,6 +80,7 @@ func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 		"certificaterotations/rotate":      certificaterotation.NewRotateREST(g.actions),
 		"certificaterotations/abort":       certificaterotation.NewAbortREST(g.actions),
 		"certificaterotations/acknowledge": certificaterotation.NewAcknowledgeREST(g.actions),
+		"certificaterotations/waive":       certificaterotation.NewWaiveREST(g.actions),
 		"bundlestatuses":                   bundlestatus.NewREST(g.bundles, g.clock),
 	}
 	if err := server.InstallAPIGroup(&info); err != nil {

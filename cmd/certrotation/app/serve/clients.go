@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"certrotation.dev/generated/clientset/versioned"
 )
 
 // clientConfig is for the clients of everything that is watched, read and written here.
@@ -28,6 +30,8 @@ func clientConfig(base *rest.Config) *rest.Config {
 type clients struct {
 	kube     kubernetes.Interface
 	metadata metadata.Interface
+	// own is for RotationConfigurations and RotationRecords.
+	own versioned.Interface
 }
 
 func newClients(config *rest.Config) (clients, error) {
@@ -39,5 +43,12 @@ func newClients(config *rest.Config) (clients, error) {
 	if err != nil {
 		return clients{}, fmt.Errorf("make the metadata client of the API server: %w", err)
 	}
-	return clients{kube: kube, metadata: meta}, nil
+	// Custom resources have no protobuf.
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	own, err := versioned.NewForConfig(config)
+	if err != nil {
+		return clients{}, fmt.Errorf("make the client of configurations and records: %w", err)
+	}
+	return clients{kube: kube, metadata: meta, own: own}, nil
 }

@@ -34,8 +34,8 @@ type ExtraConfig struct {
 	Certificate *servingCertificate
 	// Replica names the Lease of this replica.
 	Replica replica
-	// EvidenceWriters are the users whose evidence records the guard accepts.
-	EvidenceWriters []string
+	// RecordWriters are the users whose RotationRecords the guard accepts.
+	RecordWriters []string
 }
 
 type completedConfig struct {
@@ -75,11 +75,11 @@ func (o *Options) Config() (*Config, error) {
 		return nil, err
 	}
 	config := &Config{Generic: generic, Extra: ExtraConfig{
-		ServeAPI:        o.ServeAPI,
-		ServeWebhook:    o.ServeWebhook,
-		Certificate:     certificate,
-		Replica:         o.replica(),
-		EvidenceWriters: o.EvidenceWriters,
+		ServeAPI:      o.ServeAPI,
+		ServeWebhook:  o.ServeWebhook,
+		Certificate:   certificate,
+		Replica:       o.replica(),
+		RecordWriters: o.RecordWriters,
 	}}
 	if o.ServeWebhook {
 		if config.Extra.Webhook, err = o.webhookListener(generic.SecureServing); err != nil {

@@ -41,8 +41,8 @@ func (o *Options) addOwnFlags(sections *cliflag.NamedFlagSets) {
 		"The Service in front of the replicas. The serving certificate is for SERVICE.NAMESPACE.svc and localhost.")
 	fs.StringSliceVar(&o.ServingNames, "serving-names", o.ServingNames,
 		"More DNS names and IP addresses that the serving certificate is for.")
-	fs.StringSliceVar(&o.EvidenceWriters, "evidence-writers", o.EvidenceWriters,
-		"The users that may write evidence records where the guard is on. Defaults to the ServiceAccounts certrotation-controller and certrotation-serve of --system-namespace.")
+	fs.StringSliceVar(&o.RecordWriters, "record-writers", o.RecordWriters,
+		"The users that may write RotationRecords where the guard is on. Defaults to the ServiceAccounts certrotation-controller and certrotation-serve of --system-namespace.")
 	fs.StringVar(&o.Identity, "identity", o.Identity,
 		"The identity of this replica, which its Lease is named after. Defaults to $POD_NAME, or to the host name with a random suffix.")
 }

@@ -47,8 +47,8 @@ type Options struct {
 	ServeAPI, ServeWebhook bool
 	// WebhookPort is the port of the webhook's own listener, on the same address as the secure port.
 	WebhookPort int
-	// EvidenceWriters are the users whose evidence records the guard accepts.
-	EvidenceWriters []string
+	// RecordWriters are the users whose RotationRecords the guard accepts.
+	RecordWriters []string
 	// SystemNamespace holds the Leases of the replicas and the signer of the serving certificate.
 	SystemNamespace string
 	// SignerSecret is the signer that the serving certificate is minted from.
@@ -94,8 +94,8 @@ func (o *Options) recommend() {
 	r.Etcd = nil
 	// The only peer is the API server itself, which is reached directly.
 	r.EgressSelector = nil
-	// Nothing that passes here is stored. What the subresources write goes to the API server as a change of a Secret or
-	// ConfigMap and passes its whole admission chain, policies and webhooks included; also in a dry run.
+	// Nothing that passes here is stored. What the subresources write goes to the API server as a RotationRecord and passes
+	// its whole admission chain, policies and webhooks included; also in a dry run.
 	r.Admission = nil
 	r.FeatureGate = utilfeature.DefaultFeatureGate
 	r.SecureServing.BindPort = DefaultSecurePort
@@ -132,9 +132,9 @@ func (o *Options) Complete() error {
 	if o.Recommended.Authorization.RemoteKubeConfigFile == "" {
 		o.Recommended.Authorization.RemoteKubeConfigFile = kubeconfig
 	}
-	if len(o.EvidenceWriters) == 0 {
+	if len(o.RecordWriters) == 0 {
 		for _, name := range []string{"certrotation-controller", "certrotation-serve"} {
-			o.EvidenceWriters = append(o.EvidenceWriters, serviceaccount.MakeUsername(o.SystemNamespace, name))
+			o.RecordWriters = append(o.RecordWriters, serviceaccount.MakeUsername(o.SystemNamespace, name))
 		}
 	}
 	if o.Identity == "" {

@@ -33,7 +33,9 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, err
 	}
 	s := &Server{certificate: c.extra.Certificate}
-	if s.inventory, err = inventory.New(clients.kube, clients.metadata, inventory.Options{}); err != nil {
+	if s.inventory, err = inventory.New(inventory.Clients{
+		Core: clients.kube, Metadata: clients.metadata, Config: clients.own,
+	}, inventory.Options{}); err != nil {
 		return nil, fmt.Errorf("make the inventory: %w", err)
 	}
 	if s.generic, err = c.generic.New("certrotation", genericapiserver.NewEmptyDelegate()); err != nil {
@@ -43,7 +45,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("add checks of readiness: %w", err)
 	}
 	if c.extra.ServeAPI {
-		if s.api, err = newAPIGroup(s.inventory, clients.kube, c.extra.Replica, clk); err != nil {
+		if s.api, err = newAPIGroup(s.inventory, clients, c.extra.Replica, clk); err != nil {
 			return nil, err
 		}
 		if err := s.generic.AddReadyzChecks(s.api.readyChecks()...); err != nil {

@@ -31,11 +31,11 @@ type webhook struct {
 
 func newWebhook(config CompletedConfig, s *Server, c clients, clk clock.PassiveClock) (*webhook, error) {
 	handler, err := admission.New(admission.Config{
-		Inventory:       s.inventory,
-		Client:          c.kube,
-		Clock:           clk,
-		EvidenceWriters: config.extra.EvidenceWriters,
-		Registerer:      legacyregistry.Registerer(),
+		Inventory:     s.inventory,
+		Client:        c.kube,
+		Clock:         clk,
+		RecordWriters: config.extra.RecordWriters,
+		Registerer:    legacyregistry.Registerer(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the webhook: %w", err)

@@ -1,0 +1,110 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestCgroupsSideBySide has nodes come and go a hundred times, at the same time and, where they are of several networks,
+// without knowing of each other, as those of several test binaries. Whatever one of them removes, the others keep theirs.
+func TestCgroupsSideBySide(t *testing.T) {
+	if err := rootOnLinux(); err != nil {
+		t.Skipf("SKIPPED %s: %v", t.Name(), err)
+	}
+	for _, test := range []struct {
+		name            string
+		networks, times int
+	}{
+		{name: "the nodes of one network", networks: 1, times: 100},
+		{name: "several networks", networks: 4, times: 25},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var wait sync.WaitGroup
+			for range test.networks {
+				dir := t.TempDir()
+				wait.Go(func() { repeat(t, test.times, func() error { return comeAndGo(dir) }) })
+				wait.Go(func() { repeat(t, test.times, cgroupsUsable) })
+			}
+			wait.Wait()
+		})
+	}
+}
+
+// repeat ends with the first error.
+func repeat(t *testing.T, times int, do func() error) {
+	t.Helper()
+	for i := range times {
+		if err := do(); err != nil {
+			t.Errorf("time %d: %v", i+1, err)
+			return
+		}
+	}
+}
+
+// comeAndGo does with cgroups what a network does: its claim removes what was left behind, its nodes boot and lose their
+// power side by side, and nothing of it stays.
+func comeAndGo(dir string) error {
+	c, err := takeClaim(dir, 0, false)
+	if err != nil {
+		return err
+	}
+	var nodes []*Node
+	for i := range 3 {
+		nodes = append(nodes, &Node{name: fmt.Sprintf("master-%d", i)})
+	}
+	err = each(nodes, func(n *Node) error {
+		path := cgroupOfNode(c.number, n.name)
+		if err := renewCgroup(path); err != nil {
+			return err
+		}
+		return cgroupTakesProcesses(path)
+	})
+	err = errors.Join(err, each(nodes, func(n *Node) error { return removeCgroups(cgroupOfNode(c.number, n.name)) }))
+	return errors.Join(err, removeLeftovers(c.number), cgroupIsGone(cgroupOfNetwork(c.number)), c.release())
+}
+
+// cgroupTakesProcesses checks that the cgroup is in each hierarchy, and that its cpuset is one that takes processes.
+func cgroupTakesProcesses(path string) error {
+	dirs, _, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, path, "cgroup.procs")); err != nil {
+			return err
+		}
+		cpus := filepath.Join(dir, path, "cpuset.cpus")
+		if !exists(cpus) || exists(cpus+".effective") { // An empty set of v2 is its parent's.
+			continue
+		}
+		text, err := os.ReadFile(cpus)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(string(text)) == "" {
+			return fmt.Errorf("%s names no processor", cpus)
+		}
+	}
+	return nil
+}
+
+func cgroupIsGone(path string) error {
+	dirs, _, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if at := filepath.Join(dir, path); exists(at) {
+			return fmt.Errorf("%s is there", at)
+		}
+	}
+	return nil
+}
