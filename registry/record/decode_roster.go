@@ -11,7 +11,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// roster reads who counts. Its members are in order, each once: a second one of a name could say that the first is gone.
+// roster reads who counts. Its members are in order, each once: a second one of a name could say that the first is gone. A
+// node that was replaced under its name is another member, by its instance.
 func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
@@ -52,5 +53,5 @@ func (c *checker) rosterMember(field string, m *configv1alpha1.RosterMember) tru
 }
 
 func compareMembers(x, y configv1alpha1.RosterMember) int {
-	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member))
+	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
 }

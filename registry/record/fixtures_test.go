@@ -40,6 +40,8 @@ func sampleRoster() *trust.Roster {
 			{Party: "clients", Member: "a", Kind: trust.GracePeriod, Grace: time.Minute, Verifies: []string{"server"}, VerifiesNothing: true},
 			{Party: "etcd", Member: "node-1", Instance: "uid-of-the-node", Kind: trust.TLSProbe,
 				Verifies: []string{"client"}, Presents: []string{"peer", "server"}, Started: true, Absent: "etcd lists it no more"},
+			{Party: "etcd", Member: "node-1", Instance: "uid-of-the-node-in-its-place", Kind: trust.TLSProbe,
+				Verifies: []string{"client"}, Presents: []string{"peer", "server"}},
 		},
 		Leaves: []string{"client", "peer", "server"},
 	}
