@@ -6,6 +6,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,10 @@ func allEvents() (all, between []event) {
 		{"stop", 1, plain((*world).stops)},
 		{"start", 2, plain((*world).starts)},
 		{"reachable", 1, plain((*world).turns)},
+		{"second process", 1, plain((*world).doubles)},
+		{"forged report", 1, plain((*world).forges)},
+		{"replayed report", 1, plain((*world).replays)},
+		{"configuration", 2, plain((*world).editsRoster)},
 		{"people", 4, plain((*world).people)},
 		{"cache", 3, plain((*world).catchesUp)},
 		{"the other leader", 1, (*world).otherLeads},
@@ -50,6 +55,13 @@ func allEvents() (all, between []event) {
 		{"loss of a bundle", 1, plain((*world).losesBundle)},
 		{"node joins", 1, plain((*world).nodeJoins)},
 		{"node leaves", 1, plain((*world).nodeLeaves)},
+		{"label of a node", 1, plain((*world).nodeLosesLabel)},
+		{"object of a node", 1, plain((*world).nodeLosesObject)},
+		{"refused writes", 1, plain((*world).refusesWrites)},
+		{"clocks", 1, plain((*world).clocksJump)},
+		{"policy", 1, plain((*world).shortensPolicy)},
+		{"backup of everything", 1, plain((*world).backsUp)},
+		{"restore of everything", 1, plain((*world).restoresAll)},
 	}, between...)
 	return all, between
 }
@@ -81,6 +93,7 @@ func (w *world) step(e *event) (bool, error) {
 }
 
 func (w *world) afterStep() error {
+	w.settleConfiguration()
 	w.settleProcesses()
 	if err := w.replaceDead(); err != nil {
 		return err
@@ -112,6 +125,7 @@ func (w *world) meanwhile(l *leader) {
 	w.say("  (in the middle of what %s does)", l.name)
 	w.counts.faults["in between"]++
 	l.undisturbed = false
+	w.settleConfiguration()
 	w.settleProcesses()
 	w.breaks(err)
 	w.breaks(w.check())
@@ -301,13 +315,19 @@ func (w *world) nodeJoins() bool {
 func (w *world) join() string {
 	w.joined++
 	name := fmt.Sprintf("node-%d", w.joined)
+	w.register(name)
+	return name
+}
+
+// register makes the object of a machine.
+func (w *world) register(name string) {
+	w.registered++
 	w.api.putNode(name, &inventory.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, ResourceVersion: "1", UID: types.UID(fmt.Sprintf("machine-%d", w.joined)), Labels: map[string]string{nodeRole: "server"},
+			Name: name, ResourceVersion: "1", UID: types.UID(fmt.Sprintf("machine-%d", w.registered)), Labels: map[string]string{nodeRole: "server"},
 		},
-		Addresses: []string{fmt.Sprintf("10.0.1.%d", w.joined%250+1)},
+		Addresses: []string{"10.0.1." + strings.TrimPrefix(name, "node-")},
 	})
-	return name
 }
 
 func (w *world) nodeLeaves() bool {

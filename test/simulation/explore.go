@@ -183,7 +183,7 @@ func (w *world) stopLeaders() {
 func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
-		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined,
+		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered,
 		configuration: w.configuration,
 	}
 	out.clock.set(w.clock.now())

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,15 +19,22 @@ func (w *world) rest() error {
 	w.dice, w.faultless = quietDice{}, true
 	defer func() { w.dice, w.faultless = dice, false }()
 	w.say("from here on nothing goes wrong")
+	if w.ahead > 0 {
+		w.clocksComeBack()
+	}
+	if err := w.restRefused(); err != nil {
+		return err
+	}
+	w.registers()
 	for n := range 40 {
 		if w.unguarded && n == 20 {
 			w.startOver()
 		}
-		before := w.api.version
+		before := w.counts.writes
 		if err := w.round(); err != nil {
 			return err
 		}
-		if w.api.version == before && w.atRest() == nil {
+		if w.counts.writes == before && w.atRest() == nil {
 			return w.lastCheck()
 		}
 		w.pass(grace)
@@ -35,6 +43,54 @@ func (w *world) rest() error {
 		return err
 	}
 	return violated("Resumable", "writes go on for ever")
+}
+
+// restRefused goes on for a while with what is refused: it stands against nothing that does not depend on it, and is said.
+func (w *world) restRefused() error {
+	if len(w.api.refuses) == 0 {
+		return nil
+	}
+	for range 3 {
+		if err := w.round(); err != nil {
+			return err
+		}
+		w.pass(grace)
+	}
+	for _, p := range w.processes {
+		if p.up {
+			w.observe(p)
+		}
+	}
+	if err := w.leadersLook(); err != nil {
+		return err
+	}
+	for _, d := range w.domains().Domains {
+		if err := w.checkRefused(d); err != nil {
+			return err
+		}
+	}
+	clear(w.api.refuses)
+	return nil
+}
+
+// checkRefused: what is to be done, and is not refused, is done; and what is refused is among the blockers.
+func (w *world) checkRefused(d *trust.Domain) error {
+	wanted := *w.seen(d)
+	wanted.Refusals = nil
+	if w.unguarded || len(w.leaders) > 1 || w.api.refuses["RotationRecord/"+trust.RosterRecord(d.Name)] != nil {
+		return nil
+	}
+	for _, action := range trust.Assess(&wanted, w.clock.now()).Actions {
+		object := string(action.ObjectKind) + "/" + action.Object
+		if w.api.refuses[object] == nil {
+			return violated("NoSilentWait", "%s %s is to be done and is not refused, and nobody does it", action.Kind, object)
+		}
+		blockers := trust.Assess(w.seen(d), w.clock.now()).Blockers
+		if !slices.ContainsFunc(blockers, func(b trust.Blocker) bool { return b.Object == object }) {
+			return violated("NoSilentWait", "%s %s is refused, and no blocker says so", action.Kind, object)
+		}
+	}
+	return nil
 }
 
 // round has every leader look until it does nothing, and everybody be observed, load and be observed again.
@@ -57,6 +113,9 @@ func (w *world) round() error {
 		}
 		w.observe(p)
 	}
+	if w.wrong {
+		w.putsRight()
+	}
 	w.helpOut()
 	w.tick()
 	if err := w.afterStep(); err != nil {
@@ -68,7 +127,7 @@ func (w *world) round() error {
 // leadersLook has every leader look until nothing is written any more.
 func (w *world) leadersLook() error {
 	for range 30 {
-		before := w.api.version
+		before := w.counts.writes
 		for _, l := range w.leaders {
 			for _, k := range w.keys() {
 				w.tick()
@@ -82,7 +141,7 @@ func (w *world) leadersLook() error {
 				}
 			}
 		}
-		if w.api.version == before {
+		if w.counts.writes == before {
 			return nil
 		}
 	}
@@ -127,6 +186,7 @@ func (w *world) helpOut() {
 			w.repair(d)
 		}
 		w.clearsUp(d)
+		w.restartsForgotten()
 		w.drain(d)
 	}
 }
@@ -138,6 +198,24 @@ func (w *world) clearsUp(d *trust.Domain) {
 		node := strings.TrimPrefix(l.Name, "server-")
 		if l.Unnamed && w.topology.onNodes() && w.api.nodes[node] == nil && len(w.processesOf(node)) == 0 {
 			w.apply(&edit{what: "deletes the leaf " + l.Name + " of a node that is gone", kind: trust.SecretKind, name: l.Name})
+		}
+	}
+}
+
+// restartsForgotten restarts the processes of machines that have registered again, and labels nodes as they were: who
+// counts by a former object is proven to be gone then.
+func (w *world) restartsForgotten() {
+	for _, p := range w.processes {
+		if p.up && p.machine != w.uidOf(p.member) && w.api.nodes[p.member] != nil {
+			w.start(p)
+		}
+	}
+	for name, node := range w.api.nodes {
+		if _, labelled := node.Labels[nodeRole]; !labelled {
+			w.say("%s gets its label back", name)
+			again := *node
+			again.Labels = map[string]string{nodeRole: "server"}
+			w.api.putNode(name, &again)
 		}
 	}
 }

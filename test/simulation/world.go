@@ -48,7 +48,8 @@ type world struct {
 	// known is what is built of the latest state.
 	knownOf *inventory.Sources
 	known   *inventory.Namespace
-	joined  int
+	// joined and registered count machines, and their objects.
+	joined, registered int
 	// configuration is the right one, and backup a former state of everything.
 	configuration *configv1alpha1.RotationConfiguration
 	backup        *backup
@@ -56,6 +57,9 @@ type world struct {
 	ahead time.Duration
 	// returned says that they were ahead and are not any more.
 	returned bool
+	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.
+	wrong        bool
+	unregistered []string
 }
 
 // history is what was seen of a domain.
