@@ -151,7 +151,7 @@ func (a *assessor) notStarted() map[*Member]bool {
 
 // started says whether a member may be running. Where nothing tells it does.
 func (a *assessor) started(p *Party, m *Member) bool {
-	if m.Instance == "" || len(m.Holds) == 0 || len(a.current(p, m)) > 0 {
+	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.current(p, m), met) {
 		return true
 	}
 	if slices.ContainsFunc(m.Holds, func(name string) bool { return a.issuedFor(name) }) {
@@ -167,6 +167,11 @@ func (a *assessor) started(p *Party, m *Member) bool {
 // compareMembers is the order of a roster.
 func compareMembers(x, y RosterMember) int {
 	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
+}
+
+// met says whether anything was seen of a process. That nothing answers says nothing of whether it runs.
+func met(o *Observation) bool {
+	return o.Failure == "" || len(o.Trusts)+len(o.TrustedSubjects)+len(o.Presents) > 0
 }
 
 // issuedFor says whether there is a leaf with the names that its holder needs now. One that was made for the former machine

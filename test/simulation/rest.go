@@ -37,6 +37,9 @@ func (w *world) rest() error {
 		if w.counts.writes == before && w.atRest() == nil {
 			return w.lastCheck()
 		}
+		if n == 38 {
+			w.sayWaits()
+		}
 		w.pass(grace)
 	}
 	if err := w.atRest(); err != nil {
@@ -274,6 +277,14 @@ func (w *world) atRest() error {
 		}
 	}
 	return nil
+}
+
+// sayWaits tells what everything waits for.
+func (w *world) sayWaits() {
+	for _, d := range w.domains().Domains {
+		a := trust.Assess(w.seen(d), w.clock.now())
+		w.say("%s is %s: %s", d.Name, a.Stage, outline(a))
+	}
 }
 
 func outline(a *trust.Assessment) string {
