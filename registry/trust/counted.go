@@ -50,7 +50,9 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 		if r.Absent != "" || (a.rest && r.Instance == "") {
 			return nil
 		}
-		return r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+		p.Verifies = a.stillVerified(r)
+		return p
 	}
 	if a.rest || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
 		return nil
@@ -58,6 +60,24 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
 	return r.party(member)
+}
+
+// stillVerified are the leaves that a member verifies which the configuration does not name any more: those that were
+// recorded, and what is new since. It cannot be known of a party that is gone which of the new leaves it verifies.
+func (a *assessor) stillVerified(r *RosterMember) []string {
+	if r.VerifiesNothing {
+		return r.Verifies
+	}
+	verified := slices.Clone(r.Verifies)
+	for i := range a.d.Parties {
+		if a.d.Parties[i].Name == r.Party {
+			return sortedSet(append(verified, a.d.Parties[i].Verifies...))
+		}
+	}
+	for i := range a.d.Leaves {
+		verified = append(verified, a.d.Leaves[i].Name)
+	}
+	return sortedSet(verified)
 }
 
 func (r *RosterMember) party(m Member) *Party {

@@ -37,6 +37,19 @@ func mutants() []mutant {
 		{"a second rotation restarts the first", acting(restartRotation)},
 		{"rebuild a lost bundle from the active CA alone", acting(rebuildFromActive)},
 		{"drop the next CA whenever an abort is asked for", acting(abortAlways)},
+		{"the roster is forgotten", believing(rosterForgotten)},
+		{"nobody is everybody", believing(nobodyIsEverybody)},
+		{"the last observation speaks for all processes", believing(lastSpeaks)},
+		{"leases are ignored", believing(leasesIgnored)},
+		{"the kind of evidence is ignored", believing(kindIgnored)},
+		{"bootstrap from absence", believing(absenceIsBootstrap)},
+		{"chains of length one", believing(shortChains)},
+		{"skew is not subtracted", believing(skewIgnored)},
+		{"renewed without delay", believing(renewedAtOnce)},
+		{"diverged evidence is ignored", believing(divergedIgnored)},
+		{"a member that cannot run stands against its own leaf", believing(idleStands)},
+		{"a refused write stops everything", acting(refusedStopsAll)},
+		{"evidence from the future is left out", believing(futureIgnored)},
 	}
 }
 
