@@ -75,7 +75,9 @@ func (a *assessor) stillVerified(r *RosterMember) []string {
 		}
 	}
 	for i := range a.d.Leaves {
-		verified = append(verified, a.d.Leaves[i].Name)
+		if name := a.d.Leaves[i].Name; !slices.Contains(a.d.Roster.Leaves, name) {
+			verified = append(verified, name)
+		}
 	}
 	return sortedSet(verified)
 }
