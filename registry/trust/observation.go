@@ -113,9 +113,26 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 	return out
 }
 
+// ofTheFuture is an observation of a member that is from a time still to come, nil if there is none. It proves nothing, but
+// it says that there is a process of which nothing is known.
+func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
+	ahead := a.now.Add(maxClockSkew)
+	for i := range m.Observations {
+		if o := &m.Observations[i]; o.Kind == p.Kind && (o.ObservedAt.After(ahead) || o.StartedAt.After(ahead)) {
+			a.recheckAt(o.ObservedAt.Add(-maxClockSkew))
+			return o
+		}
+	}
+	return nil
+}
+
 // observed are the current observations of all live processes of a member, or why one is lacking.
 func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
 	seen := a.current(p, m)
+	if o := a.ofTheFuture(p, m); o != nil {
+		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
+			"is known from a time that is still to come, as by a clock that was ahead: what its process %s has loaded is unknown until it is observed again", o.Instance)}
+	}
 	for i := range m.Probes {
 		address := m.Probes[i].Address
 		if !slices.ContainsFunc(seen, func(o *Observation) bool { return o.Address == address }) {
