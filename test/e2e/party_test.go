@@ -1,0 +1,133 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+// objectsOfService counts what the API shows of the preset mtls-service with one client.
+const objectsOfService = 4
+
+// party is a relying party that the test itself speaks for: it loads what is there when it is told to.
+type party struct {
+	// member defaults to the name.
+	name, member string
+	// leaf that it presents, "" for none.
+	leaf      string
+	startedAt time.Time
+}
+
+// readers is a trust domain with the names of the preset mtls-service, whose leaves are verified by the members a and b of
+// one party. Both acknowledge what they have loaded.
+const readers = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: service}
+spec:
+  trustDomains:
+  - name: service
+    signer: {secretName: service-signer}
+    bundle: {configMapName: service-ca-bundle}
+    leaves:
+    - {secretName: service-server, usages: [ServerAuth], dnsNames: [service.example]}
+    - {secretName: service-mirror, usages: [ServerAuth], dnsNames: [mirror.example]}
+    relyingParties:
+    - {name: reader, members: [a, b], evidence: {kind: acknowledgement}}
+    - {name: nobody, verifies: {nothing: true}, presents: [service-server, service-mirror], evidence: {kind: none, reason: no process runs in this test}}
+`
+
+// objectsOfReaders counts what the API shows of readers.
+const objectsOfReaders = 4
+
+// startReaders configures readers in a namespace of its own, in which both members have loaded what is there.
+func (s *system) startReaders(t *testing.T, namespace string) (a, b *party) {
+	t.Helper()
+	s.namespace(t, namespace, nil)
+	s.mustConfigure(t, namespace, readers)
+	s.waitHealthy(t, namespace, objectsOfReaders)
+	a, b = &party{name: "reader", member: "a", startedAt: time.Now()}, &party{name: "reader", member: "b", startedAt: time.Now()}
+	for _, p := range []*party{a, b} {
+		eventually(t, p.member+" reports", func(ctx context.Context) (bool, string) {
+			problem := s.load(ctx, t, namespace, p)
+			return problem == "", problem
+		})
+	}
+	return a, b
+}
+
+// load has a party of the preset mtls-service load the bundle and its leaf, and report that. It returns what went wrong.
+func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *party) string {
+	t.Helper()
+	b, err := s.rot.CertrotationV1alpha1().BundleStatuses(namespace).Get(ctx, bundle, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	report := &v1alpha1.Acknowledgement{
+		Party: p.name, Member: p.member, Instance: "0", Trusts: []string{}, StartedAt: metav1.NewMicroTime(p.startedAt), ObservedAt: metav1.NowMicro(),
+	}
+	for i := range b.Status.Anchors {
+		report.Trusts = append(report.Trusts, b.Status.Anchors[i].Fingerprint)
+	}
+	if p.leaf != "" {
+		report.Presents = []string{fingerprintOf(s.rotation(ctx, t, namespace, p.leaf))}
+	}
+	if _, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Acknowledge(ctx, signer, report, metav1.CreateOptions{}); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// stays asserts for a while in which the controller works that a signer remains as it is; wrong says what is not.
+func (s *system) stays(t *testing.T, namespace string, wrong func(*v1alpha1.CertificateRotation) string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 12*time.Second, true, func(ctx context.Context) (bool, error) {
+		if what := wrong(s.rotation(ctx, t, namespace, signer)); what != "" {
+			return false, fmt.Errorf("it did not stay: %s", what)
+		}
+		return false, nil
+	})
+	if !wait.Interrupted(err) {
+		t.Fatal(err)
+	}
+}
+
+// rotated waits until a rotation has ended with another CA than before, while the parties load what is there.
+func (s *system) rotated(t *testing.T, namespace, before string, parties ...*party) {
+	t.Helper()
+	eventually(t, "the rotation of "+namespace+" ends", func(ctx context.Context) (bool, string) {
+		var failed []string
+		for _, p := range parties {
+			if problem := s.load(ctx, t, namespace, p); problem != "" {
+				failed = append(failed, problem)
+			}
+		}
+		c := s.rotation(ctx, t, namespace, signer)
+		return c.Status.Stage == v1alpha1.StageStable && fingerprintOf(c) != before, fmt.Sprintf("%s %v %q", c.Status.Stage, c.Status.Blockers, failed)
+	})
+}
+
+// blockedBy waits until a party and nobody else holds the rotation, while others load what is there.
+func (s *system) blockedBy(t *testing.T, namespace, laggard string, others ...*party) {
+	t.Helper()
+	eventually(t, "only "+laggard+" holds the rotation of "+namespace, func(ctx context.Context) (bool, string) {
+		for _, p := range others {
+			s.load(ctx, t, namespace, p) // What goes wrong is a blocker.
+		}
+		c := s.rotation(ctx, t, namespace, signer)
+		for _, b := range c.Status.Blockers {
+			if b.Party != laggard {
+				return false, fmt.Sprintf("another blocker: %+v", b)
+			}
+		}
+		return len(c.Status.Blockers) > 0, "no blocker"
+	})
+}

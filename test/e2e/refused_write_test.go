@@ -1,0 +1,158 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+)
+
+// heldByTheTest is the answer of the policy.
+const heldByTheTest = "held by the test"
+
+// forbidUpdates has the API server refuse updates of a Secret, from when it returns until allow is called.
+func (s *system) forbidUpdates(t *testing.T, namespace, secret string) (allow func()) {
+	t.Helper()
+	policies, bindings := s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	name := namespace + "-" + secret
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: new(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				ResourceNames: []string{secret},
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: heldByTheTest}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			},
+		},
+	}
+	if _, err := policies.Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	allow = func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, err := range []error{bindings.Delete(ctx, name, metav1.DeleteOptions{}), policies.Delete(ctx, name, metav1.DeleteOptions{})} {
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Errorf("allow updates of %s/%s: %v", namespace, secret, err)
+			}
+		}
+	}
+	t.Cleanup(allow)
+	eventually(t, "updates are refused", func(ctx context.Context) (bool, string) {
+		_, err := s.kube.CoreV1().Secrets(namespace).Patch(ctx, secret, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"example.com/try":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), heldByTheTest), fmt.Sprint(err)
+	})
+	return allow
+}
+
+// blockedByWrites says whether a rotation waits for writes of an object.
+func blockedByWrites(c *v1alpha1.CertificateRotation, object string, contains ...string) bool {
+	return slices.ContainsFunc(c.Status.Blockers, func(b v1alpha1.Blocker) bool {
+		return b.Object == object && !slices.ContainsFunc(contains, func(text string) bool { return !strings.Contains(b.Message, text) })
+	})
+}
+
+// TestRefusedWriteIsABlocker: one leaf cannot be written. Everybody is told what is refused to whom and why, the other leaf
+// goes on, and the rotation ends when the write is let through.
+func TestRefusedWriteIsABlocker(t *testing.T) {
+	s := theSystem(t)
+	const namespace = "refused"
+	a, b := s.startReaders(t, namespace)
+	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
+	mirror := fingerprintOf(s.rotation(t.Context(), t, namespace, "service-mirror"))
+	server := fingerprintOf(s.rotation(t.Context(), t, namespace, "service-server"))
+	allow := s.forbidUpdates(t, namespace, "service-server")
+	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
+	eventually(t, "the refusal is a blocker, and the other leaf goes on", func(ctx context.Context) (bool, string) {
+		problems := []string{s.load(ctx, t, namespace, a), s.load(ctx, t, namespace, b)}
+		c := s.rotation(ctx, t, namespace, signer)
+		moved := fingerprintOf(s.rotation(ctx, t, namespace, "service-mirror")) != mirror
+		return moved && blockedByWrites(c, "Secret/service-server", "update", heldByTheTest), fmt.Sprintf("moved %t, %+v, %q", moved, c.Status, problems)
+	})
+	if got := fingerprintOf(s.rotation(t.Context(), t, namespace, "service-server")); got != server {
+		t.Errorf("the leaf that cannot be written is %s, want %s", got, server)
+	}
+	s.configurationShows(t, namespace, "service", "True", "False", "Secret/service-server", heldByTheTest)
+	s.event(t, namespace, "WriteRefused", object{"Secret", "service-server"}, heldByTheTest)
+	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
+		if !blockedByWrites(c, "Secret/service-server", heldByTheTest) || c.Status.Stage == v1alpha1.StageStable {
+			return fmt.Sprintf("%+v", c.Status)
+		}
+		return ""
+	})
+	if got := s.emitted(t, namespace, "WriteRefused"); got > 3 {
+		t.Errorf("%d events WriteRefused on one refusal", got)
+	}
+	allow()
+	s.rotated(t, namespace, before, a, b)
+	s.configurationShows(t, namespace, "service", "True", "True")
+	eventually(t, "nothing is left of the refusal", func(ctx context.Context) (bool, string) {
+		out := s.must(t, "get", "rotationrecords", "-n", namespace)
+		return !strings.Contains(out, "refusal."), out
+	})
+}
+
+// emitted is how often events of a reason were emitted in a namespace.
+func (s *system) emitted(t *testing.T, namespace, reason string) int {
+	t.Helper()
+	events, err := s.kube.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for i := range events.Items {
+		if e := &events.Items[i]; e.Reason == reason {
+			total++
+			if e.Series != nil {
+				total += int(e.Series.Count) - 1
+			}
+		}
+	}
+	return total
+}
+
+// TestImmutableBundleIsNamed: nothing can be published, and everybody is told why and what to do.
+func TestImmutableBundleIsNamed(t *testing.T) {
+	s := theSystem(t)
+	const namespace = "immutable"
+	a, b := s.startReaders(t, namespace)
+	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
+	s.must(t, "patch", "configmap", "-n", namespace, bundle, "--type=merge", "-p", `{"immutable":true}`)
+	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
+	eventually(t, "the bundle is a blocker", func(ctx context.Context) (bool, string) {
+		c := s.rotation(ctx, t, namespace, signer)
+		return blockedByWrites(c, "ConfigMap/"+bundle, "immutable"), fmt.Sprintf("%+v", c.Status)
+	})
+	s.configurationShows(t, namespace, "service", "True", "False", "ConfigMap/"+bundle, "immutable")
+	s.must(t, "delete", "configmap", "-n", namespace, bundle)
+	s.rotated(t, namespace, before, a, b)
+	s.configurationShows(t, namespace, "service", "True", "True")
+}

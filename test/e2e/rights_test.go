@@ -1,0 +1,103 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestWhoMayWhat asks the API server as several accounts. None of it depends on the guard.
+func TestWhoMayWhat(t *testing.T) {
+	s := theSystem(t)
+	const namespace = "rights"
+	a, _ := s.startReaders(t, namespace)
+	if problem := s.load(t.Context(), t, namespace, a); problem != "" {
+		t.Fatal(problem)
+	}
+	bind := func(role, user string) string {
+		t.Helper()
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		}
+		if _, err := s.kube.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return s.kubeconfig(t, user)
+	}
+	editor, admin := bind("edit", "editor"), bind("admin", "namespace-admin")
+	pki := bind("certrotation-configuration-editor", "pki")
+	waiver := bind("certrotation-waiver", "waiver")
+	account := func(name string) string {
+		return s.kubeconfig(t, "system:serviceaccount:certrotation-system:"+name, "system:serviceaccounts", "system:serviceaccounts:certrotation-system")
+	}
+	serve := account("certrotation-serve")
+
+	forge := `{"spec":{"evidence":{"party":"reader","member":"a","processes":[]}}}`
+	record := "evidence.service.reader.a"
+	annotate := []string{"annotate", "--overwrite", "example.com/try=1"}
+	for _, tc := range []struct {
+		name, kubeconfig string
+		args             []string
+		allowed          bool
+	}{
+		{"edit reads a configuration", editor, []string{"get", "rotationconfiguration", "service"}, true},
+		{"edit changes a configuration", editor, append(annotate, "rotationconfiguration", "service"), false},
+		{"edit deletes a configuration", editor, []string{"delete", "rotationconfiguration", "service"}, false},
+		{"edit forges evidence", editor, []string{"patch", "rotationrecord", record, "--type=merge", "-p", forge}, false},
+		{"edit deletes evidence", editor, []string{"delete", "rotationrecord", record}, false},
+		{"edit reads records", editor, []string{"get", "rotationrecords"}, false},
+		{"edit waives", editor, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/waive", "-f", "-"}, false},
+		{"admin changes a configuration", admin, append(annotate, "rotationconfiguration", "service"), false},
+		{"admin forges evidence", admin, []string{"patch", "rotationrecord", record, "--type=merge", "-p", forge}, false},
+		{"admin waives", admin, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/waive", "-f", "-"}, false},
+		{"the editor of configurations changes one", pki, append(annotate, "rotationconfiguration", "service"), true},
+		{"the editor of configurations changes its status", pki, append(annotate, "rotationconfiguration", "service", "--subresource=status"), false},
+		{"the editor of configurations forges evidence", pki, []string{"patch", "rotationrecord", record, "--type=merge", "-p", forge}, false},
+		{"who may waive does", waiver, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/waive", "-f", "-"}, true},
+		{"who may waive rotates", waiver, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/rotate", "-f", "-"}, false},
+		{"serve reads a Secret", serve, []string{"get", "secret", signer}, true},
+		{"serve writes a Secret", serve, append(annotate, "secret", signer), false},
+		{"serve creates a Secret", serve, []string{"create", "secret", "generic", "mine"}, false},
+		{"serve deletes a Secret", serve, []string{"delete", "secret", signer}, false},
+		{"serve writes a ConfigMap", serve, append(annotate, "configmap", bundle), false},
+		{"serve creates a ConfigMap", serve, []string{"create", "configmap", "mine"}, false},
+		{"serve deletes a ConfigMap", serve, []string{"delete", "configmap", bundle}, false},
+		{"serve changes a configuration", serve, append(annotate, "rotationconfiguration", "service"), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := append([]string{"-n", namespace}, tc.args...)
+			if tc.args[0] == "create" && tc.args[1] == "--raw" {
+				args = tc.args
+			}
+			out, err := s.run(t, waiverOfB, tc.kubeconfig, s.Cluster.Tool("kubectl"), args...)
+			switch {
+			case tc.allowed && err != nil:
+				t.Errorf("refused: %v\n%s", err, out)
+			case !tc.allowed && err == nil:
+				t.Errorf("let through:\n%s", out)
+			case !tc.allowed && !strings.Contains(out, "orbidden"):
+				t.Errorf("refused, but not by RBAC: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// waiverOfB is what is posted to the subresource waive. As a request for a rotation it would do nothing but rotate.
+const waiverOfB = `{"apiVersion":"certrotation.dev/v1alpha1","kind":"Waiver","party":"reader","member":"b","reason":"a test of rights","expiresAfter":"1h"}`
+
+// kubeconfig of a user with no rights but those that are bound to it.
+func (s *system) kubeconfig(t *testing.T, user string, groups ...string) string {
+	t.Helper()
+	path, err := s.Cluster.UserKubeconfig(user, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,44 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+)
+
+// TestLaggardRemovedInFlightStillCounts: who was to be proven when the rotation began is to be proven when it ends, whatever
+// the configuration says by then. Formerly the rotation went on without the laggard, which was cut off.
+func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
+	s := theSystem(t)
+	const namespace = "removed"
+	a, b := s.startReaders(t, namespace)
+	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
+	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
+	s.blockedBy(t, namespace, "reader", a)
+
+	members := func(names ...string) func(*configv1alpha1.RotationConfigurationSpec) {
+		return func(spec *configv1alpha1.RotationConfigurationSpec) {
+			spec.TrustDomains[0].RelyingParties[0].Members = names
+		}
+	}
+	if err := s.reconfigure(t.Context(), namespace, "service", members("a")); err != nil {
+		t.Fatal(err)
+	}
+	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
+		holds := slices.ContainsFunc(c.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Party == "reader" && b.Member == "b" })
+		if !holds || fingerprintOf(c) != before {
+			return fmt.Sprintf("stage %s, CA %s, blockers %+v", c.Status.Stage, fingerprintOf(c), c.Status.Blockers)
+		}
+		return ""
+	})
+	if err := s.reconfigure(t.Context(), namespace, "service", members("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	s.rotated(t, namespace, before, a, b)
+}
