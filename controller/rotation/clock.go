@@ -6,6 +6,7 @@ package rotation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/trust"
@@ -19,7 +20,7 @@ type Skew interface {
 	Ask(ctx context.Context) (time.Duration, error)
 }
 
-// heldRetry is when the clock is asked about again while it holds something that is to be done.
+// heldRetry is when a domain is looked at again that a clock holds: no object changes when the clocks agree again.
 const heldRetry = 30 * time.Second
 
 // assessByClock assesses a domain with what is known of the clock. Others are asked about it only when there is something
@@ -30,19 +31,17 @@ func (c *Controller) assessByClock(ctx context.Context, k key, d *trust.Domain) 
 	}
 	d = withSkew(d, c.skew.Latest())
 	a := c.assess(d, c.clock.Now())
-	if len(a.Actions) == 0 {
-		return d, a, nil
+	if len(a.Actions) > 0 {
+		skew, err := c.skew.Ask(ctx)
+		if err != nil {
+			return nil, nil, fmt.Errorf("ask about the clock before %d actions on %s: %w", len(a.Actions), k, err)
+		}
+		if skew != d.ClockSkew {
+			d = withSkew(d, skew)
+			a = c.assess(d, c.clock.Now())
+		}
 	}
-	skew, err := c.skew.Ask(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("ask about the clock before %d actions on %s: %w", len(a.Actions), k, err)
-	}
-	if skew == d.ClockSkew {
-		return d, a, nil
-	}
-	d = withSkew(d, skew)
-	if a = c.assess(d, c.clock.Now()); len(a.Actions) == 0 {
-		// No object changes when the clocks agree again.
+	if slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonClockSkewed }) {
 		c.queue.AddAfter(k, heldRetry)
 	}
 	return d, a, nil

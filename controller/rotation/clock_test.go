@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"certrotation.dev/registry/trust"
 )
 
@@ -56,6 +58,16 @@ func TestClockWithWitnesses(t *testing.T) {
 			}
 			if !tc.held {
 				return
+			}
+			w.spin(c, 2*blockedPatience)
+			for c.queue.Len() > 0 {
+				k, _ := c.queue.Get()
+				c.queue.Done(k)
+			}
+			w.clock.Step(heldRetry)
+			again := func(context.Context) (bool, error) { return c.queue.Len() > 0, nil }
+			if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, again); err != nil {
+				t.Errorf("nobody looks again: %v", err)
 			}
 			if !strings.Contains(strings.Join(w.events.all, "\n"), string(trust.ReasonClockSkewed)) {
 				t.Errorf("no event says why:\n%s", strings.Join(w.events.all, "\n"))

@@ -50,7 +50,9 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 		if r.Absent != "" || (a.rest && r.Instance == "") {
 			return nil
 		}
-		return r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+		p.Verifies = a.stillVerified(r)
+		return p
 	}
 	if a.rest || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
 		return nil
@@ -58,6 +60,26 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
 	return r.party(member)
+}
+
+// stillVerified are the leaves that a member verifies which the configuration does not name any more: those that were
+// recorded, and what is new since. It cannot be known of a party that is gone which of the new leaves it verifies.
+func (a *assessor) stillVerified(r *RosterMember) []string {
+	if r.VerifiesNothing {
+		return r.Verifies
+	}
+	verified := slices.Clone(r.Verifies)
+	for i := range a.d.Parties {
+		if a.d.Parties[i].Name == r.Party {
+			return sortedSet(append(verified, a.d.Parties[i].Verifies...))
+		}
+	}
+	for i := range a.d.Leaves {
+		if name := a.d.Leaves[i].Name; !slices.Contains(a.d.Roster.Leaves, name) {
+			verified = append(verified, name)
+		}
+	}
+	return sortedSet(verified)
 }
 
 func (r *RosterMember) party(m Member) *Party {
@@ -151,7 +173,7 @@ func (a *assessor) notStarted() map[*Member]bool {
 
 // started says whether a member may be running. Where nothing tells it does.
 func (a *assessor) started(p *Party, m *Member) bool {
-	if m.Instance == "" || len(m.Holds) == 0 || len(a.current(p, m)) > 0 {
+	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.current(p, m), met) {
 		return true
 	}
 	if slices.ContainsFunc(m.Holds, func(name string) bool { return a.issuedFor(name) }) {
@@ -167,6 +189,11 @@ func (a *assessor) started(p *Party, m *Member) bool {
 // compareMembers is the order of a roster.
 func compareMembers(x, y RosterMember) int {
 	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
+}
+
+// met says whether anything was seen of a process. That nothing answers says nothing of whether it runs.
+func met(o *Observation) bool {
+	return o.Failure == "" || len(o.Trusts)+len(o.TrustedSubjects)+len(o.Presents) > 0
 }
 
 // issuedFor says whether there is a leaf with the names that its holder needs now. One that was made for the former machine

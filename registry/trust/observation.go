@@ -69,13 +69,14 @@ func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 }
 
 // denies says whether a live process of a member was seen to trust other CAs and not this one. That nothing is known, or
-// that it lists nothing, says nothing.
+// that it lists nothing, says nothing. A handshake proves the CAs that were tried, and nothing of others.
 func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	if !p.Kind.observed() || a.waiver(p, m) != nil {
 		return false
 	}
 	for _, o := range a.current(p, m) {
-		if o.Failure != "" || len(o.Trusts)+len(o.TrustedSubjects) == 0 {
+		lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
+		if o.Failure != "" || !lists {
 			continue
 		}
 		if !slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca) {
@@ -85,9 +86,12 @@ func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	return false
 }
 
-// trustsTwin says whether a process has loaded a CA that accepts the same leaves as ca.
+// trustsTwin says whether a process has loaded a CA with the name and the key of ca, whether it has expired or not: it is
+// behind, and has not gone elsewhere.
 func (a *assessor) trustsTwin(o *Observation, ca *pki.Certificate) bool {
-	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool { return slices.Contains(o.Trusts, twin.Fingerprint) })
+	return slices.ContainsFunc(a.authorities, func(twin *pki.Certificate) bool {
+		return interchangeable(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
+	})
 }
 
 // current are the observations of a member that say something of what runs now: of its kind of evidence, within their
@@ -109,9 +113,26 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 	return out
 }
 
+// ofTheFuture is an observation of a member that is from a time still to come, nil if there is none. It proves nothing, but
+// it says that there is a process of which nothing is known.
+func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
+	ahead := a.now.Add(maxClockSkew)
+	for i := range m.Observations {
+		if o := &m.Observations[i]; o.Kind == p.Kind && (o.ObservedAt.After(ahead) || o.StartedAt.After(ahead)) {
+			a.recheckAt(o.ObservedAt.Add(-maxClockSkew))
+			return o
+		}
+	}
+	return nil
+}
+
 // observed are the current observations of all live processes of a member, or why one is lacking.
 func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
 	seen := a.current(p, m)
+	if o := a.ofTheFuture(p, m); o != nil {
+		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
+			"is known from a time that is still to come, as by a clock that was ahead: what its process %s has loaded is unknown until it is observed again", o.Instance)}
+	}
 	for i := range m.Probes {
 		address := m.Probes[i].Address
 		if !slices.ContainsFunc(seen, func(o *Observation) bool { return o.Address == address }) {

@@ -16,9 +16,11 @@ type counts struct {
 	rotations, aborts, edits, refusedEdits, violations int
 	// faults by kind.
 	faults map[string]int
+	// events by kind.
+	events map[happening]int
 }
 
-func newCounts() *counts { return &counts{faults: map[string]int{}} }
+func newCounts() *counts { return &counts{faults: map[string]int{}, events: map[happening]int{}} }
 
 func (c *counts) injected() int {
 	n := 0

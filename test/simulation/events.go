@@ -5,9 +5,12 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -34,6 +37,10 @@ func allEvents() (all, between []event) {
 		{"stop", 1, plain((*world).stops)},
 		{"start", 2, plain((*world).starts)},
 		{"reachable", 1, plain((*world).turns)},
+		{"second process", 1, plain((*world).doubles)},
+		{"forged report", 1, plain((*world).forges)},
+		{"replayed report", 1, plain((*world).replays)},
+		{"configuration", 2, plain((*world).editsRoster)},
 		{"people", 4, plain((*world).people)},
 		{"cache", 3, plain((*world).catchesUp)},
 		{"the other leader", 1, (*world).otherLeads},
@@ -48,6 +55,13 @@ func allEvents() (all, between []event) {
 		{"loss of a bundle", 1, plain((*world).losesBundle)},
 		{"node joins", 1, plain((*world).nodeJoins)},
 		{"node leaves", 1, plain((*world).nodeLeaves)},
+		{"label of a node", 1, plain((*world).nodeLosesLabel)},
+		{"object of a node", 1, plain((*world).nodeLosesObject)},
+		{"refused writes", 1, plain((*world).refusesWrites)},
+		{"clocks", 1, plain((*world).clocksJump)},
+		{"policy", 1, plain((*world).shortensPolicy)},
+		{"backup of everything", 1, plain((*world).backsUp)},
+		{"restore of everything", 1, plain((*world).restoresAll)},
 	}, between...)
 	return all, between
 }
@@ -79,6 +93,7 @@ func (w *world) step(e *event) (bool, error) {
 }
 
 func (w *world) afterStep() error {
+	w.settleConfiguration()
 	w.settleProcesses()
 	if err := w.replaceDead(); err != nil {
 		return err
@@ -110,6 +125,7 @@ func (w *world) meanwhile(l *leader) {
 	w.say("  (in the middle of what %s does)", l.name)
 	w.counts.faults["in between"]++
 	l.undisturbed = false
+	w.settleConfiguration()
 	w.settleProcesses()
 	w.breaks(err)
 	w.breaks(w.check())
@@ -169,9 +185,13 @@ func (w *world) restarts() bool {
 	if p == nil {
 		return false
 	}
+	if w.reporting(p) && !p.reachable {
+		return false
+	}
 	w.say("%s restarts", p.name)
 	w.load(p, everything)
-	p.startedAt = w.clock.now()
+	p.startedAt, p.machine = w.clock.now(), w.uidOf(p.member)
+	w.reportsAtStart(p)
 	return true
 }
 
@@ -182,12 +202,9 @@ func (w *world) reports() bool {
 		return false
 	}
 	made := false
-	for _, m := range w.memberships(p.name) {
-		if partyOf(w.domain(m.domain), m.party).Kind != trust.Acknowledgement {
-			continue
-		}
-		if o := w.look(m); o != nil {
-			p.pending[m] = o
+	for _, m := range p.memberships() {
+		if w.kindOf(m) == trust.Acknowledgement {
+			p.pending[m] = w.reportOf(p, m)
 			made = true
 		}
 	}
@@ -203,10 +220,10 @@ func (w *world) delivers() bool {
 		return false
 	}
 	w.say("the report of %s arrives", p.name)
-	w.counts.faults["late report"]++
-	for _, m := range w.memberships(p.name) {
-		if o := p.pending[m]; o != nil {
-			w.acknowledge(m, o)
+	w.counts.event(lateReport)
+	for _, m := range p.memberships() {
+		if o := p.pending[m]; o != nil && w.acknowledge(m, o) {
+			p.replay[m] = o
 		}
 	}
 	clear(p.pending)
@@ -221,6 +238,9 @@ func (w *world) stops() bool {
 	w.say("%s dies", p.name)
 	w.counts.faults["process died"]++
 	p.up = false
+	if p.number > 0 {
+		w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
+	}
 	return true
 }
 
@@ -277,7 +297,7 @@ func (w *world) pass(d time.Duration) {
 		}
 	}
 	for _, p := range w.processes {
-		if p.up && p.graceful && !p.behind.IsZero() && !p.behind.Add(grace-graceMargin).After(w.clock.now()) {
+		if p.up && p.within > 0 && !p.behind.IsZero() && !p.behind.Add(p.within).After(w.clock.now()) {
 			w.load(p, everything)
 		}
 	}
@@ -295,10 +315,19 @@ func (w *world) nodeJoins() bool {
 func (w *world) join() string {
 	w.joined++
 	name := fmt.Sprintf("node-%d", w.joined)
-	w.api.putNode(name, &inventory.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}, Addresses: []string{fmt.Sprintf("10.0.1.%d", w.joined%250+1)},
-	})
+	w.register(name)
 	return name
+}
+
+// register makes the object of a machine.
+func (w *world) register(name string) {
+	w.registered++
+	w.api.putNode(name, &inventory.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, ResourceVersion: "1", UID: types.UID(fmt.Sprintf("machine-%d", w.registered)), Labels: map[string]string{nodeRole: "server"},
+		},
+		Addresses: []string{"10.0.1." + strings.TrimPrefix(name, "node-")},
+	})
 }
 
 func (w *world) nodeLeaves() bool {
@@ -306,10 +335,16 @@ func (w *world) nodeLeaves() bool {
 		return false
 	}
 	p := w.anyProcess()
-	if p == nil || w.api.nodes[p.name] == nil {
+	if p == nil || w.api.nodes[p.member] == nil {
 		return false
 	}
-	w.say("%s leaves", p.name)
-	w.api.putNode(p.name, nil)
+	w.removeNode(p.member)
 	return true
+}
+
+// removeNode takes a machine away, with everything that runs on it.
+func (w *world) removeNode(name string) {
+	w.say("%s leaves", name)
+	w.api.putNode(name, nil)
+	w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.member == name })
 }

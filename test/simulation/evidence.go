@@ -4,56 +4,64 @@
 package simulation
 
 import (
-	"maps"
+	"cmp"
+	"fmt"
 	"slices"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"certrotation.dev/registry/evidence"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
-// memberships of a process in the parties of all domains.
-func (w *world) memberships(name string) []membership {
-	var out []membership
-	for _, d := range w.domains().Domains {
-		for i := range d.Parties {
-			for k := range d.Parties[i].Members {
-				if d.Parties[i].Members[k].Name == name {
-					out = append(out, membership{domain: d.Name, party: d.Parties[i].Name, member: name})
-				}
+// Leases as production stamps them.
+const (
+	probeLease  = 5 * time.Minute
+	reportLease = time.Hour
+)
+
+// kindOf is the evidence by which a member is observed: as configured, or, if it is not configured any more, as recorded.
+func (w *world) kindOf(m membership) trust.EvidenceKind {
+	d := w.domain(m.domain)
+	if d == nil {
+		return ""
+	}
+	if p, _ := memberOf(d, m); p != nil {
+		return p.Kind
+	}
+	if d.Roster != nil {
+		for i := range d.Roster.Members {
+			if r := &d.Roster.Members[i]; r.Party == m.party && r.Member == m.member {
+				return r.Kind
 			}
 		}
 	}
-	return out
+	return ""
 }
 
-// look is what can be seen of a process in one of its parties; nil for kinds that go without.
-func (w *world) look(m membership) *trust.Observation {
-	d, p := w.domain(m.domain), w.process(m.member)
-	if d == nil || p == nil || !p.up || p.pools[m.domain] == nil {
-		return nil
-	}
-	party := partyOf(d, m.party)
-	if party == nil {
-		return nil
-	}
-	o := &trust.Observation{ObservedAt: w.clock.now()}
-	switch party.Kind {
-	case trust.TLSProbe:
-		for _, ca := range p.pools[m.domain].anchors {
-			o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
+func memberOf(d *trust.Domain, m membership) (*trust.Party, *trust.Member) {
+	for i := range d.Parties {
+		for k := range d.Parties[i].Members {
+			if d.Parties[i].Name == m.party && d.Parties[i].Members[k].Name == m.member {
+				return &d.Parties[i], &d.Parties[i].Members[k]
+			}
 		}
-	case trust.Acknowledgement:
-		o.StartedAt = p.startedAt
-		for _, ca := range p.pools[m.domain].anchors {
-			o.Trusts = append(o.Trusts, ca.Fingerprint)
-		}
-	default:
-		return nil
 	}
-	for _, name := range w.held(d, m.member) {
+	return nil, nil
+}
+
+// sight is what can be seen of a process in one of its parts, at this moment.
+func (w *world) sight(p *process, m membership) *trust.Observation {
+	o := &trust.Observation{Instance: p.instance(), Kind: w.kindOf(m), ObservedAt: w.clock.now()}
+	if anchors := p.pools[m.domain]; anchors != nil {
+		for _, ca := range anchors.anchors {
+			if o.Kind == trust.TLSProbe && !w.topology.handshake {
+				o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
+			} else {
+				o.Trusts = append(o.Trusts, ca.Fingerprint)
+			}
+		}
+	}
+	for _, name := range p.held(m.domain) {
 		if c := p.leaves[name]; c != nil {
 			o.Presents = append(o.Presents, c.Fingerprint)
 		}
@@ -61,60 +69,170 @@ func (w *world) look(m membership) *trust.Observation {
 	return o
 }
 
-// probe looks at a member at once, as controller/evidence does: what does not answer is recorded as a failure, with what
-// was seen before.
-func (w *world) probe(domain, party, member string) {
-	m := membership{domain: domain, party: party, member: member}
-	o := w.look(m)
-	if p := w.process(member); o == nil || !p.reachable {
-		before := w.recorded(m)
-		o = &trust.Observation{ObservedAt: w.clock.now(), Failure: "it does not answer in time"}
-		if before != nil {
-			o.TrustedSubjects, o.Presents = before.TrustedSubjects, before.Presents
+// probe looks at all processes of a member at once, as controller/evidence does: what does not answer is recorded as a
+// failure, with the leaves that it may still present.
+func (w *world) probe(m membership) {
+	d := w.domain(m.domain)
+	if d == nil {
+		return
+	}
+	_, member := memberOf(d, m)
+	if member == nil || len(member.Probes) == 0 {
+		return
+	}
+	address := member.Probes[0].Address
+	var seen []trust.Observation
+	for _, p := range w.processesOf(m.member) {
+		if o := w.probeOne(p, m, address); o != nil {
+			seen = append(seen, *o)
 		}
 	}
-	w.record(m, o)
-}
-
-// acknowledge delivers a report, which the API may refuse.
-func (w *world) acknowledge(m membership, o *trust.Observation) {
-	d := w.domain(m.domain)
-	if d == nil || trust.CheckAcknowledgement(d, m.party, m.member, o) != nil {
-		return
+	if len(seen) == 0 {
+		seen = append(seen, *w.unanswered(m, address, ""))
 	}
-	w.record(m, o)
+	if w.topology.balanced {
+		seen = []trust.Observation{*together(seen, address)}
+	}
+	slices.SortFunc(seen, func(x, y trust.Observation) int { return cmp.Compare(x.Instance, y.Instance) })
+	for i := range seen {
+		seen[i].Expires = w.clock.now().Add(probeLease)
+	}
+	w.record(m, seen)
 }
 
-// recorded is what is recorded of a member, nil if nothing is.
-func (w *world) recorded(m membership) *trust.Observation {
-	cm := w.api.latest().ConfigMaps[evidence.RecordName(m.domain, m.party, m.member)]
-	if cm == nil || cm.Evidence == nil {
+// probeOne is a look at one process, nil if nothing is there to be looked at.
+func (w *world) probeOne(p *process, m membership, address string) *trust.Observation {
+	instance := fmt.Sprintf("%s@%d", address, p.number)
+	switch {
+	case !p.up && p.number > 0:
+		return nil
+	case !p.up, !p.reachable:
+		return w.unanswered(m, address, instance)
+	}
+	o := w.sight(p, m)
+	o.Instance, o.Address = instance, address
+	return o
+}
+
+// unanswered is what is known of a process that does not answer.
+func (w *world) unanswered(m membership, address, instance string) *trust.Observation {
+	o := &trust.Observation{
+		Instance: instance, Address: address, Kind: trust.TLSProbe, ObservedAt: w.clock.now(), Failure: "it does not answer in time",
+	}
+	if instance == "" {
+		o.Instance = address
+	}
+	for _, before := range w.recorded(m) {
+		if before.Address == address && before.Expires.After(w.clock.now()) && (instance == "" || w.topology.balanced || before.Instance == instance) {
+			for _, f := range before.Presents {
+				if !slices.Contains(o.Presents, f) {
+					o.Presents = append(o.Presents, f)
+				}
+			}
+		}
+	}
+	return o
+}
+
+// together is what a burst of looks at one address shows: what is accepted by all, and what is presented by any.
+func together(seen []trust.Observation, address string) *trust.Observation {
+	sum := seen[0]
+	sum.Instance = address
+	for i := range seen[1:] {
+		o := &seen[1:][i]
+		differ := !slices.Equal(sum.Trusts, o.Trusts) || !slices.Equal(sum.TrustedSubjects, o.TrustedSubjects) || !slices.Equal(sum.Presents, o.Presents)
+		sum.Trusts = common(sum.Trusts, o.Trusts)
+		sum.TrustedSubjects = common(sum.TrustedSubjects, o.TrustedSubjects)
+		for _, f := range o.Presents {
+			if !slices.Contains(sum.Presents, f) {
+				sum.Presents = append(slices.Clone(sum.Presents), f)
+			}
+		}
+		switch {
+		case o.Failure != "":
+			sum.Failure = o.Failure
+		case differ && sum.Failure == "":
+			sum.Failure = "several processes answer, and they differ"
+		}
+	}
+	return &sum
+}
+
+func common[T comparable](a, b []T) []T {
+	return slices.DeleteFunc(slices.Clone(a), func(x T) bool { return !slices.Contains(b, x) })
+}
+
+// probeAll looks at every member of a domain that is probed.
+func (w *world) probeAll(d *trust.Domain) {
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		if p.Kind != trust.TLSProbe {
+			continue
+		}
+		for k := range p.Members {
+			w.probe(membership{domain: d.Name, party: p.Name, member: p.Members[k].Name})
+		}
+	}
+}
+
+// acknowledge delivers a report, which the API may refuse. It says whether it was taken.
+func (w *world) acknowledge(m membership, o *trust.Observation) bool {
+	d, now := w.domain(m.domain), w.clock.now()
+	if d == nil {
+		return false
+	}
+	if err := trust.CheckAcknowledgement(d, m.party, m.member, o, now); err != nil {
+		w.counts.event(refusedReport)
+		return false
+	}
+	recorded := *o
+	if recorded.ObservedAt.After(now) {
+		recorded.ObservedAt = now
+	}
+	recorded.Expires, recorded.ReportedBy = now.Add(reportLease), m.member
+	w.record(m, record.Replaced(w.recorded(m), &recorded, now))
+	return true
+}
+
+// recorded is what is recorded of a member.
+func (w *world) recorded(m membership) []trust.Observation {
+	r := w.api.latest().Records[record.EvidenceName(m.domain, m.party, m.member)]
+	if r == nil || r.Said == nil || r.Said.Evidence == nil {
 		return nil
 	}
-	return cm.Evidence.Observation
+	return r.Said.Evidence.Observations
 }
 
-// record writes an observation, if it says anything new. Its time also counts as news, if the process was restarted.
-func (w *world) record(m membership, o *trust.Observation) {
-	before := w.recorded(m)
-	if p := w.process(m.member); before != nil && evidence.Same(before, o) && p != nil && !before.ObservedAt.Before(p.startedAt) {
+// record writes what is known of a member, if it is news, or if a rotation is in flight and half of a lease is over.
+func (w *world) record(m membership, seen []trust.Observation) {
+	known := w.recorded(m)
+	same := slices.EqualFunc(known, seen, func(x, y trust.Observation) bool { return record.Same(&x, &y) })
+	if same && !(w.inFlight(m.domain) && slices.ContainsFunc(known, func(o trust.Observation) bool { return record.RenewalDue(&o, w.clock.now()) })) {
 		return
 	}
-	data, labels := evidence.Encode(m.domain, m.party, m.member, o)
-	w.api.putConfigMap(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName(m.domain, m.party, m.member), Labels: maps.Clone(labels)}, Data: data,
-	}, w.clock.now())
+	made, err := record.OfEvidence(namespace, m.domain, m.party, m.member, seen)
+	if err != nil {
+		w.breaks(fmt.Errorf("record the evidence of %v: %w", m, err))
+		return
+	}
+	w.api.putRecord(made, w.clock.now())
 }
 
-// observe looks at a process in all of its parties and records what it sees at once.
+// inFlight says whether the content shows a rotation, as an assessment of this moment does.
+func (w *world) inFlight(domain string) bool {
+	d := w.domain(domain)
+	return d != nil && trust.Assess(d, w.clock.now()).InFlight()
+}
+
+// observe looks at a process in all of its parts and records what it sees at once.
 func (w *world) observe(p *process) {
-	for _, m := range w.memberships(p.name) {
-		switch partyOf(w.domain(m.domain), m.party).Kind {
+	for _, m := range p.memberships() {
+		switch w.kindOf(m) {
 		case trust.TLSProbe:
-			w.probe(m.domain, m.party, m.member)
+			w.probe(m)
 		case trust.Acknowledgement:
-			if o := w.look(m); o != nil && p.reachable {
-				w.acknowledge(m, o)
+			if p.up && p.reachable {
+				w.acknowledge(m, w.reportOf(p, m))
 			}
 		default:
 			// The other kinds are not observed.
@@ -122,19 +240,49 @@ func (w *world) observe(p *process) {
 	}
 }
 
-// seen adds to a domain what is seen of the members' restarts.
-func (w *world) seen(d *trust.Domain) *trust.Domain {
-	out := *d
-	out.Parties = slices.Clone(d.Parties)
-	for i := range out.Parties {
-		p := &out.Parties[i]
-		p.Members = slices.Clone(p.Members)
-		for k := range p.Members {
-			if running := w.process(p.Members[k].Name); running != nil {
-				p.Members[k].RestartedAt = running.startedAt
-			}
+// reportOf is what a process says of itself.
+func (w *world) reportOf(p *process, m membership) *trust.Observation {
+	o := w.sight(p, m)
+	o.StartedAt = p.startedAt
+	return o
+}
+
+// reporting says whether a process has to report before it takes traffic.
+func (w *world) reporting(p *process) bool {
+	return slices.ContainsFunc(p.memberships(), func(m membership) bool { return w.kindOf(m) == trust.Acknowledgement })
+}
+
+// absences are the proofs that members are gone: no Node has their UID, and no process of that machine runs.
+func (w *world) absences(missing []trust.RosterMember) map[string]string {
+	out := map[string]string{}
+	for i := range missing {
+		r := &missing[i]
+		if r.Instance == "" || w.nodeOf(r.Instance) || slices.ContainsFunc(w.processes, func(p *process) bool { return p.up && p.machine == r.Instance }) {
+			continue
+		}
+		w.counts.event(recordedAbsent)
+		out[trust.AbsenceKey(r)] = "its machine is gone"
+	}
+	return out
+}
+
+func (w *world) nodeOf(uid string) bool {
+	for _, n := range w.api.nodes {
+		if string(n.UID) == uid {
+			return true
 		}
 	}
+	return false
+}
+
+// seen is a domain with what a leader asks about it.
+func (w *world) seen(d *trust.Domain) *trust.Domain {
+	missing := trust.Missing(d)
+	if len(missing) == 0 {
+		return d
+	}
+	out := *d
+	out.Absences = w.absences(missing)
 	return &out
 }
 

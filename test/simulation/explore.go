@@ -166,7 +166,7 @@ func (w *world) lead(crash, lag int) error {
 	w.leaders = []*leader{l}
 	l.crashAfter = crash
 	behind := w.api.states[max(0, len(w.api.states)-1-lag)]
-	l.view.secrets, l.view.configMaps, l.view.nodes = behind, behind, behind
+	l.view.show(behind)
 	err = l.reconcile(w.domains().Domains[0].Name)
 	l.dead = false
 	return err
@@ -183,7 +183,8 @@ func (w *world) stopLeaders() {
 func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
-		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined,
+		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered,
+		configuration: w.configuration,
 	}
 	out.clock.set(w.clock.now())
 	for _, p := range w.processes {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -50,8 +49,7 @@ func (w *world) hash() [sha256.Size]byte {
 				subjects[ca.SubjectHash] = n.of(ca.Fingerprint)
 			}
 		}
-		_, asked := s.Annotations[trust.AnnotationRotateRequested]
-		fmt.Fprint(&b, asked, s.Present, d.Bundle.Present, "\n")
+		fmt.Fprint(&b, requestOf(d, trust.RequestRotate) != nil, len(d.Requests), rosterText(d.Roster), s.Present, d.Bundle.Present, "\n")
 		var processes []string
 		for _, p := range w.processes {
 			processes = append(processes, w.describe(d, p, n, subjects))
@@ -67,8 +65,8 @@ func (w *world) hash() [sha256.Size]byte {
 // the one in the Secret.
 func (w *world) describe(d *trust.Domain, p *process, n names, subjects map[string]int) string {
 	var b strings.Builder
-	role, _, _ := strings.Cut(p.name, "-")
-	fmt.Fprintf(&b, "%s %t %s|", role, p.up, n.ofAll(p.pools[d.Name].anchors...))
+	role, _, _ := strings.Cut(p.member, "-")
+	fmt.Fprintf(&b, "%s %t %s|", role, p.up, n.ofAll(poolOf(p, d.Name)...))
 	leaf := func(c *pki.Certificate, l *trust.Leaf) string {
 		if c == nil {
 			return "none"
@@ -82,29 +80,60 @@ func (w *world) describe(d *trust.Domain, p *process, n names, subjects map[stri
 		}
 		return fmt.Sprint(by, l.Certificate.Equal(c))
 	}
-	for _, name := range w.held(d, p.name) {
+	for _, name := range p.held(d.Name) {
 		l := leafOf(d, name)
+		if l == nil {
+			continue
+		}
 		fmt.Fprintf(&b, "%s %s|", leaf(l.Certificate, l), leaf(p.leaves[name], l))
-		for _, m := range w.memberships(p.name) {
-			record := w.api.latest().ConfigMaps[evidence.RecordName(m.domain, m.party, m.member)]
-			if m.domain != d.Name || record == nil || record.Evidence == nil || record.Evidence.Observation == nil {
-				continue
-			}
-			o := record.Evidence.Observation
-			var trusts []int
-			for _, f := range o.Trusts {
-				trusts = append(trusts, n.known(f))
-			}
-			for _, s := range o.TrustedSubjects {
-				trusts = append(trusts, subjects[s])
-			}
-			slices.Sort(trusts)
-			current := l.Certificate != nil && slices.Contains(o.Presents, l.Certificate.Fingerprint)
-			presented := p.leaves[name] != nil && slices.Contains(o.Presents, p.leaves[name].Fingerprint)
-			fmt.Fprint(&b, trusts, current, presented, o.Failure != "")
+	}
+	for _, m := range p.memberships() {
+		if m.domain == d.Name {
+			w.describeEvidence(&b, d, p, m, n, subjects)
 		}
 	}
 	return b.String()
+}
+
+// describeEvidence is what is recorded of the member of a process.
+func (w *world) describeEvidence(b *strings.Builder, d *trust.Domain, p *process, m membership, n names, subjects map[string]int) {
+	for _, o := range w.recorded(m) {
+		var trusts []int
+		for _, f := range o.Trusts {
+			trusts = append(trusts, n.known(f))
+		}
+		for _, s := range o.TrustedSubjects {
+			trusts = append(trusts, subjects[s])
+		}
+		slices.Sort(trusts)
+		fmt.Fprint(b, trusts, o.Failure != "")
+		for _, name := range p.held(d.Name) {
+			l := leafOf(d, name)
+			current := l != nil && l.Certificate != nil && slices.Contains(o.Presents, l.Certificate.Fingerprint)
+			presented := p.leaves[name] != nil && slices.Contains(o.Presents, p.leaves[name].Fingerprint)
+			fmt.Fprint(b, current, presented)
+		}
+	}
+}
+
+// rosterText is who counts, whatever version of the record says so.
+func rosterText(r *trust.Roster) string {
+	if r == nil {
+		return "nobody is recorded"
+	}
+	var b strings.Builder
+	for i := range r.Members {
+		m := &r.Members[i]
+		fmt.Fprint(&b, m.Party, m.Member, m.Kind, m.Verifies, m.Presents, m.Started, m.Absent)
+	}
+	return b.String()
+}
+
+func poolOf(p *process, domain string) []*pki.Certificate {
+	if p.pools[domain] == nil {
+		return nil
+	}
+	return p.pools[domain].anchors
 }
 
 // known is the number of a certificate that was met before, 0 for any other.
@@ -126,6 +155,11 @@ func (w *world) lastChange() string {
 	for name, cm := range is.ConfigMaps {
 		if was.ConfigMaps[name] != cm {
 			changed = append(changed, "ConfigMap/"+name)
+		}
+	}
+	for name, r := range is.Records {
+		if was.Records[name] != r {
+			changed = append(changed, "RotationRecord/"+name)
 		}
 	}
 	slices.Sort(changed)

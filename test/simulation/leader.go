@@ -27,6 +27,8 @@ type leader struct {
 	view       view
 	controller *rotation.Controller
 	dead       bool
+	// looked are the domains at which it has looked since it began.
+	looked map[string]bool
 	// crashAfter is after how many writes it crashes, if the explorer says so; 0 for never.
 	crashAfter, writes int
 	// undisturbed says that nothing has happened and nothing was written since it began to look, and that its caches were
@@ -35,13 +37,13 @@ type leader struct {
 }
 
 func newLeader(w *world, name string, off time.Duration) (*leader, error) {
-	l := &leader{world: w, name: name, off: off}
+	l := &leader{world: w, name: name, off: off, looked: map[string]bool{}}
 	l.view = view{leader: l}
 	l.view.catchUp()
 	controller, err := rotation.New(rotation.Config{
-		Client: &client{leader: l}, Inventory: &l.view, Evidence: l, Recorder: silent{}, Clock: &offClock{world: &w.clock, off: off},
+		Client: &client{leader: l}, Records: &ownClient{leader: l}, Inventory: &l.view, Evidence: l, Recorder: silent{}, Clock: &offClock{world: &w.clock, off: off},
 		Workers: 1,
-		Assess:  func(d *trust.Domain, now time.Time) *trust.Assessment { return w.protocol(w.seen(d), now) },
+		Assess:  func(d *trust.Domain, now time.Time) *trust.Assessment { return w.protocol(d, now) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -98,6 +100,11 @@ func written[T any](l *leader, object string, store func() (T, error)) (T, error
 		l.dead = f == crashBefore
 		return none, err
 	}
+	if err := w.api.refuses[object]; err != nil {
+		w.counts.event(refusedWrite)
+		w.say("  the server refuses that %s writes %s", l.name, object)
+		return none, err
+	}
 	before := w.domains()
 	stored, err := store()
 	if err != nil {
@@ -128,20 +135,28 @@ func (l *leader) fault() fault {
 	return f
 }
 
-// Refresh implements rotation.Refresher as controller/evidence does: every member that can be probed is probed.
+// LookedOnce implements rotation.Evidence: what was recorded before the start counts only after a first look.
+func (l *leader) LookedOnce(_, domain string) bool {
+	d := l.world.domain(domain)
+	if l.looked[domain] || d == nil {
+		return true
+	}
+	l.looked[domain] = true
+	l.world.probeAll(d)
+	return false
+}
+
+// Absences implements rotation.Evidence.
+func (l *leader) Absences(_ context.Context, _ *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
+	return l.world.absences(missing), nil
+}
+
+// Refresh implements rotation.Evidence as controller/evidence does: every member that can be probed is probed.
 func (l *leader) Refresh(_ context.Context, d *trust.Domain) error {
 	if err := l.read(); err != nil {
 		return err
 	}
-	for i := range d.Parties {
-		p := &d.Parties[i]
-		if p.Kind != trust.TLSProbe {
-			continue
-		}
-		for k := range p.Members {
-			l.world.probe(d.Name, p.Name, p.Members[k].Name)
-		}
-	}
+	l.world.probeAll(d)
 	return nil
 }
 

@@ -15,8 +15,8 @@ import (
 // gateByNumber takes any observation that is younger than the new CA for proof, as a revision that is higher than the one
 // in which a bundle was written: OpenShift's gate.
 func gateByNumber(d *trust.Domain, _ time.Time) {
-	eachMember(d, func(_ *trust.Party, m *trust.Member) {
-		if o, next := m.Observation, d.Signer.Next; o != nil && next != nil && o.ObservedAt.After(madeAt(d, next)) {
+	eachObservation(d, func(_ *trust.Party, o *trust.Observation) {
+		if next := d.Signer.Next; next != nil && o.ObservedAt.After(madeAt(d, next)) {
 			believe(o, next)
 		}
 	})
@@ -24,21 +24,35 @@ func gateByNumber(d *trust.Domain, _ time.Time) {
 
 // noGate does not ask.
 func noGate(d *trust.Domain, now time.Time) {
-	eachMember(d, func(_ *trust.Party, m *trust.Member) {
-		if m.Observation == nil {
-			m.Observation = &trust.Observation{}
+	eachMember(d, func(p *trust.Party, m *trust.Member) {
+		seeAll(p, m, now)
+		for i := range m.Observations {
+			m.Observations[i].Failure = ""
+			believe(&m.Observations[i], d.Signer.Next)
 		}
-		m.Observation.ObservedAt, m.Observation.Failure = now, ""
-		believe(m.Observation, d.Signer.Next)
 	})
 }
 
+// seeAll makes up what was not observed of a member.
+func seeAll(p *trust.Party, m *trust.Member, now time.Time) {
+	if len(m.Observations) == 0 {
+		o := trust.Observation{Instance: "made up", Kind: p.Kind}
+		if len(m.Probes) > 0 {
+			o.Address = m.Probes[0].Address
+		}
+		m.Observations = []trust.Observation{o}
+	}
+	for i := range m.Observations {
+		m.Observations[i].ObservedAt, m.Observations[i].Expires = now, now.Add(time.Hour)
+	}
+}
+
 // current makes an observation present what is in the Secrets.
-func current(d *trust.Domain, m *trust.Member) {
-	m.Observation.Presents, m.Observation.Failure = nil, ""
+func current(d *trust.Domain, m *trust.Member, o *trust.Observation) {
+	o.Presents, o.Failure = nil, ""
 	for _, name := range m.Holds {
 		if l := leafOf(d, name); l != nil && l.Certificate != nil {
-			m.Observation.Presents = append(m.Observation.Presents, l.Certificate.Fingerprint)
+			o.Presents = append(o.Presents, l.Certificate.Fingerprint)
 		}
 	}
 }
@@ -55,12 +69,11 @@ func retireByTimer(d *trust.Domain, now time.Time) {
 
 // retireUndelivered believes that everybody presents what is in the Secrets.
 func retireUndelivered(d *trust.Domain, now time.Time) {
-	eachMember(d, func(_ *trust.Party, m *trust.Member) {
-		if m.Observation == nil {
-			m.Observation = &trust.Observation{}
+	eachMember(d, func(p *trust.Party, m *trust.Member) {
+		seeAll(p, m, now)
+		for i := range m.Observations {
+			current(d, m, &m.Observations[i])
 		}
-		m.Observation.ObservedAt = now
-		current(d, m)
 	})
 }
 
@@ -70,30 +83,24 @@ func firstEvidence(d *trust.Domain, now time.Time) {
 	if next == nil {
 		return
 	}
-	eachMember(d, func(_ *trust.Party, m *trust.Member) { found = found || trusting(m.Observation, next) })
+	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { found = found || trusting(o, next) })
 	if found {
 		noGate(d, now)
 	}
 }
 
 func trusting(o *trust.Observation, ca *pki.Certificate) bool {
-	if o == nil {
-		return false
-	}
 	return slices.Contains(o.Trusts, ca.Fingerprint) || slices.Contains(o.TrustedSubjects, ca.SubjectHash)
-}
-
-// beforeRestart does not look at restarts.
-func beforeRestart(d *trust.Domain, _ time.Time) {
-	eachMember(d, func(_ *trust.Party, m *trust.Member) { m.RestartedAt = time.Time{} })
 }
 
 // ignoreFailures takes whoever does not answer for gone.
 func ignoreFailures(d *trust.Domain, _ time.Time) {
 	eachMember(d, func(_ *trust.Party, m *trust.Member) {
-		if o := m.Observation; o != nil && o.Failure != "" {
-			believe(o, d.Signer.Next)
-			current(d, m)
+		for i := range m.Observations {
+			if o := &m.Observations[i]; o.Failure != "" {
+				believe(o, d.Signer.Next)
+				current(d, m, o)
+			}
 		}
 	})
 }
@@ -108,9 +115,9 @@ func annotationIsTruth(d *trust.Domain, now time.Time) {
 
 // ambiguousIsProof takes the name of a CA for the CA.
 func ambiguousIsProof(d *trust.Domain, _ time.Time) {
-	eachMember(d, func(_ *trust.Party, m *trust.Member) {
-		if next := d.Signer.Next; next != nil && m.Observation != nil && trusting(m.Observation, next) {
-			believe(m.Observation, next)
+	eachObservation(d, func(_ *trust.Party, o *trust.Observation) {
+		if next := d.Signer.Next; next != nil && trusting(o, next) {
+			believe(o, next)
 		}
 	})
 }

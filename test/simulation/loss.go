@@ -20,7 +20,7 @@ func (w *world) losesBundle() bool {
 	w.say("the bundle %s is lost", d.Bundle.Name)
 	w.counts.faults["lost bundle"]++
 	w.api.deleteConfigMap(d.Bundle.Name)
-	w.leafWritten(string(trust.ConfigMapKind) + "/" + d.Bundle.Name)
+	w.objectWritten()
 	return true
 }
 

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -94,9 +95,9 @@ func signUnpublished(d *trust.Domain, now time.Time, a *trust.Assessment) {
 
 // restartRotation begins anew whenever it is asked.
 func restartRotation(d *trust.Domain, _ time.Time, a *trust.Assessment) {
-	if _, asked := d.Signer.Annotations[trust.AnnotationRotateRequested]; asked && a.InFlight() {
+	if r := requestOf(d, trust.RequestRotate); r != nil && a.InFlight() {
 		again := signerAction(d, trust.GenerateNext)
-		again.RemoveAnnotations = []string{trust.AnnotationRotateRequested}
+		again.Annotations = map[string]string{trust.AnnotationAnswered: r.ID}
 		a.Actions = []trust.Action{again}
 	}
 }
@@ -116,9 +117,20 @@ func rebuildFromActive(d *trust.Domain, _ time.Time, a *trust.Assessment) {
 
 // abortAlways drops the next CA, whatever it has signed.
 func abortAlways(d *trust.Domain, _ time.Time, a *trust.Assessment) {
-	if _, asked := d.Signer.Annotations[trust.AnnotationAbortRequested]; asked && d.Signer.Next != nil && d.Signer.Active != nil {
+	if r := requestOf(d, trust.RequestAbort); r != nil && d.Signer.Next != nil && d.Signer.Active != nil {
 		drop := signerAction(d, trust.DropNext)
-		drop.RemoveAnnotations = []string{trust.AnnotationAbortRequested}
+		drop.Annotations = map[string]string{trust.AnnotationAnswered: r.ID}
 		a.Actions = []trust.Action{drop}
 	}
+}
+
+// requestOf is what is asked of the signer and not answered, nil if nothing is.
+func requestOf(d *trust.Domain, kind trust.RequestKind) *trust.Request {
+	for i := range d.Requests {
+		r := &d.Requests[i]
+		if r.Kind == kind && r.Secret == d.Signer.Name && !strings.Contains(d.Signer.Annotations[trust.AnnotationAnswered], r.ID) {
+			return r
+		}
+	}
+	return nil
 }

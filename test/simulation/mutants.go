@@ -26,7 +26,6 @@ func mutants() []mutant {
 		{"retire by a timer", believing(retireByTimer)},
 		{"retire without evidence of delivery", believing(retireUndelivered)},
 		{"promote on the first evidence", believing(firstEvidence)},
-		{"evidence from before a restart counts", believing(beforeRestart)},
 		{"who does not answer counts as gone", believing(ignoreFailures)},
 		{"an annotation is the truth", believing(annotationIsTruth)},
 		{"an ambiguous subject is proof", believing(ambiguousIsProof)},
@@ -38,6 +37,19 @@ func mutants() []mutant {
 		{"a second rotation restarts the first", acting(restartRotation)},
 		{"rebuild a lost bundle from the active CA alone", acting(rebuildFromActive)},
 		{"drop the next CA whenever an abort is asked for", acting(abortAlways)},
+		{"the roster is forgotten", believing(rosterForgotten)},
+		{"nobody is everybody", believing(nobodyIsEverybody)},
+		{"the last observation speaks for all processes", believing(lastSpeaks)},
+		{"leases are ignored", believing(leasesIgnored)},
+		{"the kind of evidence is ignored", believing(kindIgnored)},
+		{"bootstrap from absence", believing(absenceIsBootstrap)},
+		{"chains of length one", believing(shortChains)},
+		{"skew is not subtracted", believing(skewIgnored)},
+		{"renewed without delay", believing(renewedAtOnce)},
+		{"diverged evidence is ignored", believing(divergedIgnored)},
+		{"a member that cannot run stands against its own leaf", believing(idleStands)},
+		{"a refused write stops everything", acting(refusedStopsAll)},
+		{"evidence from the future is left out", believing(futureIgnored)},
 	}
 }
 
@@ -73,13 +85,33 @@ func copyOf(d *trust.Domain) *trust.Domain {
 		p := &out.Parties[i]
 		p.Members = slices.Clone(p.Members)
 		for k := range p.Members {
-			if o := p.Members[k].Observation; o != nil {
-				seen := *o
-				p.Members[k].Observation = &seen
-			}
+			p.Members[k].Observations = slices.Clone(p.Members[k].Observations)
+			p.Members[k].Probes = slices.Clone(p.Members[k].Probes)
 		}
 	}
+	out.Roster = rosterCopy(d.Roster)
 	return &out
+}
+
+func rosterCopy(r *trust.Roster) *trust.Roster {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Members = slices.Clone(r.Members)
+	for i := range out.Members {
+		out.Members[i].Observations = slices.Clone(out.Members[i].Observations)
+	}
+	return &out
+}
+
+// eachObservation calls fn for all observations of members that are observed, those of the roster among them.
+func eachObservation(d *trust.Domain, fn func(p *trust.Party, o *trust.Observation)) {
+	eachMember(d, func(p *trust.Party, m *trust.Member) {
+		for i := range m.Observations {
+			fn(p, &m.Observations[i])
+		}
+	})
 }
 
 // eachMember calls fn for the members that are observed.

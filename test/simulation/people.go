@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -23,6 +24,9 @@ type edit struct {
 	kind       trust.ObjectKind
 	secret     func(*corev1.Secret) bool
 	configMap  func(*corev1.ConfigMap) bool
+	// request is made in place of a change of an object.
+	request *trust.Request
+	domain  string
 }
 
 // people make an edit. The guard may refuse it. It says whether there was one to make.
@@ -31,7 +35,7 @@ func (w *world) people() bool {
 	makers := []func(*trust.Domain) *edit{
 		w.asksToRotate, w.asksAsLibraryGo, w.asksToAbort, w.asksToAbort, w.asksForLeaf, w.deletesLeaf, w.deletesBundle, w.deletesSigner,
 		w.restores, w.restores, w.stripsAnnotations, w.addsAnchor, w.removesAnchor, w.backdatesPublication, w.bringsOwnNext,
-		w.replacesActive, w.putsForeignLeaf, w.signsByHand, w.losesRecord, w.writesGarbage,
+		w.replacesActive, w.putsForeignLeaf, w.signsByHand, w.losesRecord, w.writesGarbage, w.saysCompromised,
 	}
 	e := makers[w.dice.roll(len(makers), "edit")](d)
 	return e != nil && w.apply(e)
@@ -51,13 +55,16 @@ func (w *world) apply(e *edit) bool {
 	w.counts.edits++
 	w.say("somebody %s", e.what)
 	store()
-	w.leafWritten(string(e.kind) + "/" + e.name)
+	w.objectWritten()
 	return true
 }
 
 // prepare returns what would be there after an edit, and how to store it; nil if there is nothing to do.
 func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
 	now := w.clock.now()
+	if e.kind == trust.RecordKind {
+		return w.prepareRecord(e)
+	}
 	if e.kind == trust.SecretKind {
 		live := w.api.secrets[e.name]
 		if e.secret == nil {
@@ -115,25 +122,39 @@ func (w *world) guard(after *inventory.Sources) string {
 	return ""
 }
 
-func annotates(key, value string) func(*corev1.Secret) bool {
-	return func(s *corev1.Secret) bool {
-		if s.ResourceVersion == "" {
-			return false
+// prepareRecord is prepare for a request, which is made only once, or for the deletion of a record.
+func (w *world) prepareRecord(e *edit) (*inventory.Sources, func()) {
+	if e.request == nil {
+		return withRecord(w.api.latest(), e.name, nil), func() { w.api.deleteRecord(e.name) }
+	}
+	made, err := record.OfRequest(namespace, e.domain, e.request, "somebody")
+	if err != nil || w.api.records[made.Name] != nil {
+		return nil, nil
+	}
+	return withRecord(w.api.latest(), made.Name, made), func() {
+		w.counts.event(asked)
+		if e.request.Compromised {
+			w.counts.event(compromised)
 		}
-		s.Annotations = maps.Clone(s.Annotations)
-		if s.Annotations == nil {
-			s.Annotations = map[string]string{}
-		}
-		s.Annotations[key] = value
-		return true
+		w.api.putRecord(made, w.clock.now())
 	}
 }
 
+func (w *world) asks(d *trust.Domain, kind trust.RequestKind, secret string) *edit {
+	r := &trust.Request{Kind: kind, Secret: secret, Reason: "story"}
+	return &edit{what: fmt.Sprintf("asks to %s %s", strings.ToLower(string(kind)), secret), kind: trust.RecordKind, domain: d.Name, request: r}
+}
+
 func (w *world) asksToRotate(d *trust.Domain) *edit {
-	return &edit{
-		what: "asks to rotate " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name,
-		secret: annotates(trust.AnnotationRotateRequested, "story"),
-	}
+	return w.asks(d, trust.RequestRotate, d.Signer.Name)
+}
+
+// saysCompromised asks for the rotation of a key that nobody is to trust for longer than needed.
+func (w *world) saysCompromised(d *trust.Domain) *edit {
+	e := w.asksToRotate(d)
+	e.request.Compromised = true
+	e.what = "says that the key of " + d.Signer.Name + " is compromised"
+	return e
 }
 
 func (w *world) asksAsLibraryGo(d *trust.Domain) *edit {
@@ -148,10 +169,7 @@ func (w *world) asksAsLibraryGo(d *trust.Domain) *edit {
 }
 
 func (w *world) asksToAbort(d *trust.Domain) *edit {
-	return &edit{
-		what: "asks to abort the rotation of " + d.Signer.Name, kind: trust.SecretKind, name: d.Signer.Name,
-		secret: annotates(trust.AnnotationAbortRequested, "story"),
-	}
+	return w.asks(d, trust.RequestAbort, d.Signer.Name)
 }
 
 // leafName rolls the name of a leaf, "" if there is none.
@@ -163,10 +181,7 @@ func (w *world) leafName(d *trust.Domain) string {
 }
 
 func (w *world) asksForLeaf(d *trust.Domain) *edit {
-	name := w.leafName(d)
-	return &edit{
-		what: "asks to reissue " + name, kind: trust.SecretKind, name: name, secret: annotates(trust.AnnotationRotateRequested, "story"),
-	}
+	return w.asks(d, trust.RequestRotate, w.leafName(d))
 }
 
 func (w *world) deletesLeaf(d *trust.Domain) *edit {
@@ -291,8 +306,8 @@ func (w *world) writesBundle(d *trust.Domain, what string, anchors []*pki.Certif
 // losesRecord deletes what is recorded of a member.
 func (w *world) losesRecord(*trust.Domain) *edit {
 	var names []string
-	for name, cm := range w.api.latest().ConfigMaps {
-		if cm.Evidence != nil {
+	for name, r := range w.api.latest().Records {
+		if r.Said != nil && r.Said.Evidence != nil {
 			names = append(names, name)
 		}
 	}
@@ -301,5 +316,5 @@ func (w *world) losesRecord(*trust.Domain) *edit {
 	}
 	slices.Sort(names)
 	name := one(w.dice, "record", names)
-	return &edit{what: "deletes the record " + name, kind: trust.ConfigMapKind, name: name}
+	return &edit{what: "deletes the record " + name, kind: trust.RecordKind, name: name}
 }

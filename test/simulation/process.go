@@ -4,8 +4,11 @@
 package simulation
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -13,10 +16,16 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// process is one running member, in every party of every domain that has a member of its name. What it trusts and
-// presents changes only when it loads.
+// process is one process of a member, in every party of every domain that has a member of its name. What it trusts and
+// presents changes only when it loads, and what it verifies and presents does not end because somebody stops to name it.
 type process struct {
-	name string
+	// name of the process: that of the member, and a number if it is not the first.
+	name, member string
+	number       int
+	// roles are its parts, by party.
+	roles map[membership]*role
+	// machine is the UID of its node, "" if it is on none.
+	machine string
 	// up says that it runs; what is down presents nothing.
 	up bool
 	// reachable says that it can be probed and can report. Its peers reach it in any case.
@@ -31,11 +40,17 @@ type process struct {
 	behind time.Time
 	// off is how far its clock is from the true time.
 	off time.Duration
-	// graceful says that it is in a party of the kind gracePeriod, renewed that it is in one of that kind.
-	graceful, renewed bool
+	// within is the time within which it loads what is written, zero if nobody promises that: the shortest of its parties of
+	// the kinds gracePeriod and renewed.
+	within time.Duration
 	// pending are reports that were made and have not arrived, by domain and party.
 	pending map[membership]*trust.Observation
+	// replay is a report that was delivered before.
+	replay map[membership]*trust.Observation
 }
+
+// role is what a process does in a party.
+type role struct{ verifies, holds []string }
 
 // disk is what a process had loaded at some time.
 type disk struct {
@@ -46,9 +61,13 @@ type disk struct {
 // membership is a member of a relying party.
 type membership struct{ domain, party, member string }
 
-func newProcess(name string) *process {
+func newProcess(member string, number int) *process {
+	name := member
+	if number > 0 {
+		name = fmt.Sprintf("%s (%d)", member, number+1)
+	}
 	return &process{
-		name: name, reachable: true, pools: map[string]*pool{}, leaves: map[string]*pki.Certificate{},
+		name: name, member: member, number: number, reachable: true, roles: map[membership]*role{}, replay: map[membership]*trust.Observation{}, pools: map[string]*pool{}, leaves: map[string]*pki.Certificate{},
 		pending: map[membership]*trust.Observation{},
 	}
 }
@@ -56,8 +75,80 @@ func newProcess(name string) *process {
 // clone shares what is never modified.
 func (p *process) clone() *process {
 	out := *p
+	out.roles = map[membership]*role{}
+	for m, r := range p.roles {
+		same := *r
+		out.roles[m] = &same
+	}
 	out.pools, out.leaves, out.pending = maps.Clone(p.pools), maps.Clone(p.leaves), maps.Clone(p.pending)
 	return &out
+}
+
+// instance identifies this start of the process.
+func (p *process) instance() string {
+	return fmt.Sprintf("%s-%d-%d", p.member, p.number, p.startedAt.Unix())
+}
+
+// memberships of a process, ordered.
+func (p *process) memberships() []membership {
+	return slices.SortedFunc(maps.Keys(p.roles), func(x, y membership) int {
+		return cmp.Or(cmp.Compare(x.domain, y.domain), cmp.Compare(x.party, y.party))
+	})
+}
+
+// in says whether a process is in a party of a domain.
+func (p *process) in(domain string) bool {
+	for m := range p.roles {
+		if m.domain == domain {
+			return true
+		}
+	}
+	return false
+}
+
+// held are the leaves of a domain that a process presents.
+func (p *process) held(domain string) []string {
+	var out []string
+	for _, m := range p.memberships() {
+		if m.domain == domain {
+			out = append(out, p.roles[m].holds...)
+		}
+	}
+	return out
+}
+
+// verified are the leaves of a domain that a process verifies.
+func (p *process) verified(domain string) []string {
+	var out []string
+	for _, m := range p.memberships() {
+		if m.domain == domain {
+			out = append(out, p.roles[m].verifies...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// takes adds what the configuration says of a part. The first word stays: nobody stops to verify because of an edit.
+func (p *process) takes(m membership, party *trust.Party, member *trust.Member) {
+	r := p.roles[m]
+	if r == nil {
+		r = &role{}
+		p.roles[m] = r
+	}
+	if !party.VerifiesNothing {
+		r.verifies = union(r.verifies, party.Verifies)
+	}
+	r.holds = union(r.holds, member.Holds)
+}
+
+func union(a, b []string) []string {
+	for _, x := range b {
+		if !slices.Contains(a, x) {
+			a = append(slices.Clip(a), x)
+		}
+	}
+	return a
 }
 
 // parts of what a process loads.
@@ -73,7 +164,7 @@ const (
 func (w *world) load(p *process, what parts) {
 	before := &disk{pools: maps.Clone(p.pools), leaves: maps.Clone(p.leaves)}
 	for _, d := range w.domains().Domains {
-		if !w.memberOf(d, p.name) {
+		if !p.in(d.Name) {
 			continue
 		}
 		if anchors := w.readBundle(d); what != onlyLeaves && len(anchors) > 0 {
@@ -82,7 +173,7 @@ func (w *world) load(p *process, what parts) {
 		if what == onlyTrust {
 			continue
 		}
-		for _, name := range w.held(d, p.name) {
+		for _, name := range p.held(d.Name) {
 			if c := w.readLeaf(d, name); c != nil {
 				p.leaves[name] = c
 			}
@@ -134,33 +225,61 @@ func (w *world) readLeaf(d *trust.Domain, name string) *pki.Certificate {
 	return chain[0]
 }
 
-// start runs a process that is down, if there is something to run with.
+// start runs a process that is down, if there is something to run with. Where it has to report first, and cannot, it does
+// not take traffic.
 func (w *world) start(p *process) bool {
-	fresh := newProcess(p.name)
+	fresh := newProcess(p.member, p.number)
+	fresh.roles = p.roles
 	w.load(fresh, everything)
-	for _, d := range w.domains().Domains {
-		if !w.memberOf(d, p.name) {
-			continue
-		}
-		if fresh.pools[d.Name] == nil {
-			return false
-		}
-		for _, name := range w.held(d, p.name) {
-			if fresh.leaves[name] == nil {
-				return false
-			}
-		}
+	if !w.complete(fresh) || (w.reporting(p) && !p.reachable) || !w.hasNode(p) {
+		return false
 	}
 	p.pools, p.leaves, p.before, p.behind = fresh.pools, fresh.leaves, nil, time.Time{}
-	p.up, p.startedAt = true, w.clock.now()
+	p.up, p.startedAt, p.machine = true, w.clock.now(), w.uidOf(p.member)
+	w.reportsAtStart(p)
 	return true
+}
+
+// complete says whether a process has everything to run with.
+func (w *world) complete(p *process) bool {
+	for _, d := range w.domains().Domains {
+		if !p.in(d.Name) {
+			continue
+		}
+		if p.pools[d.Name] == nil || slices.ContainsFunc(p.held(d.Name), func(name string) bool { return p.leaves[name] == nil }) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasNode says whether the node of a process is registered; true for one that is on none.
+func (w *world) hasNode(p *process) bool {
+	return p.machine == "" && !strings.HasPrefix(p.member, "node-") || w.api.nodes[p.member] != nil
+}
+
+func (w *world) uidOf(node string) string {
+	if n := w.api.nodes[node]; n != nil {
+		return string(n.UID)
+	}
+	return ""
+}
+
+// reportsAtStart has a process say what it has loaded, where it has to, before it takes traffic.
+func (w *world) reportsAtStart(p *process) {
+	clear(p.pending)
+	for _, m := range p.memberships() {
+		if w.kindOf(m) == trust.Acknowledgement {
+			w.acknowledge(m, w.reportOf(p, m))
+		}
+	}
 }
 
 // comesBack restarts a process from a backup of its disk, unless that could not handshake at this moment. While a bundle is
 // lost nothing comes back: what an old leaf chains to may then be recorded nowhere, so that nobody could know of it.
 func (w *world) comesBack(p *process) bool {
 	lost := func(d *trust.Domain) bool { return !d.Bundle.Present }
-	if p.before == nil || p.graceful || p.renewed || slices.ContainsFunc(w.domains().Domains, lost) {
+	if p.before == nil || p.within > 0 || (w.reporting(p) && !p.reachable) || slices.ContainsFunc(w.domains().Domains, lost) {
 		return false
 	}
 	now := disk{pools: p.pools, leaves: p.leaves}
@@ -170,30 +289,8 @@ func (w *world) comesBack(p *process) bool {
 		return false
 	}
 	p.before, p.startedAt = nil, w.clock.now()
+	w.reportsAtStart(p)
 	return true
-}
-
-// memberOf says whether a process is in a party of a domain.
-func (w *world) memberOf(d *trust.Domain, name string) bool {
-	for _, m := range w.memberships(name) {
-		if m.domain == d.Name {
-			return true
-		}
-	}
-	return false
-}
-
-// held are the leaves of a domain that a member holds.
-func (w *world) held(d *trust.Domain, member string) []string {
-	var out []string
-	for i := range d.Parties {
-		for k := range d.Parties[i].Members {
-			if m := &d.Parties[i].Members[k]; m.Name == member {
-				out = append(out, m.Holds...)
-			}
-		}
-	}
-	return out
 }
 
 func leafOf(d *trust.Domain, name string) *trust.Leaf {

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,16 +19,26 @@ func (w *world) rest() error {
 	w.dice, w.faultless = quietDice{}, true
 	defer func() { w.dice, w.faultless = dice, false }()
 	w.say("from here on nothing goes wrong")
+	if w.ahead > 0 {
+		w.clocksComeBack()
+	}
+	if err := w.restRefused(); err != nil {
+		return err
+	}
+	w.registers()
 	for n := range 40 {
 		if w.unguarded && n == 20 {
 			w.startOver()
 		}
-		before := w.api.version
+		before := w.counts.writes
 		if err := w.round(); err != nil {
 			return err
 		}
-		if w.api.version == before && w.atRest() == nil {
+		if w.counts.writes == before && w.atRest() == nil {
 			return w.lastCheck()
+		}
+		if n == 38 {
+			w.sayWaits()
 		}
 		w.pass(grace)
 	}
@@ -37,10 +48,89 @@ func (w *world) rest() error {
 	return violated("Resumable", "writes go on for ever")
 }
 
-// round has every leader look until it does nothing, and everybody load and be observed.
+// restRefused goes on for a while with what is refused: it stands against nothing that does not depend on it, and is said.
+func (w *world) restRefused() error {
+	if len(w.api.refuses) == 0 {
+		return nil
+	}
+	for range 3 {
+		if err := w.round(); err != nil {
+			return err
+		}
+		w.pass(grace)
+	}
+	for _, p := range w.processes {
+		if p.up {
+			w.observe(p)
+		}
+	}
+	if err := w.leadersLook(); err != nil {
+		return err
+	}
+	for _, d := range w.domains().Domains {
+		if err := w.checkRefused(d); err != nil {
+			return err
+		}
+	}
+	clear(w.api.refuses)
+	return nil
+}
+
+// checkRefused: what is to be done, and is not refused, is done; and what is refused is among the blockers.
+func (w *world) checkRefused(d *trust.Domain) error {
+	wanted := *w.seen(d)
+	wanted.Refusals = nil
+	if w.unguarded || len(w.leaders) > 1 || w.api.refuses["RotationRecord/"+trust.RosterRecord(d.Name)] != nil {
+		return nil
+	}
+	for _, action := range trust.Assess(&wanted, w.clock.now()).Actions {
+		object := string(action.ObjectKind) + "/" + action.Object
+		if w.api.refuses[object] == nil {
+			return violated("NoSilentWait", "%s %s is to be done and is not refused, and nobody does it", action.Kind, object)
+		}
+		blockers := trust.Assess(w.seen(d), w.clock.now()).Blockers
+		if !slices.ContainsFunc(blockers, func(b trust.Blocker) bool { return b.Object == object }) {
+			return violated("NoSilentWait", "%s %s is refused, and no blocker says so", action.Kind, object)
+		}
+	}
+	return nil
+}
+
+// round has every leader look until it does nothing, and everybody be observed, load and be observed again.
 func (w *world) round() error {
+	for _, p := range w.processes {
+		p.reachable = true
+		if p.up {
+			w.observe(p)
+		}
+	}
+	if err := w.leadersLook(); err != nil {
+		return err
+	}
+	for _, p := range w.processes {
+		switch {
+		case p.up:
+			w.load(p, everything)
+		case !w.start(p):
+			continue
+		}
+		w.observe(p)
+	}
+	if w.wrong {
+		w.putsRight()
+	}
+	w.helpOut()
+	w.tick()
+	if err := w.afterStep(); err != nil {
+		return err
+	}
+	return w.leadersLook()
+}
+
+// leadersLook has every leader look until nothing is written any more.
+func (w *world) leadersLook() error {
 	for range 30 {
-		before := w.api.version
+		before := w.counts.writes
 		for _, l := range w.leaders {
 			for _, k := range w.keys() {
 				w.tick()
@@ -54,23 +144,11 @@ func (w *world) round() error {
 				}
 			}
 		}
-		if w.api.version == before {
-			break
+		if w.counts.writes == before {
+			return nil
 		}
 	}
-	for _, p := range w.processes {
-		p.reachable = true
-		switch {
-		case p.up:
-			w.load(p, everything)
-		case !w.start(p):
-			continue
-		}
-		w.observe(p)
-	}
-	w.helpOut()
-	w.tick()
-	return w.afterStep()
+	return nil
 }
 
 // startOver is the last resort of people who have lost a key that leaves wait for: without signer and leaves a domain
@@ -82,6 +160,7 @@ func (w *world) startOver() {
 		}
 		w.counts.faults["started over"]++
 		w.apply(w.deletesSigner(d))
+		w.apply(w.deletesBundle(d))
 		for i := range d.Leaves {
 			w.apply(&edit{what: "deletes the leaf " + d.Leaves[i].Name, kind: trust.SecretKind, name: d.Leaves[i].Name})
 		}
@@ -103,13 +182,44 @@ func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
 		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil &&
-			next.SubjectHash == d.Signer.Active.SubjectHash && d.Signer.Annotations[trust.AnnotationAbortRequested] == "" {
+			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
 		if w.unguarded {
 			w.repair(d)
 		}
+		w.clearsUp(d)
+		w.restartsForgotten()
 		w.drain(d)
+	}
+}
+
+// clearsUp deletes the leaves of nodes that are gone, as the blockers say.
+func (w *world) clearsUp(d *trust.Domain) {
+	for i := range d.Leaves {
+		l := &d.Leaves[i]
+		node := strings.TrimPrefix(l.Name, "server-")
+		if l.Unnamed && w.topology.onNodes() && w.api.nodes[node] == nil && len(w.processesOf(node)) == 0 {
+			w.apply(&edit{what: "deletes the leaf " + l.Name + " of a node that is gone", kind: trust.SecretKind, name: l.Name})
+		}
+	}
+}
+
+// restartsForgotten restarts the processes of machines that have registered again, and labels nodes as they were: who
+// counts by a former object is proven to be gone then.
+func (w *world) restartsForgotten() {
+	for _, p := range w.processes {
+		if p.up && p.machine != w.uidOf(p.member) && w.api.nodes[p.member] != nil {
+			w.start(p)
+		}
+	}
+	for name, node := range w.api.nodes {
+		if _, labelled := node.Labels[nodeRole]; !labelled {
+			w.say("%s gets its label back", name)
+			again := *node
+			again.Labels = map[string]string{nodeRole: "server"}
+			w.api.putNode(name, &again)
+		}
 	}
 }
 
@@ -121,11 +231,11 @@ func (w *world) drain(d *trust.Domain) {
 		return
 	}
 	for _, p := range w.processes {
-		if p.up || w.api.nodes[p.name] == nil {
+		if p.up || w.api.nodes[p.member] == nil {
 			continue
 		}
 		w.say("somebody takes %s away, which cannot start", p.name)
-		w.api.putNode(p.name, nil)
+		w.removeNode(p.member)
 	}
 }
 
@@ -167,6 +277,14 @@ func (w *world) atRest() error {
 		}
 	}
 	return nil
+}
+
+// sayWaits tells what everything waits for.
+func (w *world) sayWaits() {
+	for _, d := range w.domains().Domains {
+		a := trust.Assess(w.seen(d), w.clock.now())
+		w.say("%s is %s: %s", d.Name, a.Stage, outline(a))
+	}
 }
 
 func outline(a *trust.Assessment) string {

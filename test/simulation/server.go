@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -28,14 +29,19 @@ const (
 var (
 	secretResource    = schema.GroupResource{Resource: "secrets"}
 	configMapResource = schema.GroupResource{Resource: "configmaps"}
+	recordResource    = configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords").GroupResource()
 )
 
 // server is the API server: objects with resource versions and conflicts. Stored objects are never modified.
 type server struct {
-	version    int
-	secrets    map[string]*corev1.Secret
-	configMaps map[string]*corev1.ConfigMap
-	nodes      map[string]*inventory.Node
+	version       int
+	secrets       map[string]*corev1.Secret
+	configMaps    map[string]*corev1.ConfigMap
+	records       map[string]*configv1alpha1.RotationRecord
+	configuration *configv1alpha1.RotationConfiguration
+	nodes         map[string]*inventory.Node
+	// refuses are the objects, as Kind/name, whose writes by leaders are refused, with the answer.
+	refuses map[string]error
 	// states are what was known after each change, the latest last.
 	states []*inventory.Sources
 	// backup has former versions of Secrets and ConfigMaps by name, the latest last.
@@ -46,6 +52,7 @@ type server struct {
 func newServer() *server {
 	return &server{
 		version: 100, secrets: map[string]*corev1.Secret{}, configMaps: map[string]*corev1.ConfigMap{},
+		records: map[string]*configv1alpha1.RotationRecord{}, refuses: map[string]error{},
 		nodes: map[string]*inventory.Node{}, states: []*inventory.Sources{{Namespace: namespace}},
 		backup: map[string][]any{}, certs: pki.NewCache(512),
 	}
@@ -55,6 +62,7 @@ func newServer() *server {
 func (s *server) clone() *server {
 	out := *s
 	out.secrets, out.configMaps, out.nodes = maps.Clone(s.secrets), maps.Clone(s.configMaps), maps.Clone(s.nodes)
+	out.records, out.refuses = maps.Clone(s.records), maps.Clone(s.refuses)
 	out.states = append([]*inventory.Sources(nil), s.states...)
 	out.backup = map[string][]any{}
 	return &out

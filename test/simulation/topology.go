@@ -4,28 +4,33 @@
 package simulation
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// grace of parties of the kind gracePeriod, and how much earlier their processes load.
+// grace of parties of the kind gracePeriod, the delay of those of the kind renewed, and how much earlier their processes
+// load.
 const (
 	grace       = time.Hour
+	renewal     = 40 * time.Minute
 	graceMargin = 10 * time.Minute
 )
 
 const (
-	signerValidity = 365 * 24 * time.Hour
-	leafValidity   = 90 * 24 * time.Hour
+	signerValidity      = 365 * 24 * time.Hour
+	leafValidity        = 90 * 24 * time.Hour
+	shortSignerValidity = 60 * 24 * time.Hour
+	shortLeafValidity   = 12 * 24 * time.Hour
 )
+
+// nodeRole is the label by which nodes run a server.
+const nodeRole = "role"
 
 // topology is who talks to whom.
 type topology struct {
@@ -40,6 +45,14 @@ type topology struct {
 	crossed bool
 	// aggregate says that processes read from the aggregate instead of from the leaf and the bundle.
 	aggregate bool
+	// short says that certificates are valid for weeks, so that they are due soon.
+	short bool
+	// balanced says that the processes of a member are behind one address, of which each look meets one of them.
+	balanced bool
+	// handshake says that probes present leaves instead of reading what servers list.
+	handshake bool
+	// pacing says that leaves are reissued one in a minute where that can wait.
+	pacing bool
 }
 
 // drawTopology rolls one.
@@ -66,6 +79,8 @@ func drawTopology(d dice) topology {
 		t.clientKinds = append(t.clientKinds, one(d, "evidence of a client", clientKinds))
 	}
 	t.peers = in(d, 2, "peers") || len(t.clientKinds) == 0
+	t.short, t.balanced = in(d, 3, "short validity"), in(d, 3, "behind one address")
+	t.handshake, t.pacing = in(d, 4, "probes by handshake") && (t.peers || !t.crossed), in(d, 4, "pacing")
 	return t
 }
 
@@ -85,6 +100,10 @@ func (t topology) String() string {
 		{t.peers, ", servers verify each other"},
 		{t.crossed, ", servers and clients have a CA of their own"},
 		{t.aggregate, ", everybody reads the aggregate"},
+		{t.short, ", certificates are valid for weeks"},
+		{t.balanced, ", processes of a member are behind one address"},
+		{t.handshake, ", probes present leaves"},
+		{t.pacing, ", one leaf in a minute"},
 	} {
 		if x.yes {
 			b.WriteString(x.text)
@@ -105,12 +124,15 @@ func (t topology) serverLeaf() string {
 
 func (t topology) leaves() (server configv1alpha1.Leaf, clients []configv1alpha1.Leaf) {
 	policy := configv1alpha1.IssuancePolicy{Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: leafValidity}}
+	if t.short {
+		policy.Validity.Duration = shortLeafValidity
+	}
 	server = configv1alpha1.Leaf{
 		SecretName: t.serverLeaf(), Usages: []configv1alpha1.Usage{configv1alpha1.ServerAuth}, Policy: policy,
 		DNSNames: []string{"server.demo.svc"},
 	}
 	if t.onNodes() {
-		server.ForEachNode = &metav1.LabelSelector{}
+		server.ForEachNode = serverNodes()
 	}
 	if t.peers {
 		server.Usages = append(server.Usages, configv1alpha1.ClientAuth)
@@ -124,39 +146,57 @@ func (t topology) leaves() (server configv1alpha1.Leaf, clients []configv1alpha1
 	return server, clients
 }
 
-func evidenceOf(kind configv1alpha1.EvidenceKind, addresses int) configv1alpha1.Evidence {
+func serverNodes() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{nodeRole: "server"}}
+}
+
+func (t topology) evidenceOf(kind configv1alpha1.EvidenceKind) configv1alpha1.Evidence {
 	out := configv1alpha1.Evidence{Kind: kind}
 	switch kind {
 	case configv1alpha1.EvidenceTLSProbe:
-		out.TLSProbe = &configv1alpha1.TLSProbe{Addresses: []string{"{node}:8443"}}
-		if addresses > 0 {
-			out.TLSProbe.Addresses = nil
-			for i := range addresses {
-				out.TLSProbe.Addresses = append(out.TLSProbe.Addresses, fmt.Sprintf("10.0.0.%d:8443", i+1))
+		out.TLSProbe = &configv1alpha1.TLSProbe{Endpoints: []configv1alpha1.ProbeEndpoint{{Address: "{node}:8443"}}}
+		if t.servers > 0 {
+			out.TLSProbe.Endpoints = nil
+			for i := range t.servers {
+				out.TLSProbe.Endpoints = append(out.TLSProbe.Endpoints,
+					configv1alpha1.ProbeEndpoint{Member: fmt.Sprintf("server-%d", i), Address: fmt.Sprintf("10.0.0.%d:8443", i+1)})
 			}
+		}
+		if t.handshake {
+			out.TLSProbe.Proof = configv1alpha1.ProofHandshake
 		}
 	case configv1alpha1.EvidenceGracePeriod:
 		out.GracePeriod = &metav1.Duration{Duration: grace}
-	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceRenewed, configv1alpha1.EvidenceStaticPodRevision:
+	case configv1alpha1.EvidenceRenewed:
+		out.Renewed = &configv1alpha1.RenewedEvidence{MinimumDelay: metav1.Duration{Duration: renewal}}
+	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceStaticPodRevision, configv1alpha1.EvidenceNone:
 	}
 	return out
 }
 
 // parties are the relying parties of a domain: those that present its leaves and those that verify them.
 func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.Leaf) []configv1alpha1.RelyingParty {
-	servers := configv1alpha1.RelyingParty{Name: "servers", Evidence: evidenceOf(t.serverKind, t.servers)}
+	servers := configv1alpha1.RelyingParty{Name: "servers", Evidence: t.evidenceOf(t.serverKind)}
 	for i := range t.servers {
 		servers.Members = append(servers.Members, fmt.Sprintf("server-%d", i))
 	}
 	if t.onNodes() {
-		servers.ForEachNode = &metav1.LabelSelector{}
+		servers.ForEachNode = serverNodes()
 	}
-	servers.Verifies.Usages = []configv1alpha1.Usage{configv1alpha1.ClientAuth}
+	if len(clients) > 0 || t.peers {
+		servers.Verifies.Usages = []configv1alpha1.Usage{configv1alpha1.ClientAuth}
+	} else {
+		servers.Verifies.Nothing = true
+	}
 	out := []configv1alpha1.RelyingParty{}
 	for i, kind := range t.clientKinds {
 		name := fmt.Sprintf("client-%d", i)
-		client := configv1alpha1.RelyingParty{Name: name, Evidence: evidenceOf(kind, 1)}
-		client.Verifies.Usages = []configv1alpha1.Usage{configv1alpha1.ServerAuth}
+		client := configv1alpha1.RelyingParty{Name: name, Evidence: t.evidenceOf(kind)}
+		if server != nil {
+			client.Verifies.Usages = []configv1alpha1.Usage{configv1alpha1.ServerAuth}
+		} else {
+			client.Verifies.Nothing = true
+		}
 		if i < len(clients) {
 			client.Presents = []string{clients[i].SecretName}
 		}
@@ -168,45 +208,43 @@ func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.
 	return append(out, servers)
 }
 
-func trustDomain(name string, leaves []configv1alpha1.Leaf, parties []configv1alpha1.RelyingParty) configv1alpha1.TrustDomain {
+func (t topology) trustDomain(name string, leaves []configv1alpha1.Leaf, parties []configv1alpha1.RelyingParty) configv1alpha1.TrustDomain {
+	validity, rate := signerValidity, int32(0)
+	if t.short {
+		validity = shortSignerValidity
+	}
+	if t.pacing {
+		rate = 1
+	}
 	return configv1alpha1.TrustDomain{
-		Name: name,
+		Name: name, ReissuePerMinute: rate,
 		Signer: configv1alpha1.Signer{SecretName: name + "-signer", Policy: configv1alpha1.IssuancePolicy{
-			Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: signerValidity},
+			Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: validity},
 		}},
 		Bundle: configv1alpha1.Bundle{ConfigMapName: name + "-bundle"}, Leaves: leaves, RelyingParties: parties,
 	}
 }
 
 // configuration is the topology as an operator would write it.
-func (t topology) configuration() (*corev1.ConfigMap, error) {
+func (t topology) configuration() *configv1alpha1.RotationConfiguration {
 	server, clients := t.leaves()
 	all := append([]configv1alpha1.Leaf{server}, clients...)
-	cfg := configv1alpha1.RotationConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: "RotationConfiguration"},
-	}
+	cfg := &configv1alpha1.RotationConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pki"}}
 	if t.crossed && len(clients) > 0 {
-		cfg.TrustDomains = append(cfg.TrustDomains,
-			trustDomain("serving", all[:1], t.parties(&server, nil)), trustDomain("clients", clients, t.parties(nil, clients)))
+		cfg.Spec.TrustDomains = append(cfg.Spec.TrustDomains,
+			t.trustDomain("serving", all[:1], t.parties(&server, nil)), t.trustDomain("clients", clients, t.parties(nil, clients)))
 	} else {
-		cfg.TrustDomains = append(cfg.TrustDomains, trustDomain("service", all, t.parties(&server, clients)))
+		cfg.Spec.TrustDomains = append(cfg.Spec.TrustDomains, t.trustDomain("service", all, t.parties(&server, clients)))
 	}
 	if t.aggregate {
-		cfg.Aggregate = &configv1alpha1.Aggregate{SecretName: "all-pairs", ConfigMapName: "all-bundles"}
-		for _, d := range cfg.TrustDomains {
-			cfg.Aggregate.Bundles = append(cfg.Aggregate.Bundles,
+		cfg.Spec.Aggregate = &configv1alpha1.Aggregate{SecretName: "all-pairs", ConfigMapName: "all-bundles"}
+		for _, d := range cfg.Spec.TrustDomains {
+			cfg.Spec.Aggregate.Bundles = append(cfg.Spec.Aggregate.Bundles,
 				configv1alpha1.AggregatedBundle{Key: d.Name + ".crt", ConfigMapName: d.Bundle.ConfigMapName})
 		}
 		for _, l := range all {
-			cfg.Aggregate.Leaves = append(cfg.Aggregate.Leaves, l.SecretName)
+			cfg.Spec.Aggregate.Leaves = append(cfg.Spec.Aggregate.Leaves, l.SecretName)
 		}
 	}
-	text, err := json.Marshal(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("encode the configuration of %s: %w", t, err)
-	}
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: string(text)},
-	}, nil
+	return cfg
 }

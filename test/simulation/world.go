@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -47,7 +48,18 @@ type world struct {
 	// known is what is built of the latest state.
 	knownOf *inventory.Sources
 	known   *inventory.Namespace
-	joined  int
+	// joined and registered count machines, and their objects.
+	joined, registered int
+	// configuration is the right one, and backup a former state of everything.
+	configuration *configv1alpha1.RotationConfiguration
+	backup        *backup
+	// ahead is how far all clocks are ahead of the true time.
+	ahead time.Duration
+	// returned says that they were ahead and are not any more.
+	returned bool
+	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.
+	wrong        bool
+	unregistered []string
 }
 
 // history is what was seen of a domain.
@@ -81,11 +93,8 @@ func newWorld(t topology, o options) (*world, error) {
 	w.clock.set(birth)
 	w.counts.worlds++
 	w.say("%s", t)
-	cm, err := t.configuration()
-	if err != nil {
-		return nil, err
-	}
-	w.api.putConfigMap(cm, birth)
+	w.configuration = t.configuration()
+	w.api.putConfiguration(w.configuration, birth)
 	if t.onNodes() {
 		w.join()
 		w.join()
@@ -138,38 +147,47 @@ func (w *world) domains() *inventory.Namespace {
 
 func (w *world) domain(name string) *trust.Domain { return w.domains().Domain(name) }
 
-func (w *world) process(name string) *process {
+// processesOf are all processes of a member.
+func (w *world) processesOf(member string) []*process {
+	var out []*process
 	for _, p := range w.processes {
-		if p.name == name {
-			return p
+		if p.member == member {
+			out = append(out, p)
 		}
 	}
-	return nil
+	return out
 }
 
-// settleProcesses makes one process for each member, and lets go of those that are none any more.
+// settleProcesses makes one process for each member that has none. A process lives on when the configuration does not name
+// its member any more, until its machine is gone.
 func (w *world) settleProcesses() {
-	var out []*process
-	seen := map[string]bool{}
 	for _, d := range w.domains().Domains {
 		for i := range d.Parties {
-			for k := range d.Parties[i].Members {
-				name := d.Parties[i].Members[k].Name
-				p := w.process(name)
-				if p == nil {
-					p = newProcess(name)
-					p.off = time.Duration((len(out)+w.joined)%3-1) * maxOff
+			p := &d.Parties[i]
+			for k := range p.Members {
+				m := &p.Members[k]
+				if len(w.processesOf(m.Name)) == 0 {
+					fresh := newProcess(m.Name, 0)
+					fresh.off = time.Duration((len(w.processes)+w.joined)%3-1) * maxOff
+					w.processes = append(w.processes, fresh)
 				}
-				p.graceful = p.graceful || d.Parties[i].Kind == trust.GracePeriod
-				p.renewed = p.renewed || d.Parties[i].Kind == trust.Renewed
-				if !seen[name] {
-					seen[name] = true
-					out = append(out, p)
+				for _, process := range w.processesOf(m.Name) {
+					process.takes(membership{domain: d.Name, party: p.Name, member: m.Name}, p, m)
+					w.promises(process, p)
 				}
 			}
 		}
 	}
-	w.processes = out
+}
+
+// promises notes within which time a process loads.
+func (w *world) promises(p *process, party *trust.Party) {
+	if (party.Kind != trust.GracePeriod && party.Kind != trust.Renewed) || party.Grace <= graceMargin {
+		return
+	}
+	if within := party.Grace - graceMargin; p.within == 0 || within < p.within {
+		p.within = within
+	}
 }
 
 // maxOff is how far clocks are off. Two of them are within the backdate of certificates.

@@ -1,0 +1,140 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// rosterForgotten asks the configuration of the moment who counts.
+func rosterForgotten(d *trust.Domain, _ time.Time) {
+	d.Roster = asConfigured(d)
+}
+
+// asConfigured is a roster that says what the configuration says.
+func asConfigured(d *trust.Domain) *trust.Roster {
+	before := *d
+	if d.Roster != nil {
+		before.Roster = nil
+	}
+	for _, action := range trust.Assess(&before, time.Time{}).Actions {
+		if action.Kind == trust.RecordRoster {
+			made := *action.Roster
+			if d.Roster != nil {
+				made.ResourceVersion = d.Roster.ResourceVersion
+			}
+			return &made
+		}
+	}
+	return d.Roster
+}
+
+// nobodyIsEverybody needs no evidence of what nobody verifies or presents any more.
+func nobodyIsEverybody(d *trust.Domain, now time.Time) {
+	rosterForgotten(d, now)
+	p := trust.Party{Name: "nobody", Kind: trust.None, Members: []trust.Member{{Name: "nobody"}}}
+	for i := range d.Leaves {
+		p.Verifies = append(p.Verifies, d.Leaves[i].Name)
+		p.Members[0].Holds = append(p.Members[0].Holds, d.Leaves[i].Name)
+	}
+	d.Parties = append(d.Parties, p)
+	rosterForgotten(d, now)
+}
+
+// lastSpeaks takes the last observation of a member for all of its processes.
+func lastSpeaks(d *trust.Domain, _ time.Time) {
+	eachMember(d, func(_ *trust.Party, m *trust.Member) {
+		slices.SortStableFunc(m.Observations, func(x, y trust.Observation) int { return y.ObservedAt.Compare(x.ObservedAt) })
+		m.Observations = m.Observations[:min(1, len(m.Observations))]
+	})
+}
+
+// leasesIgnored has evidence never end.
+func leasesIgnored(d *trust.Domain, now time.Time) {
+	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Expires = now.Add(time.Hour) })
+}
+
+// kindIgnored takes evidence of any kind for that of the party.
+func kindIgnored(d *trust.Domain, _ time.Time) {
+	eachObservation(d, func(p *trust.Party, o *trust.Observation) { o.Kind = p.Kind })
+}
+
+// absenceIsBootstrap takes a domain without Secrets for a new one, whatever is published or presented.
+func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
+	if d.Signer.Active != nil || slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return l.Certificate != nil }) {
+		return
+	}
+	d.Bundle.Anchors = nil
+	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Presents = nil })
+}
+
+// shortChains looks at the issuer of a leaf and no further.
+func shortChains(d *trust.Domain, _ time.Time) {
+	d.Leaves = slices.Clone(d.Leaves)
+	for i := range d.Leaves {
+		d.Leaves[i].Authorities = nil
+	}
+}
+
+// skewIgnored does not ask whose clock is right.
+func skewIgnored(d *trust.Domain, _ time.Time) { d.ClockSkew = 0 }
+
+// renewedAtOnce takes a Secret that was written for one that is loaded.
+func renewedAtOnce(d *trust.Domain, _ time.Time) {
+	for i := range d.Parties {
+		if d.Parties[i].Kind == trust.Renewed {
+			d.Parties[i].Grace = time.Nanosecond
+		}
+	}
+	if d.Roster == nil {
+		return
+	}
+	for i := range d.Roster.Members {
+		if d.Roster.Members[i].Kind == trust.Renewed {
+			d.Roster.Members[i].Grace = time.Nanosecond
+		}
+	}
+}
+
+// divergedIgnored does not look at what members trust where everybody should trust it.
+func divergedIgnored(d *trust.Domain, _ time.Time) {
+	if d.Signer.Next != nil || len(d.Signer.Previous) > 0 {
+		return
+	}
+	eachMember(d, func(_ *trust.Party, m *trust.Member) { m.Observations = nil })
+}
+
+// idleStands has members that cannot run yet stand against their own first leaf.
+func idleStands(d *trust.Domain, _ time.Time) {
+	for i := range d.Parties {
+		for k := range d.Parties[i].Members {
+			d.Parties[i].Members[k].Instance = ""
+		}
+	}
+	if d.Roster == nil {
+		return
+	}
+	for i := range d.Roster.Members {
+		d.Roster.Members[i].Started = true
+	}
+}
+
+// refusedStopsAll does nothing as long as anything is refused.
+func refusedStopsAll(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+	if len(d.Refusals) > 0 {
+		a.Actions = nil
+	}
+}
+
+// futureIgnored leaves evidence from the future out, and lets the other processes speak for that one.
+func futureIgnored(d *trust.Domain, now time.Time) {
+	eachMember(d, func(_ *trust.Party, m *trust.Member) {
+		m.Observations = slices.DeleteFunc(m.Observations, func(o trust.Observation) bool {
+			return o.ObservedAt.After(now.Add(10*time.Minute)) || o.StartedAt.After(now.Add(10*time.Minute))
+		})
+	})
+}

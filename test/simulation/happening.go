@@ -1,0 +1,57 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// happening is a kind of thing that has to have happened: a search in which it has not proves nothing of it.
+type happening string
+
+// Happenings.
+const (
+	dueLeaf        happening = "a leaf is due"
+	renewedLeaf    happening = "a due leaf is renewed"
+	dueSigner      happening = "a signer is due"
+	rotatedSigner  happening = "a due signer is rotated"
+	expiredNext    happening = "a next CA expires"
+	clockProblem   happening = "a clock is not believed"
+	paced          happening = "a leaf waits for its turn"
+	compromised    happening = "a key is compromised"
+	unreadableLeaf happening = "a leaf cannot be read"
+	recovery       happening = "a member holds on to what a recovery made"
+	restoredOne    happening = "an object is restored"
+	restoredAll    happening = "everything is restored"
+	rosterEdit     happening = "the configuration changes who counts in flight"
+	policyEdit     happening = "a policy shortens validity"
+	refusedWrite   happening = "a write is refused"
+	secondProcess  happening = "a member has a second process"
+	clockJump      happening = "all clocks jump"
+	answered       happening = "a request is answered"
+	asked          happening = "a request is made"
+	lapsed         happening = "evidence lapses in flight"
+	refusedReport  happening = "a report is refused"
+	forgedReport   happening = "a report is forged"
+	replayedReport happening = "a report is replayed"
+	lateReport     happening = "a report is late"
+	unlabelled     happening = "a node loses its label"
+	unregistered   happening = "a node loses its object"
+	recordedAbsent happening = "a member is proven to be gone"
+	waived         happening = "a member is waived"
+)
+
+func (c *counts) event(h happening) { c.events[h]++ }
+
+// report lists how often everything happened.
+func (c *counts) report() string {
+	var parts []string
+	for _, h := range slices.Sorted(maps.Keys(c.events)) {
+		parts = append(parts, fmt.Sprintf("%s %d", h, c.events[h]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"certrotation.dev/registry/trust"
+)
+
+// refusesWrites has the server refuse the writes of leaders to an object for ever, or take that back.
+func (w *world) refusesWrites() bool {
+	d := one(w.dice, "domain", w.domains().Domains)
+	objects := []string{"Secret/" + d.Signer.Name, "ConfigMap/" + d.Bundle.Name, "RotationRecord/" + trust.RosterRecord(d.Name)}
+	for i := range d.Leaves {
+		objects = append(objects, "Secret/"+d.Leaves[i].Name, "Secret/"+d.Leaves[i].Name)
+	}
+	object := one(w.dice, "object", objects)
+	if w.api.refuses[object] != nil {
+		w.say("the server does not refuse writes of %s any more", object)
+		delete(w.api.refuses, object)
+		return true
+	}
+	w.say("the server refuses writes of %s", object)
+	w.api.refuses[object] = one(w.dice, "answer", []error{
+		apierrors.NewForbidden(secretResource, object, errors.New("a policy says so")),
+		apierrors.NewBadRequest("it is immutable"),
+	})
+	return true
+}
+
+// clocksJump has all clocks be ahead together, or come back. Meanwhile processes do what was promised of them by their
+// clocks.
+func (w *world) clocksJump() bool {
+	if w.ahead > 0 {
+		w.clocksComeBack()
+		return true
+	}
+	w.ahead = one(w.dice, "by", []time.Duration{5 * time.Minute, 30 * time.Minute, 3 * time.Hour, 26 * time.Hour})
+	w.say("all clocks jump ahead by %s", w.ahead)
+	w.counts.event(clockJump)
+	w.pass(w.ahead)
+	return true
+}
+
+func (w *world) clocksComeBack() {
+	w.say("all clocks come back by %s", w.ahead)
+	w.clock.set(w.clock.now().Add(-w.ahead))
+	for _, p := range w.processes {
+		if !p.behind.IsZero() {
+			p.behind = p.behind.Add(-w.ahead)
+		}
+	}
+	w.ahead, w.returned = 0, true
+}
+
+// doubles starts a second process of a member, as a rolling update does before the first ends.
+func (w *world) doubles() bool {
+	p := w.running()
+	if p == nil || p.number > 0 || len(w.processesOf(p.member)) > 1 {
+		return false
+	}
+	second := newProcess(p.member, 1)
+	second.roles, second.within, second.off = p.roles, p.within, p.off
+	if !w.start(second) {
+		return false
+	}
+	w.say("%s has a second process", p.member)
+	w.counts.event(secondProcess)
+	at := slices.Index(w.processes, p)
+	w.processes = slices.Insert(slices.Clone(w.processes), at+1, second)
+	return true
+}
+
+// forges reports what is not so: a process that starts in the future, or that has looked at itself then.
+func (w *world) forges() bool {
+	p := w.running()
+	if p == nil {
+		return false
+	}
+	for _, m := range p.memberships() {
+		if w.kindOf(m) != trust.Acknowledgement {
+			continue
+		}
+		o := w.reportOf(p, m)
+		for _, ca := range w.domain(m.domain).Bundle.Anchors {
+			o.Trusts = append(o.Trusts, ca.Fingerprint)
+		}
+		if in(w.dice, 2, "observed in the future") {
+			o.ObservedAt = w.clock.now().Add(time.Hour)
+		} else {
+			o.StartedAt = w.clock.now().Add(time.Hour)
+		}
+		w.counts.event(forgedReport)
+		w.say("somebody forges a report of %s", p.name)
+		if w.acknowledge(m, o) {
+			w.breaks(violated("ContentDecides", "a forged report of %s was taken", p.name))
+		}
+		return true
+	}
+	return false
+}
+
+// replays delivers a report again that was taken before.
+func (w *world) replays() bool {
+	p := w.anyProcess()
+	if p == nil || len(p.replay) == 0 {
+		return false
+	}
+	for _, m := range p.memberships() {
+		if o := p.replay[m]; o != nil && w.kindOf(m) == trust.Acknowledgement {
+			w.say("an old report of %s is delivered again", p.name)
+			w.counts.event(replayedReport)
+			w.acknowledge(m, o)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,248 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+)
+
+// configurationEdit is an edit of the configuration that is not true of the processes.
+type configurationEdit struct {
+	what string
+	// make changes a trust domain, and says whether there was something to change.
+	make func(w *world, d *configv1alpha1.TrustDomain) bool
+}
+
+func configurationEdits() []configurationEdit {
+	return []configurationEdit{
+		{"removes a relying party from", (*world).removesParty},
+		{"removes a member from a relying party of", (*world).removesMember},
+		{"asks for no more than a second of grace in", (*world).hurries},
+		{"has a relying party verify nothing in", (*world).verifiesNothing},
+		{"says that no evidence is needed in", (*world).needsNone},
+		{"applies the configuration of last year, without a client, to", (*world).lastYear},
+	}
+}
+
+// editsRoster changes who counts while a rotation is in flight: with the guard or past it, as a restore does. What the
+// configuration says at rest is true: it is put right before the next rotation begins.
+func (w *world) editsRoster() bool {
+	at := w.dice.roll(len(w.domains().Domains), "domain")
+	d := w.domains().Domains[at]
+	if !w.rotating(d) {
+		return false
+	}
+	cfg := w.api.configuration.DeepCopy()
+	e := one(w.dice, "edit of the configuration", configurationEdits())
+	if at >= len(cfg.Spec.TrustDomains) || !e.make(w, &cfg.Spec.TrustDomains[at]) {
+		return false
+	}
+	return w.configures(cfg, e.what+" "+d.Name, in(w.dice, 2, "past the guard"))
+}
+
+// configures applies a configuration, if it is one, and if the guard lets it through or is not asked.
+func (w *world) configures(cfg *configv1alpha1.RotationConfiguration, what string, past bool) bool {
+	after := configured(w.api.latest(), cfg)
+	if after.Configurations[cfg.Name].Loaded == nil {
+		w.counts.refusedEdits++
+		w.say("somebody %s: it is invalid", what)
+		return true
+	}
+	if reason := w.guard(after); reason != "" && !past && !w.unguarded {
+		w.counts.refusedEdits++
+		w.say("somebody %s: refused, %s", what, reason)
+		return true
+	}
+	w.counts.edits++
+	w.counts.event(rosterEdit)
+	w.say("somebody %s", what)
+	w.api.putConfiguration(cfg, w.clock.now())
+	w.wrong = true
+	return true
+}
+
+// rotating says whether the content shows a rotation in flight.
+func (w *world) rotating(d *trust.Domain) bool {
+	return d.Signer.Active != nil && (d.Signer.Next != nil || len(d.Signer.Previous) > 0)
+}
+
+// putsRight applies the configuration that is true of the processes.
+func (w *world) putsRight() {
+	w.say("somebody puts the configuration right")
+	w.api.putConfiguration(w.configuration, w.clock.now())
+	w.wrong = false
+}
+
+// settleConfiguration puts the configuration right when a domain is at rest.
+func (w *world) settleConfiguration() {
+	if !w.wrong {
+		return
+	}
+	for i := range w.configuration.Spec.TrustDomains {
+		if d := w.domain(w.configuration.Spec.TrustDomains[i].Name); d != nil && w.rotating(d) {
+			continue
+		}
+		w.putsRight()
+		return
+	}
+}
+
+func (w *world) anyParty(d *configv1alpha1.TrustDomain) *configv1alpha1.RelyingParty {
+	if len(d.RelyingParties) == 0 {
+		return nil
+	}
+	return &d.RelyingParties[w.dice.roll(len(d.RelyingParties), "party")]
+}
+
+func (w *world) removesParty(d *configv1alpha1.TrustDomain) bool {
+	if len(d.RelyingParties) < 2 {
+		return false
+	}
+	at := w.dice.roll(len(d.RelyingParties), "party")
+	d.RelyingParties = slices.Delete(d.RelyingParties, at, at+1)
+	return true
+}
+
+func (w *world) removesMember(d *configv1alpha1.TrustDomain) bool {
+	p := w.anyParty(d)
+	if p == nil || len(p.Members) < 2 {
+		return false
+	}
+	gone := p.Members[0]
+	p.Members = p.Members[1:]
+	if p.Evidence.TLSProbe != nil {
+		p.Evidence.TLSProbe.Endpoints = slices.DeleteFunc(p.Evidence.TLSProbe.Endpoints,
+			func(e configv1alpha1.ProbeEndpoint) bool { return e.Member == gone })
+	}
+	return true
+}
+
+func (w *world) hurries(d *configv1alpha1.TrustDomain) bool {
+	p := w.anyParty(d)
+	if p == nil {
+		return false
+	}
+	p.Evidence = configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceGracePeriod, GracePeriod: &metav1.Duration{Duration: time.Second}}
+	return true
+}
+
+func (w *world) verifiesNothing(d *configv1alpha1.TrustDomain) bool {
+	p := w.anyParty(d)
+	if p == nil || len(p.Presents) == 0 {
+		return false
+	}
+	p.Verifies = configv1alpha1.LeafSelection{Nothing: true}
+	return true
+}
+
+func (w *world) needsNone(d *configv1alpha1.TrustDomain) bool {
+	p := w.anyParty(d)
+	if p == nil {
+		return false
+	}
+	p.Evidence = configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "in a hurry"}
+	return true
+}
+
+func (w *world) lastYear(d *configv1alpha1.TrustDomain) bool {
+	if len(w.topology.clientKinds) == 0 || w.topology.aggregate {
+		return false
+	}
+	before := len(d.Leaves) + len(d.RelyingParties)
+	d.Leaves = slices.DeleteFunc(d.Leaves, func(l configv1alpha1.Leaf) bool { return l.SecretName == "client-0" })
+	d.RelyingParties = slices.DeleteFunc(d.RelyingParties, func(p configv1alpha1.RelyingParty) bool { return p.Name == "client-0" })
+	return before > len(d.Leaves)+len(d.RelyingParties)
+}
+
+// shortensPolicy has leaves and signers be valid for less, from now on: what is there may be due at once.
+func (w *world) shortensPolicy() bool {
+	cfg := w.configuration.DeepCopy()
+	for i := range cfg.Spec.TrustDomains {
+		d := &cfg.Spec.TrustDomains[i]
+		if d.Signer.Policy.Validity.Duration <= 30*24*time.Hour {
+			return false
+		}
+		d.Signer.Policy.Validity = &metav1.Duration{Duration: d.Signer.Policy.Validity.Duration / 2}
+		for k := range d.Leaves {
+			d.Leaves[k].Policy.Validity = &metav1.Duration{Duration: d.Leaves[k].Policy.Validity.Duration / 2}
+		}
+	}
+	if w.wrong || configured(w.api.latest(), cfg).Configurations[cfg.Name].Loaded == nil {
+		return false
+	}
+	w.say("somebody has certificates be valid for half as long")
+	w.counts.event(policyEdit)
+	w.configuration = cfg
+	w.api.putConfiguration(cfg, w.clock.now())
+	return true
+}
+
+// nodeLosesLabel has the selector of the configuration not choose a node any more, or choose it again.
+func (w *world) nodeLosesLabel() bool {
+	name := w.anyNode()
+	if name == "" {
+		return false
+	}
+	node := *w.api.nodes[name]
+	node.Labels = maps.Clone(node.Labels)
+	if _, labelled := node.Labels[nodeRole]; labelled {
+		delete(node.Labels, nodeRole)
+		w.counts.event(unlabelled)
+		w.say("%s loses its label", name)
+	} else {
+		node.Labels = map[string]string{nodeRole: "server"}
+		w.say("%s gets its label back", name)
+	}
+	w.api.putNode(name, &node)
+	return true
+}
+
+// nodeLosesObject deletes a Node object while the machine runs; its kubelet registers it again with the next event of that
+// kind, as another object.
+func (w *world) nodeLosesObject() bool {
+	if !w.topology.onNodes() {
+		return false
+	}
+	if len(w.unregistered) > 0 {
+		w.registers()
+		return true
+	}
+	name := w.anyNode()
+	if name == "" || len(w.api.nodes) < 2 {
+		return false
+	}
+	w.say("the object of %s is deleted, and the machine runs on", name)
+	w.counts.event(unregistered)
+	w.unregistered = append(w.unregistered, name)
+	w.api.putNode(name, nil)
+	return true
+}
+
+// registers has machines whose objects were deleted register again.
+func (w *world) registers() {
+	for _, name := range w.unregistered {
+		w.say("%s registers again", name)
+		w.register(name)
+	}
+	w.unregistered = nil
+}
+
+func (w *world) anyNode() string {
+	if len(w.api.nodes) == 0 {
+		return ""
+	}
+	return one(w.dice, "node", slices.Sorted(maps.Keys(w.api.nodes)))
+}
+
+// isThere says whether a machine is there, registered or not.
+func (w *world) isThere(name string) bool {
+	return w.api.nodes[name] != nil || slices.Contains(w.unregistered, name)
+}
