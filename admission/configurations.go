@@ -90,7 +90,9 @@ func (h *Handler) judgeConfiguration(name string, before, after *inventory.Names
 	for _, old := range before.Domains {
 		what := letGo(old, after)
 		if what == "" {
-			f.warnings = append(f.warnings, stillCounted(old, after.Domain(old.Name))...)
+			kept := after.Domain(old.Name)
+			f.warnings = append(f.warnings, stillCounted(old, kept)...)
+			f.warnings = append(f.warnings, leavesLetGo(old, kept)...)
 			continue
 		}
 		f.risky = true
@@ -137,6 +139,23 @@ func stillCounted(before, after *trust.Domain) []string {
 	for _, m := range trust.Missing(after) {
 		if !former[trust.AbsenceKey(&m)] {
 			warnings = append(warnings, fmt.Sprintf("trust domain %s: %s/%s still counts until it is seen to be gone, or waived", after.Name, m.Party, m.Member))
+		}
+	}
+	return warnings
+}
+
+// leavesLetGo are the leaves that an edit ceases to name, and those that it has count no more.
+func leavesLetGo(before, after *trust.Domain) []string {
+	var warnings []string
+	for i := range before.Leaves {
+		was := &before.Leaves[i]
+		is := leafOf(after, was.Name)
+		switch {
+		case !was.Present:
+		case slices.Contains(after.Released, was.Name) && !slices.Contains(before.Released, was.Name):
+			warnings = append(warnings, fmt.Sprintf("Secret/%s is released: whoever presents it is refused once its CA is retired", was.Name))
+		case is != nil && is.Unnamed && !was.Unnamed:
+			warnings = append(warnings, fmt.Sprintf("Secret/%s counts until it is deleted or named in releasedLeaves, and is not renewed", was.Name))
 		}
 	}
 	return warnings

@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -163,9 +164,12 @@ func TestReview(t *testing.T) {
 		{name: "status of a configuration", world: distributing, old: config, changed: renamed,
 			change: func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }},
 		{name: "domain renamed mid-rotation", world: distributing, old: config, changed: renamed, want: denied(1, trust.OneRotation)},
-		{name: "client dropped mid-rotation", world: distributing, old: config, changed: configuration("a")},
+		{name: "client dropped mid-rotation", world: distributing, old: config, changed: configuration("a"), want: answer{Warned: true}},
 		{name: "client dropped that the roster has", world: rostered, old: config, changed: configuration("a"), want: answer{Warned: true}},
 		{name: "client added that the roster has not", world: rostered, old: config, changed: configuration("a", "b", "c")},
+		{name: "leaf no longer named", world: stable, old: explicit(), changed: explicit("service-client-b"), want: answer{Warned: true}},
+		{name: "leaf released", world: stable, old: explicit("service-client-b"), changed: released(explicit("service-client-b"), "service-client-b"), want: answer{Warned: true}},
+		{name: "a leaf that does not exist is released", world: stable, old: explicit(), changed: released(explicit(), "gone")},
 		{name: "a broken configuration is annotated", world: stable, old: broken(config), changed: func() runtime.Object {
 			c := broken(config)
 			c.Annotations = map[string]string{"note": "x"}
@@ -206,6 +210,28 @@ func TestReview(t *testing.T) {
 			}
 		})
 	}
+}
+
+// explicit is the domain of the preset, written out, without some of its leaves.
+func explicit(without ...string) *configv1alpha1.RotationConfiguration {
+	c := configuration("a", "b")
+	loaded, err := configv1alpha1.Load(&c.Spec, demo)
+	if err != nil {
+		panic(err)
+	}
+	c.Spec = *loaded
+	c.Spec.Preset = nil
+	domain := &c.Spec.TrustDomains[0]
+	gone := func(name string) bool { return slices.Contains(without, name) }
+	domain.Leaves = slices.DeleteFunc(domain.Leaves, func(l configv1alpha1.Leaf) bool { return gone(l.SecretName) })
+	domain.RelyingParties = slices.DeleteFunc(domain.RelyingParties, func(p configv1alpha1.RelyingParty) bool {
+		return slices.ContainsFunc(p.Presents, gone)
+	})
+	return c
+}
+
+func released(c *configv1alpha1.RotationConfiguration, leaves ...string) *configv1alpha1.RotationConfiguration {
+	return editedConfiguration(c, func(s *configv1alpha1.RotationConfigurationSpec) { s.TrustDomains[0].ReleasedLeaves = leaves })
 }
 
 func evidenceOf(w *world) *configv1alpha1.RotationRecord {
@@ -334,7 +360,8 @@ func TestOldObjectIsTheTruth(t *testing.T) {
 	second := stable.clone().distribute()
 	v := &view{cached: stable.sources(), live: stable.sources()}
 	got := ask(t, newHandler(t, v), v, request(t, distributing.secrets["service-signer"], second.secrets["service-signer"]))
-	want := answer{Code: 403, Invariants: []string{"OneRotation"}, LiveReads: 1}
+	// It has the name of the first, too.
+	want := answer{Code: 403, Invariants: []string{"ContentDecides", "OneRotation"}, LiveReads: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // namespaceInformers are the informers of ConfigMaps, one for each namespace that has a configuration: nobody watches all
@@ -138,8 +139,9 @@ func (i *Inventory) follow(namespace string) {
 func (i *Inventory) readConfigMaps(namespace string) {
 	informer, listed, err := i.sources.configMaps.informer(namespace, i.objectHandler())
 	if err != nil {
-		// A new informer refuses neither a transform nor a handler. The namespace stays unknown, which stops everything
-		// in it.
+		// A new informer refuses neither a transform nor a handler. The namespace would stay unknown, which stops
+		// everything in it.
+		klog.FromContext(i.configMaps.ctx).Error(err, "Failed to begin to read the ConfigMaps of a namespace", "namespace", namespace)
 		return
 	}
 	w := i.configMaps.add(namespace, informer, listed)
