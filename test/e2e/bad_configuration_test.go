@@ -91,6 +91,8 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 				got := s.configurationProblems(ctx, t, tt.namespace())
 				return got == "1", got
 			})
+			s.configurationShows(t, tt.namespace(), "second", "False", "False", tt.reason)
+			s.configurationShows(t, tt.namespace(), "main", "True", "True")
 			s.reissued(t, tt.namespace(), "other-server")
 			s.reissued(t, tt.namespace(), "web-server")
 			s.waitHealthy(t, tt.namespace(), objectsOfWeb)

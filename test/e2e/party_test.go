@@ -89,8 +89,8 @@ func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *pa
 // stays asserts for a while in which the controller works that a signer remains as it is; wrong says what is not.
 func (s *system) stays(t *testing.T, namespace string, wrong func(*v1alpha1.CertificateRotation) string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 12*time.Second, true, func(ctx context.Context) (bool, error) {
-		if what := wrong(s.rotation(ctx, t, namespace, signer)); what != "" {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 12*time.Second, true, func(context.Context) (bool, error) {
+		if what := wrong(s.rotation(t.Context(), t, namespace, signer)); what != "" {
 			return false, fmt.Errorf("it did not stay: %s", what)
 		}
 		return false, nil

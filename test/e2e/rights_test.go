@@ -41,35 +41,40 @@ func TestWhoMayWhat(t *testing.T) {
 
 	forge := `{"spec":{"evidence":{"party":"reader","member":"a","processes":[]}}}`
 	record := "evidence.service.reader.a"
-	annotate := []string{"annotate", "--overwrite", "example.com/try=1"}
+	post := func(subresource string) []string {
+		return []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/" + signer + "/" + subresource, "-f", "-"}
+	}
+	annotate := func(kind, name string, flags ...string) []string {
+		return append([]string{"patch", kind, name, "--type=merge", "-p", `{"metadata":{"annotations":{"example.com/try":"1"}}}`}, flags...)
+	}
 	for _, tc := range []struct {
 		name, kubeconfig string
 		args             []string
 		allowed          bool
 	}{
 		{"edit reads a configuration", editor, []string{"get", "rotationconfiguration", "service"}, true},
-		{"edit changes a configuration", editor, append(annotate, "rotationconfiguration", "service"), false},
+		{"edit changes a configuration", editor, annotate("rotationconfiguration", "service"), false},
 		{"edit deletes a configuration", editor, []string{"delete", "rotationconfiguration", "service"}, false},
 		{"edit forges evidence", editor, []string{"patch", "rotationrecord", record, "--type=merge", "-p", forge}, false},
 		{"edit deletes evidence", editor, []string{"delete", "rotationrecord", record}, false},
 		{"edit reads records", editor, []string{"get", "rotationrecords"}, false},
-		{"edit waives", editor, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/waive", "-f", "-"}, false},
-		{"admin changes a configuration", admin, append(annotate, "rotationconfiguration", "service"), false},
+		{"edit waives", editor, post("waive"), false},
+		{"admin changes a configuration", admin, annotate("rotationconfiguration", "service"), false},
 		{"admin forges evidence", admin, []string{"patch", "rotationrecord", record, "--type=merge", "-p", forge}, false},
-		{"admin waives", admin, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/waive", "-f", "-"}, false},
-		{"the editor of configurations changes one", pki, append(annotate, "rotationconfiguration", "service"), true},
-		{"the editor of configurations changes its status", pki, append(annotate, "rotationconfiguration", "service", "--subresource=status"), false},
+		{"admin waives", admin, post("waive"), false},
+		{"the editor of configurations changes one", pki, annotate("rotationconfiguration", "service"), true},
+		{"the editor of configurations changes its status", pki, annotate("rotationconfiguration", "service", "--subresource=status"), false},
 		{"the editor of configurations forges evidence", pki, []string{"patch", "rotationrecord", record, "--type=merge", "-p", forge}, false},
-		{"who may waive does", waiver, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/waive", "-f", "-"}, true},
-		{"who may waive rotates", waiver, []string{"create", "--raw", "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations/service-signer/rotate", "-f", "-"}, false},
+		{"who may waive does", waiver, post("waive"), true},
+		{"who may waive rotates", waiver, post("rotate"), false},
 		{"serve reads a Secret", serve, []string{"get", "secret", signer}, true},
-		{"serve writes a Secret", serve, append(annotate, "secret", signer), false},
+		{"serve writes a Secret", serve, annotate("secret", signer), false},
 		{"serve creates a Secret", serve, []string{"create", "secret", "generic", "mine"}, false},
 		{"serve deletes a Secret", serve, []string{"delete", "secret", signer}, false},
-		{"serve writes a ConfigMap", serve, append(annotate, "configmap", bundle), false},
+		{"serve writes a ConfigMap", serve, annotate("configmap", bundle), false},
 		{"serve creates a ConfigMap", serve, []string{"create", "configmap", "mine"}, false},
 		{"serve deletes a ConfigMap", serve, []string{"delete", "configmap", bundle}, false},
-		{"serve changes a configuration", serve, append(annotate, "rotationconfiguration", "service"), false},
+		{"serve changes a configuration", serve, annotate("rotationconfiguration", "service"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			args := append([]string{"-n", namespace}, tc.args...)
