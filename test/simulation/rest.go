@@ -64,8 +64,11 @@ func (w *world) restRefused() error {
 			w.observe(p)
 		}
 	}
-	if err := w.leadersLook(); err != nil {
-		return err
+	// A look that was refused may be followed by one that does something else.
+	for range 2 {
+		if err := w.leadersLook(); err != nil {
+			return err
+		}
 	}
 	for _, d := range w.domains().Domains {
 		if err := w.checkRefused(d); err != nil {
