@@ -260,7 +260,6 @@ func (w *world) absences(missing []trust.RosterMember) map[string]string {
 		if r.Instance == "" || w.nodeOf(r.Instance) || slices.ContainsFunc(w.processes, func(p *process) bool { return p.up && p.machine == r.Instance }) {
 			continue
 		}
-		w.counts.event(recordedAbsent)
 		out[trust.AbsenceKey(r)] = "its machine is gone"
 	}
 	return out

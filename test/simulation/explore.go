@@ -6,12 +6,14 @@ package simulation
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// explorer tries everything that can happen in the small world, a server with two members and two clients, breadth
+// explorer tries everything that can happen in the small world, a server and a client, breadth
 // first. States that differ in nothing but names are one state: what was found once is not tried again.
 type explorer struct {
 	protocol Protocol
@@ -26,8 +28,8 @@ type explorer struct {
 // smallWorld is one that is tried out entirely.
 func smallWorld() topology {
 	return topology{
-		servers: 2, serverKind: configv1alpha1.EvidenceTLSProbe,
-		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceAcknowledgement},
+		servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe,
+		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement}, peers: true,
 	}
 }
 
@@ -148,6 +150,28 @@ func moves(w *world) []move {
 			},
 		})
 	}
+	if len(w.processesOf("client-0")) == 1 && w.process("client-0").up {
+		out = append(out, move{
+			name: "client-0 has a second process",
+			do: func(w *world) error {
+				w.doubleOf(w.process("client-0"))
+				return nil
+			},
+		})
+	}
+	if !w.wrong && w.rotating(w.domains().Domains[0]) {
+		out = append(out, move{
+			name: "client-0 is taken out of the configuration",
+			do: func(w *world) error {
+				cfg := w.api.configuration.DeepCopy()
+				d := &cfg.Spec.TrustDomains[0]
+				d.RelyingParties = slices.DeleteFunc(d.RelyingParties, func(p configv1alpha1.RelyingParty) bool { return p.Name == "client-0" })
+				d.Leaves = slices.DeleteFunc(d.Leaves, func(l configv1alpha1.Leaf) bool { return l.SecretName == "client-0" })
+				w.configures(cfg, "takes client-0 out", true)
+				return nil
+			},
+		})
+	}
 	return append(out, move{
 		name: "the leaf server is deleted",
 		do: func(w *world) error {
@@ -165,6 +189,10 @@ func (w *world) lead(crash, lag int) error {
 	}
 	w.leaders = []*leader{l}
 	l.crashAfter = crash
+	// It has looked before: what is recorded may be old.
+	for _, d := range w.domains().Domains {
+		l.looked[d.Name] = true
+	}
 	behind := w.api.states[max(0, len(w.api.states)-1-lag)]
 	l.view.show(behind)
 	err = l.reconcile(w.domains().Domains[0].Name)
@@ -183,7 +211,7 @@ func (w *world) stopLeaders() {
 func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
-		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered,
+		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered, wrong: w.wrong,
 		configuration: w.configuration,
 	}
 	out.clock.set(w.clock.now())
@@ -192,6 +220,7 @@ func (w *world) clone() *world {
 	}
 	for name, h := range w.histories {
 		same := *h
+		same.noted, same.open = maps.Clone(h.noted), slices.Clone(h.open)
 		out.histories[name] = &same
 	}
 	return out
