@@ -5,6 +5,7 @@ package holes
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -15,33 +16,19 @@ import (
 
 type assessing = func(d *trust.Domain, now time.Time) *trust.Assessment
 
-// believing is the domain in which those members have loaded every CA and present what is in their Secrets.
+// believing is the domain in which a rule asks nothing more of those members: it takes for granted that they have loaded
+// every CA and present what is in their Secrets, as nobody but a person may say in a waiver.
 func believing(d *trust.Domain, who func(p *trust.Party, m *trust.Member) bool) *trust.Domain {
 	out := *d
-	out.Parties = slices.Clone(d.Parties)
-	for i := range out.Parties {
-		p := &out.Parties[i]
-		p.Members = slices.Clone(p.Members)
-		all := true
+	out.Waivers = slices.Clone(d.Waivers)
+	for i := range d.Parties {
+		p := &d.Parties[i]
 		for k := range p.Members {
-			m := &p.Members[k]
-			if !who(&d.Parties[i], &d.Parties[i].Members[k]) {
-				all = false
-				continue
+			if m := &p.Members[k]; who(p, m) {
+				out.Waivers = append(out.Waivers, trust.Waiver{
+					Party: p.Name, Member: m.Name, Reason: "a broken rule says so", Expires: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC),
+				})
 			}
-			o := &trust.Observation{}
-			for _, ca := range authorities(d) {
-				o.Trusts = append(o.Trusts, ca.Fingerprint)
-			}
-			for j := range d.Leaves {
-				if l := &d.Leaves[j]; slices.Contains(m.Holds, l.Name) && l.Certificate != nil {
-					o.Presents = append(o.Presents, l.Certificate.Fingerprint)
-				}
-			}
-			m.Observation = o
-		}
-		if all {
-			p.Kind = trust.Acknowledgement
 		}
 	}
 	return &out
@@ -49,9 +36,22 @@ func believing(d *trust.Domain, who func(p *trust.Party, m *trust.Member) bool) 
 
 func everybody(*trust.Party, *trust.Member) bool { return true }
 
-func authorities(d *trust.Domain) []*pki.Certificate {
-	all := slices.Concat([]*pki.Certificate{d.Signer.Next, d.Signer.Active}, d.Signer.Previous, d.Bundle.Anchors)
-	return slices.DeleteFunc(all, func(ca *pki.Certificate) bool { return ca == nil })
+// asked is the request of that kind for the signer that was not answered yet, nil if there is none.
+func asked(d *trust.Domain, kind trust.RequestKind) *trust.Request {
+	answered := strings.Fields(d.Signer.Annotations[trust.AnnotationAnswered])
+	for i := range d.Requests {
+		if r := &d.Requests[i]; r.Kind == kind && r.Secret == d.Signer.Name && !slices.Contains(answered, r.ID) {
+			return r
+		}
+	}
+	return nil
+}
+
+// answering is an action on the signer that answers a request.
+func answering(d *trust.Domain, kind trust.ActionKind, r *trust.Request) trust.Action {
+	action := signerAction(d, kind)
+	action.Annotations = map[string]string{trust.AnnotationAnswered: r.ID}
+	return action
 }
 
 // noGate moves on without evidence.
@@ -128,6 +128,13 @@ func changed(d *trust.Domain, change func(d *trust.Domain)) *trust.Domain {
 	out.Leaves = slices.Clone(d.Leaves)
 	change(&out)
 	return &out
+}
+
+// configured says whether the configuration names a member of the roster.
+func configured(d *trust.Domain, r *trust.RosterMember) bool {
+	return slices.ContainsFunc(d.Parties, func(p trust.Party) bool {
+		return p.Name == r.Party && slices.ContainsFunc(p.Members, func(m trust.Member) bool { return m.Name == r.Member })
+	})
 }
 
 func leafOf(d *trust.Domain, name string) *trust.Leaf {

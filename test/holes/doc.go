@@ -10,6 +10,9 @@
 // whether a process that starts now would. Edits by people are put to trust.Judge as the webhook does, and then often
 // made all the same, as if the webhook were not there.
 //
+// What a process reports is good for an hour. While a rotation is in flight it repeats what it said last before that is
+// over, as its reporter does, and so a story that lasts longer has a blocker for who lags and for nobody else.
+//
 // Each story is told again with rules of the system that had the hole (or with a plain mistake) in the place of one of
 // ours, and must then fail for the reason that the hole is about. A story without such broken rules is no test.
 //
@@ -106,6 +109,6 @@
 //	T31  controller/rotation TestEveryWriteFails, test/integration TestEveryWrite
 //	T32  test/e2e TestReaderSeesEverythingAndMayNothing, registry/certificaterotation TestVerbs
 //	T33  TestT33_APIServerDown, admission TestStaleView
-//	T34  TestT34_OrderIsNoContent, registry/evidence TestRecordNameIsInjective
+//	T34  TestT34_OrderIsNoContent, registry/record TestNamesAreInjective
 //	T35  controller/rotation TestRunWorksAndEnds, test/e2e TestAlertsUseMetricsThatExist
 package holes

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -185,7 +184,7 @@ func TestG7_LeafWithinItsSigner(t *testing.T) {
 		ca := w.domain().Signer.Active
 		w.pass(ca.NotAfter.Sub(w.at) / 2)
 		w.loadAll()
-		w.annotate("server", trust.AnnotationRotateRequested, "test")
+		w.requestOf("server")
 		w.settle()
 		c := w.leaf("server").Certificate
 		w.expect(!c.NotAfter.After(ca.NotAfter), "the leaf ends at %s, its signer at %s", c.NotAfter, ca.NotAfter)
@@ -268,7 +267,7 @@ func TestG12_AbortGivesBackWhatWas(t *testing.T) {
 		before, server := w.domain(), w.leaf("server").Certificate.Fingerprint
 		w.distribute()
 		w.load("client-a")
-		w.annotate("signer", trust.AnnotationAbortRequested, "changed my mind")
+		w.abort("changed my mind")
 		w.follow()
 		d := w.domain()
 		w.expect(w.stage() == trust.Stable && d.Signer.Next == nil, "there is no way back from %s", w.stage())
@@ -276,8 +275,7 @@ func TestG12_AbortGivesBackWhatWas(t *testing.T) {
 			w.leaf("server").Certificate.Fingerprint == server, "it is not what it was")
 	}, byAssess("only forward", "not what it was", func(d *trust.Domain, now time.Time) *trust.Assessment {
 		deaf := *d
-		deaf.Signer.Annotations = maps.Clone(d.Signer.Annotations)
-		delete(deaf.Signer.Annotations, trust.AnnotationAbortRequested)
+		deaf.Requests = slices.DeleteFunc(slices.Clone(d.Requests), func(r trust.Request) bool { return r.Kind == trust.RequestAbort })
 		return trust.Assess(&deaf, now)
 	}))
 }

@@ -126,6 +126,7 @@ func TestH15_NamesThatCollide(t *testing.T) {
 	config := strings.ReplaceAll(meshConfig, `  - {secretName: client,`,
 		`  - {secretName: "peer-metrics-{node}", forEachNode: {matchLabels: {role: master}}, nodeAddresses: true, usages: [ServerAuth]}
   - {secretName: client,`)
+	config = strings.ReplaceAll(config, `presents: ["peer-{node}"]`, `presents: ["peer-{node}", "peer-metrics-{node}"]`)
 	config = strings.ReplaceAll(config, `leaves: ["peer-{node}", client]`, `leaves: ["peer-{node}", "peer-metrics-{node}", client]`)
 	hole(t, setting{config: config, nodes: []string{"x", "y"}}, func(w *world) {
 		addresses := w.leaf("peer-metrics-x").Certificate.IPAddresses
@@ -253,6 +254,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 			r.trust = []*pki.Certificate{again.Certificate}
 		}
 		w.record(server, &trust.Observation{
+			Instance: "10.0.0.1:443", Kind: trust.TLSProbe, Address: "web.demo.svc:443",
 			TrustedSubjects: []string{again.Certificate.SubjectHash}, Presents: []pki.Fingerprint{leaf.Certificate.Fingerprint},
 			RecoveredUntil: leaf.Certificate.NotAfter, ObservedAt: w.at,
 		})
@@ -274,7 +276,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 			p := &unseen.Parties[i]
 			p.Members = slices.Clone(p.Members)
 			for k := range p.Members {
-				p.Members[k].Observation = nil
+				p.Members[k].Observations = nil
 			}
 		}
 		return trust.Assess(&unseen, now)
@@ -290,7 +292,11 @@ func (w *world) apply(name string, pair *pki.Pair) {
 	w.api.put(s)
 }
 
-// TestH23_PartialProgress: clients were re-signed before any server, and a step that failed later left them refused.
+// longestBackOff is after how long whatever was refused is tried again at the latest.
+const longestBackOff = 5 * time.Minute
+
+// TestH23_PartialProgress: clients were re-signed before any server, and a step that failed later left them refused. What the
+// API server goes on refusing is told, and is tried again after a back-off.
 func TestH23_PartialProgress(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		old, _ := w.distribute()
@@ -310,7 +316,12 @@ func TestH23_PartialProgress(t *testing.T) {
 			w.loadAll()
 		}
 		w.expect(w.stage() == trust.Reissuing, "the stage is %s", w.stage())
+		for _, object := range []string{"Secret/peer-n2", "Secret/peer-n3"} {
+			refused := func(b trust.Blocker) bool { return b.Object == object && b.Reason == trust.ReasonWriteRefused }
+			w.expect(slices.ContainsFunc(w.assess().Blockers, refused), "nobody is told that %s cannot be written: %v", object, w.assess().Blockers)
+		}
 		w.api.fault = nil
+		w.pass(longestBackOff)
 		w.follow()
 		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
 	}, byAssess("clients first", "refuses the leaf", func(d *trust.Domain, now time.Time) *trust.Assessment {

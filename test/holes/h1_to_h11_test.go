@@ -37,6 +37,7 @@ func TestH2_NilDereferenceOnConflict(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		for _, object := range []string{
 			"Secret/signer", "ConfigMap/bundle", "Secret/peer-n1", "Secret/client", "Secret/all-certs", "ConfigMap/all-bundles",
+			"RotationRecord/rotate.signer",
 		} {
 			w.request(object)
 			w.api.fault = conflictOnce(object)
@@ -151,21 +152,15 @@ func TestH7_GateByNumber(t *testing.T) {
 		old, _ := w.distribute()
 		w.pass(time.Hour)
 		for _, r := range w.processes {
-			o := &trust.Observation{ObservedAt: w.at, StartedAt: w.at}
-			for _, ca := range r.trust {
-				o.Trusts = append(o.Trusts, ca.Fingerprint)
-			}
-			for _, c := range r.presents {
-				o.Presents = append(o.Presents, c.Fingerprint)
-			}
-			w.record(r, o)
+			r.started = w.at
+			w.record(r, r.observation(w.at))
 		}
 		w.settle()
 		w.restart("n1")
 		w.expect(w.signedBy("peer-n1", old) && w.signedBy("client", old), "leaves were signed on the strength of a later revision")
 	}, byAssess("a revision after the publication is evidence", "refuses the leaf", func(d *trust.Domain, now time.Time) *trust.Assessment {
 		return trust.Assess(believing(d, func(_ *trust.Party, m *trust.Member) bool {
-			return m.Observation != nil && m.Observation.ObservedAt.After(newest(d).NotBefore.Add(30*time.Minute))
+			return len(m.Observations) > 0 && m.Observations[0].ObservedAt.After(newest(d).NotBefore.Add(30*time.Minute))
 		}), now)
 	}))
 }

@@ -108,15 +108,13 @@ func TestK4_SecondRotationWithinGrace(t *testing.T) {
 		w.expect(w.domain().Signer.Active.Equal(next), "the server never switches: %v", w.assess().Blockers)
 	}, byAssess("a request resets the timer", "never switches", func(d *trust.Domain, now time.Time) *trust.Assessment {
 		reset := *d
-		if _, asked := d.Signer.Annotations[trust.AnnotationRotateRequested]; asked && d.Signer.Next != nil {
+		if asked(d, trust.RequestRotate) != nil && d.Signer.Next != nil {
 			reset.Bundle.Annotations = map[string]string{trust.AnnotationPublished: string(d.Signer.Next.Fingerprint) + "=" + now.Format(time.RFC3339)}
 		}
 		return without(trust.RecordMetadata)(&reset, now)
 	}), byAssess("a request begins anew", "restarted the first", func(d *trust.Domain, now time.Time) *trust.Assessment {
-		if _, asked := d.Signer.Annotations[trust.AnnotationRotateRequested]; asked && d.Signer.Next != nil {
-			action := signerAction(d, trust.GenerateNext)
-			action.RemoveAnnotations = []string{trust.AnnotationRotateRequested}
-			return with(trust.Assess(d, now), action)
+		if r := asked(d, trust.RequestRotate); r != nil && d.Signer.Next != nil {
+			return with(trust.Assess(d, now), answering(d, trust.GenerateNext, r))
 		}
 		return trust.Assess(d, now)
 	}))
@@ -187,10 +185,10 @@ func TestK8_CompromisedCA(t *testing.T) {
 		plan, err := trust.PlanRotation(w.domain(), "signer", w.at)
 		w.expect(err == nil && len(plan.Breaks) == 3, "the plan does not say what distrust would break: %v", err)
 		old := w.domain().Signer.Active
-		w.request(trust.CompromisedPrefix + "key on a laptop")
+		w.ask(&trust.Request{Kind: trust.RequestRotate, Secret: "signer", Reason: "key on a laptop", Compromised: true})
 		w.settle()
 		before := w.leaf("server").Certificate.Fingerprint
-		w.annotate("server", trust.AnnotationRotateRequested, "test")
+		w.requestOf("server")
 		w.settle()
 		w.expect(w.leaf("server").Certificate.Fingerprint == before, "the compromised CA signed a leaf that could wait")
 		w.api.remove("Secret/client-a")
@@ -214,7 +212,7 @@ func TestK9_OneBadPEM(t *testing.T) {
 		w.api.put(bad)
 		broken := w.api.configMap("all-bundles").Data["server-ca.crt"]
 		before := w.leaf("peer-n1").Certificate.Fingerprint
-		w.annotate("peer-n1", trust.AnnotationRotateRequested, "test")
+		w.requestOf("peer-n1")
 		w.settle()
 		p := w.assess().ProblemOf("Secret/client")
 		w.expect(p != nil && p.Reason == trust.ReasonUnparsable, "the bad PEM is not told: %v", p)
@@ -302,7 +300,7 @@ func TestK12_EachDirectionByItself(t *testing.T) {
 		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
 	}, byAssess("one flag for all", "refuses the leaf", func(d *trust.Domain, now time.Time) *trust.Assessment {
 		for _, p := range d.Parties {
-			if o := p.Members[0].Observation; o != nil && slices.Contains(o.Trusts, newest(d).Fingerprint) {
+			if seen := p.Members[0].Observations; len(seen) > 0 && slices.Contains(seen[0].Trusts, newest(d).Fingerprint) {
 				return noGate(d, now)
 			}
 		}
@@ -322,7 +320,7 @@ func TestK13_NoWayBack(t *testing.T) {
 		w.load("server")
 		w.settle()
 		w.restart("client-a")
-		w.annotate("signer", trust.AnnotationAbortRequested, "too late")
+		w.abort("too late")
 		w.settle()
 		_, err := trust.PlanAbort(w.domain(), w.at)
 		w.expect(err != nil, "the abort is planned though a leaf was signed")
@@ -335,10 +333,8 @@ func TestK13_NoWayBack(t *testing.T) {
 		d := w.domain()
 		w.expect(w.stage() == trust.Stable && !d.Signer.Active.Equal(second) && !d.Signer.Active.Equal(first), "the stage is %s", w.stage())
 	}, byAssess("an abort drops the new CA at any time", "is gone", func(d *trust.Domain, now time.Time) *trust.Assessment {
-		if _, asked := d.Signer.Annotations[trust.AnnotationAbortRequested]; asked && d.Signer.Next != nil {
-			action := signerAction(d, trust.DropNext)
-			action.RemoveAnnotations = []string{trust.AnnotationAbortRequested}
-			return with(trust.Assess(d, now), action)
+		if r := asked(d, trust.RequestAbort); r != nil && d.Signer.Next != nil {
+			return with(trust.Assess(d, now), answering(d, trust.DropNext, r))
 		}
 		return trust.Assess(d, now)
 	}))

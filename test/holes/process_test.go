@@ -10,11 +10,8 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"certrotation.dev/registry/evidence"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
@@ -24,12 +21,21 @@ type process struct {
 	verifies              []string
 	trust                 []*pki.Certificate
 	presents              map[string]*pki.Certificate
+	// machine is the UID of the node that it runs on, "" if it runs elsewhere.
+	machine string
+	started time.Time
+	// said is what was recorded of it last, nil if nothing was.
+	said *trust.Observation
 }
+
+// lease of a report.
+const lease = time.Hour
 
 // slow is how far the clocks of verifiers are behind.
 const slow = 2 * time.Minute
 
-// meet starts the processes of members that came, as soon as they have what they need, and ends those of members that left.
+// meet starts the processes of members that came, as soon as they have what they need, and ends those of members that
+// left. Who runs on a machine runs for as long as that does, whatever is configured.
 func (w *world) meet() {
 	var running []*process
 	for _, d := range w.Namespace(namespace).Domains {
@@ -40,6 +46,11 @@ func (w *world) meet() {
 					running = append(running, r)
 				}
 			}
+		}
+	}
+	for _, r := range w.processes {
+		if r.machine != "" && w.lives(r.machine) && !slices.Contains(running, r) {
+			running = append(running, r)
 		}
 	}
 	w.processes = running
@@ -60,7 +71,10 @@ func (w *world) processOf(d *trust.Domain, p *trust.Party, m *trust.Member) *pro
 	if len(d.Bundle.Anchors) == 0 {
 		return nil
 	}
-	r := &process{domain: d.Name, party: p.Name, member: m.Name, verifies: p.Verifies, presents: map[string]*pki.Certificate{}}
+	r := &process{
+		domain: d.Name, party: p.Name, member: m.Name, verifies: p.Verifies, presents: map[string]*pki.Certificate{},
+		machine: m.Instance, started: w.at,
+	}
 	w.read(r)
 	return r
 }
@@ -125,36 +139,61 @@ func (w *world) loadAll() {
 	w.expect(true, "")
 }
 
-// report writes what a process has loaded, if that has changed.
+// report has a process say what it has loaded, if that is news, or if its report ends soon and a rotation is in flight.
 func (w *world) report(r *process) {
-	o := &trust.Observation{ObservedAt: w.at}
+	d := w.Namespace(namespace).Domain(r.domain)
+	i := slices.IndexFunc(d.Parties, func(p trust.Party) bool { return p.Name == r.party })
+	if i < 0 || d.Parties[i].Kind != trust.Acknowledgement {
+		return
+	}
+	o := r.observation(w.at)
+	if r.said != nil && record.Same(r.said, o) && !w.ends(r) {
+		return
+	}
+	if err := trust.CheckAcknowledgement(d, r.party, r.member, o, w.at); err != nil {
+		w.failf("the report of %s is refused: %v", r.member, err)
+	}
+	w.record(r, o)
+}
+
+// observation is what a process has loaded.
+func (r *process) observation(at time.Time) *trust.Observation {
+	o := &trust.Observation{
+		Instance: r.member, Kind: trust.Acknowledgement, ObservedAt: at, StartedAt: r.started, ReportedBy: r.member,
+	}
 	for _, ca := range r.trust {
 		o.Trusts = append(o.Trusts, ca.Fingerprint)
 	}
 	for _, c := range r.presents {
 		o.Presents = append(o.Presents, c.Fingerprint)
 	}
+	return o
+}
+
+// ends says whether half of the lease of a report is over while a rotation is in flight. At rest nobody renews.
+func (w *world) ends(r *process) bool {
 	d := w.Namespace(namespace).Domain(r.domain)
-	for i := range d.Parties {
-		p := &d.Parties[i]
-		for k := range p.Members {
-			if p.Name != r.party || p.Members[k].Name != r.member || p.Kind != trust.Acknowledgement {
-				continue
-			}
-			if evidence.Same(p.Members[k].Observation, o) {
-				continue
-			}
-			w.record(r, o)
+	return r.said != nil && d != nil && record.RenewalDue(r.said, w.at) && trust.Assess(d, w.at).InFlight()
+}
+
+// renew has each process whose report ends say again what it said last: whoever lags goes on saying so.
+func (w *world) renew() {
+	for _, r := range w.processes {
+		if w.ends(r) {
+			again := *r.said
+			again.ObservedAt = w.at
+			w.record(r, &again)
 		}
 	}
 }
 
-// record writes an evidence record.
+// record writes what is known of a process, for as long as a lease is.
 func (w *world) record(r *process, o *trust.Observation) {
-	data, labels := evidence.Encode(r.domain, r.party, r.member, o)
-	w.api.put(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: evidence.RecordName(r.domain, r.party, r.member), Labels: labels}, Data: data,
-	})
+	o.Expires = o.ObservedAt.Add(lease)
+	made, err := record.OfEvidence(namespace, r.domain, r.party, r.member, []trust.Observation{*o})
+	w.expect(err == nil, "record what %s has loaded: %v", r.member, err)
+	r.said = o
+	w.api.put(made)
 }
 
 // check holds at every moment: everybody who verifies a leaf that is presented accepts it, a process that starts now does,

@@ -10,6 +10,7 @@ const namespace = "demo"
 
 // setting is the system that a story begins with.
 type setting struct {
+	// config is the spec of the configuration.
 	config string
 	// nodes by name; one that begins with "lost-" has no address.
 	nodes []string
@@ -22,8 +23,6 @@ type setting struct {
 var mesh = setting{nodes: []string{"n1", "n2", "n3"}, config: meshConfig}
 
 const meshConfig = `
-apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
 trustDomains:
 - name: etcd
   signer: {secretName: signer}
@@ -48,8 +47,6 @@ aggregate:
 var web = setting{config: webConfig}
 
 const webConfig = `
-apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
 trustDomains:
 - name: web
   signer: {secretName: signer}
@@ -66,14 +63,12 @@ trustDomains:
 
 // probed is the same, with a server that is looked at.
 var probed = setting{config: strings.Replace(webConfig,
-	"presents: [server], evidence: {kind: acknowledgement}", "presents: [server], evidence: {kind: tlsProbe, tlsProbe: {addresses: ['web.demo.svc:443']}}", 1)}
+	"presents: [server], evidence: {kind: acknowledgement}", "presents: [server], evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: 'web.demo.svc:443'}]}}", 1)}
 
 // grace is a server whose clients nobody can observe: they load within a day.
 var grace = setting{config: graceConfig}
 
 const graceConfig = `
-apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
 trustDomains:
 - name: web
   signer: {secretName: signer}
@@ -81,6 +76,6 @@ trustDomains:
   leaves:
   - {secretName: server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
   relyingParties:
-  - {name: server, verifies: {usages: [ClientAuth]}, presents: [server], evidence: {kind: acknowledgement}}
+  - {name: server, verifies: {nothing: true}, presents: [server], evidence: {kind: acknowledgement}}
   - {name: clients, verifies: {usages: [ServerAuth]}, evidence: {kind: gracePeriod, gracePeriod: 24h}}
 `

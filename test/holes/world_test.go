@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
@@ -22,6 +23,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -57,6 +59,7 @@ type world struct {
 
 var (
 	_ rotation.Inventory   = (*world)(nil)
+	_ rotation.Evidence    = (*world)(nil)
 	_ events.EventRecorder = (*world)(nil)
 )
 
@@ -76,18 +79,21 @@ func newWorld(t *testing.T, s setting) *world {
 	return w
 }
 
-// configure writes the configuration.
+// configure writes the configuration with that spec.
 func (w *world) configure(text string) {
-	w.api.put(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-config", Labels: map[string]string{configv1alpha1.ConfigLabel: ""}},
-		Data:       map[string]string{configv1alpha1.ConfigKey: text},
-	})
+	const head = "apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: pki}\nspec:"
+	cfg, err := configv1alpha1.Decode([]byte(head + strings.ReplaceAll("\n"+strings.TrimSpace(text), "\n", "\n  ")))
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.api.put(cfg)
 }
 
 // restartController begins with a controller that remembers nothing.
 func (w *world) restartController() {
 	c, err := rotation.New(rotation.Config{
-		Client: w.api.client(), Inventory: w, Recorder: w, Clock: w.clock,
+		Client: w.api.client(), Records: w.api.records(), Inventory: w, Evidence: w, Recorder: w, Clock: w.clock,
 		Assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
 			judged := *d
 			judged.ClockSkew = w.skew
@@ -104,18 +110,38 @@ func (w *world) restartController() {
 }
 
 func (w *world) addNode(name string) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"role": "master"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(fmt.Sprintf("machine-%d", w.api.version)), Labels: map[string]string{"role": "master"},
+	}}
 	if !strings.HasPrefix(name, "lost-") {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", len(w.facts.Nodes)+1)}}
 	}
 	w.setNode(name, inventory.ParseNode(node))
 }
 
+// removeNode takes a machine away, with what ran on it.
 func (w *world) removeNode(name string) {
 	w.setNode(name, nil)
 	if w.rules.nodeLeft != nil {
 		w.rules.nodeLeft(name)
 	}
+}
+
+// unlabel takes the label by which a node is chosen.
+func (w *world) unlabel(name string) {
+	node := *w.facts.Nodes[name]
+	node.Labels = nil
+	w.setNode(name, &node)
+}
+
+// lives says whether there is a machine with that UID.
+func (w *world) lives(machine string) bool {
+	for _, node := range w.facts.Nodes {
+		if string(node.UID) == machine {
+			return true
+		}
+	}
+	return false
 }
 
 // setNode changes a node; nil removes it.
@@ -142,6 +168,24 @@ func (w *world) Namespace(string) *inventory.Namespace {
 		w.built, w.builtVersion = inventory.Build(w.facts), w.api.version
 	}
 	return w.built
+}
+
+// Refresh implements rotation.Evidence: what is reported is all that there is.
+func (w *world) Refresh(context.Context, *trust.Domain) error { return nil }
+
+// LookedOnce implements rotation.Evidence: nobody is looked at here, everybody reports.
+func (w *world) LookedOnce(string, string) bool { return true }
+
+// Absences implements rotation.Evidence: a member is gone when its machine is.
+func (w *world) Absences(_ context.Context, _ *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
+	out := map[string]string{}
+	for i := range missing {
+		r := &missing[i]
+		if r.Instance != "" && !w.lives(r.Instance) {
+			out[trust.AbsenceKey(r)] = "its machine is gone"
+		}
+	}
+	return out, nil
 }
 
 // Eventf implements events.EventRecorder.
@@ -203,6 +247,7 @@ func (w *world) reconcile() {
 	for _, d := range w.Namespace(namespace).Domains {
 		keys = append(keys, d.Name)
 	}
+	w.renew()
 	for _, domain := range keys {
 		faults := w.faults
 		err := w.controller.Reconcile(ctx, namespace, domain)
@@ -241,7 +286,33 @@ func (w *world) follow() {
 
 // request asks for a rotation of the signer.
 func (w *world) request(reason string) {
-	w.annotate("signer", trust.AnnotationRotateRequested, reason)
+	w.ask(&trust.Request{Kind: trust.RequestRotate, Secret: "signer", Reason: reason})
+}
+
+// requestOf asks for a new certificate in a Secret.
+func (w *world) requestOf(secret string) {
+	w.ask(&trust.Request{Kind: trust.RequestRotate, Secret: secret, Reason: "test"})
+}
+
+// abort asks for the end of the rotation of the signer.
+func (w *world) abort(reason string) {
+	w.ask(&trust.Request{Kind: trust.RequestAbort, Secret: "signer", Reason: reason})
+}
+
+// ask records a request as serve does: one that stands already stays as it is.
+func (w *world) ask(r *trust.Request) {
+	name := record.RequestName(r.Kind, r.Secret)
+	if w.api.objects["RotationRecord/"+name] != nil {
+		return
+	}
+	for _, d := range w.Namespace(namespace).Domains {
+		if d.Signer.Name != r.Secret && !slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return l.Name == r.Secret }) {
+			continue
+		}
+		made, err := record.OfRequest(namespace, d.Name, r, "a person")
+		w.expect(err == nil, "record a request: %v", err)
+		w.api.put(made)
+	}
 }
 
 // annotate sets an annotation of a Secret, past the webhook.
@@ -266,20 +337,8 @@ func (w *world) distribute() (old, next *pki.Certificate) {
 
 // asks is the verdict on an edit: object is kind/name, o nil to delete it.
 func (w *world) asks(object string, o runtime.Object) []trust.Violation {
-	_, name, _ := strings.Cut(object, "/")
-	s := w.facts
-	switch edited := o.(type) {
-	case *corev1.Secret:
-		s = s.WithSecret(name, edited)
-	case *corev1.ConfigMap:
-		s = s.WithConfigMap(name, edited)
-	default:
-		if strings.HasPrefix(object, "Secret/") {
-			s = s.WithSecret(name, nil)
-		} else {
-			s = s.WithConfigMap(name, nil)
-		}
-	}
+	kind, name, _ := strings.Cut(object, "/")
+	s := edited(w.facts, kind, name, o)
 	judge := trust.Judge
 	if w.rules.judge != nil {
 		judge = w.rules.judge
