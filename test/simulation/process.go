@@ -284,7 +284,7 @@ func (w *world) comesBack(p *process) bool {
 	}
 	now := disk{pools: p.pools, leaves: p.leaves}
 	p.pools, p.leaves = maps.Clone(p.before.pools), maps.Clone(p.before.leaves)
-	if w.checkHandshakes() != nil || w.checkBundles() != nil {
+	if w.strictly(func() error { return cmp.Or(w.checkHandshakes(), w.checkBundles()) }) != nil {
 		p.pools, p.leaves = now.pools, now.leaves
 		return false
 	}
