@@ -26,7 +26,8 @@
 //
 //   - a process of the kinds gracePeriod and renewed loads within its grace or minimum delay (less ten minutes for clocks),
 //     also if its clock has jumped with all others;
-//   - a process of the kind acknowledgement reports before it takes traffic, each start under an instance of its own;
+//   - a process of the kind acknowledgement reports before it takes traffic, each start under an instance of its own, and
+//     again before its lease ends; one that cannot report for a lease ends;
 //   - the looks at an address behind which there are several processes meet each of them;
 //   - whoever comes back from a backup, a process or the whole cluster, can handshake with what is live at that moment, and
 //     does not come back in the seconds between the look that confirms a step and its write;

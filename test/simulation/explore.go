@@ -30,7 +30,7 @@ type explorer struct {
 func smallWorld() topology {
 	return topology{
 		servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe,
-		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement}, peers: true,
+		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement},
 	}
 }
 
@@ -117,7 +117,7 @@ func (x *explorer) expand(n *node) ([]*node, error) {
 }
 
 // crashPoints are after how many writes a leader crashes; 0 for not at all.
-func crashPoints() []int { return []int{0, 1, 2} }
+func crashPoints() []int { return []int{0, 1} }
 
 // lags are how many states of the server the caches of a leader are behind.
 func lags() []int { return []int{0, 1} }
