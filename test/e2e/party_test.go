@@ -115,16 +115,16 @@ func (s *system) rotated(t *testing.T, namespace, before string, parties ...*par
 	})
 }
 
-// blockedBy waits until a party and nobody else holds the rotation, while others load what is there.
-func (s *system) blockedBy(t *testing.T, namespace, laggard string, others ...*party) {
+// blockedBy waits until a member and nobody else holds the rotation, while others load what is there.
+func (s *system) blockedBy(t *testing.T, namespace, laggard, member string, others ...*party) {
 	t.Helper()
-	eventually(t, "only "+laggard+" holds the rotation of "+namespace, func(ctx context.Context) (bool, string) {
+	eventually(t, "only "+laggard+"/"+member+" holds the rotation of "+namespace, func(ctx context.Context) (bool, string) {
 		for _, p := range others {
 			s.load(ctx, t, namespace, p) // What goes wrong is a blocker.
 		}
 		c := s.rotation(ctx, t, namespace, signer)
 		for _, b := range c.Status.Blockers {
-			if b.Party != laggard {
+			if b.Party != laggard || b.Member != member {
 				return false, fmt.Sprintf("another blocker: %+v", b)
 			}
 		}

@@ -136,7 +136,7 @@ func TestOneReplicaOfTwoHoldsTheRotation(t *testing.T) {
 	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
 	s.http(t, http.MethodPost, held+"/hold")
 	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
-	s.blockedBy(t, namespace, "server", client)
+	s.blockedBy(t, namespace, "server", "server", client)
 	// For two rounds of looks, each of which meets one replica or the other.
 	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
 		if c.Status.Stage != v1alpha1.StageDistributing && c.Status.Stage != v1alpha1.StageReissuing || fingerprintOf(c) != before {

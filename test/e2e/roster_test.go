@@ -20,7 +20,7 @@ func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
 	a, b := s.startReaders(t, namespace)
 	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
 	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
-	s.blockedBy(t, namespace, "reader", a)
+	s.blockedBy(t, namespace, "reader", "b", a)
 
 	members := func(names ...string) func(*configv1alpha1.RotationConfigurationSpec) {
 		return func(spec *configv1alpha1.RotationConfigurationSpec) {

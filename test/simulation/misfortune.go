@@ -55,6 +55,7 @@ func (w *world) clocksComeBack() {
 		if !p.behind.IsZero() {
 			p.behind = p.behind.Add(-w.ahead)
 		}
+		p.reportedAt = p.reportedAt.Add(-w.ahead)
 	}
 	w.ahead, w.returned = 0, true
 }
