@@ -28,7 +28,9 @@ import (
 // answers is recorded, shown in the status, and taken back when it is refused no longer.
 func TestRefusedOnControlPlane(t *testing.T) {
 	c := cluster.ForTest(t)
-	c.DefineForTest(t)
+	if err := c.ApplyDefinitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	o := NewOptions()
 	o.Kubeconfig, o.BindAddress, o.LeaderElection.LeaderElect = c.Kubeconfig(), "", false
 	config, err := o.Config()
