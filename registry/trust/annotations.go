@@ -51,8 +51,6 @@ const (
 	LabelTrustDomain = "certrotation.dev/trust-domain"
 	// LabelAggregate marks aggregate Secrets and ConfigMaps.
 	LabelAggregate = "certrotation.dev/aggregate"
-	// LabelEvidence marks evidence records.
-	LabelEvidence = "certrotation.dev/evidence"
 	// LabelCopyOf marks copies of bundles and leaves; its value is NAMESPACE.NAME of the source as far as a label can hold
 	// it. AnnotationCopyOf says the same as NAMESPACE/NAME.
 	LabelCopyOf      = "certrotation.dev/copy-of"
