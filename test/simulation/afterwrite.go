@@ -51,7 +51,7 @@ func (w *world) checkSlots(was, is *trust.Domain) error {
 	old, s := &was.Signer, &is.Signer
 	usable := func(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(w.clock.now().Add(-maxOff)) }
 	switch {
-	case old.Next != nil && s.Next != nil && !old.Next.Equal(s.Next):
+	case usable(old.Next) && s.Next != nil && !old.Next.Equal(s.Next):
 		return violated("OneRotation", "%s was replaced by %s in the middle of a rotation", old.Next.Subject, s.Next.Subject)
 	case old.Next == nil && s.Next != nil && usable(old.Active) && len(old.Previous) > 0:
 		return violated("OneRotation", "a second rotation has begun before %s was gone", old.Previous[0].Subject)

@@ -51,7 +51,7 @@ func (w *world) restoresAll() bool {
 	}
 	now := w.api.save()
 	w.api.load(w.backup)
-	if w.check() != nil {
+	if w.strictly(w.check) != nil {
 		w.api.load(now)
 		return false
 	}

@@ -8,18 +8,35 @@
 // who edit objects. Everything that can happen is an event; a dice says which one comes next and how it goes. Some come
 // between a read and a write of the controller.
 //
+// Members may have two processes, behind addresses of their own or behind one. Evidence is recorded as production records
+// it: by process, with leases, and nothing is known that a collector or a report could not tell. Configurations are edited
+// in flight, with the guard or past it; nodes lose their labels and their objects while their processes live; everything
+// is restored from a backup; all clocks jump and come back; writes are refused for ever; reports are late, forged and
+// replayed.
+//
 // After every event, and after every write of a leader, the promises of design.md section 4 are checked. Handshakes
-// are judged by crypto/x509 with the anchors that a process has loaded, not by the model.
+// are judged by crypto/x509 with the anchors that a process has loaded, not by the model. What a process verifies and
+// presents is what it began with, whatever the configuration says later.
 //
 // There are three engines: rapid rolls the dice and shrinks what it finds to a short story; a plain random number
 // generator measures how soon a broken protocol is found; and the explorer tries everything that can happen in a small
 // world, state by state.
 //
-// What the operator promises is kept by the world, as nobody could rotate without it: a process of the kind gracePeriod
-// loads within its grace (less ten minutes for clocks), one of the kind renewed loads when its leaf is written, and
-// nobody returns to a backup that could not handshake with what is live at that moment. A cache does not lag for longer
-// than those ten minutes: a leaf is issued on what the cache says of the time since an anchor was published. Clocks of
-// leaders and processes are up to two minutes off, which the five minutes by which certificates are backdated cover.
+// What the operator promises is kept by the world, as nobody could rotate without it:
+//
+//   - a process of the kinds gracePeriod and renewed loads within its grace or minimum delay (less ten minutes for clocks),
+//     also if its clock has jumped with all others;
+//   - a process of the kind acknowledgement reports before it takes traffic, each start under an instance of its own, and
+//     again before its lease ends; one that cannot report for a lease ends;
+//   - the looks at an address behind which there are several processes meet each of them;
+//   - whoever comes back from a backup, a process or the whole cluster, can handshake with what is live at that moment, and
+//     does not come back in the seconds between the look that confirms a step and its write;
+//   - what the configuration says while nothing is in flight is true of the processes. In flight it may say anything;
+//   - a node whose object is gone starts nothing before it has registered again.
+//
+// A cache does not lag for longer than ten minutes: a leaf is issued on what the cache says of the time since an anchor was
+// published. Clocks of leaders and processes are up to two minutes off, which the five minutes by which certificates are
+// backdated cover. Of a leaf that was made while all clocks were ahead nothing is promised until they are there again.
 //
 // A world belongs to one goroutine. The queue of a controller has goroutines of its own, which do nothing, because time
 // in its clock never fires; they end when the leader is replaced.

@@ -95,6 +95,7 @@ func (w *world) step(e *event) (bool, error) {
 func (w *world) afterStep() error {
 	w.settleConfiguration()
 	w.settleProcesses()
+	w.keepReporting()
 	if err := w.replaceDead(); err != nil {
 		return err
 	}
@@ -237,11 +238,16 @@ func (w *world) stops() bool {
 	}
 	w.say("%s dies", p.name)
 	w.counts.faults["process died"]++
+	w.end(p)
+	return true
+}
+
+// end is the end of a process. A second one is not started again.
+func (w *world) end(p *process) {
 	p.up = false
 	if p.number > 0 {
 		w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
 	}
-	return true
 }
 
 func (w *world) starts() bool {
@@ -301,6 +307,7 @@ func (w *world) pass(d time.Duration) {
 			w.load(p, everything)
 		}
 	}
+	w.keepReporting()
 }
 
 func (w *world) nodeJoins() bool {

@@ -247,6 +247,28 @@ func (w *world) reportOf(p *process, m membership) *trust.Observation {
 	return o
 }
 
+// keepReporting has processes report again before their leases end. One that cannot ends: what is not known to trust an
+// anchor must not take traffic.
+func (w *world) keepReporting() {
+	now := w.clock.now()
+	for _, p := range slices.Clone(w.processes) {
+		if !p.up || !w.reporting(p) || now.Before(p.reportedAt.Add(reportLease/2)) {
+			continue
+		}
+		for _, m := range p.memberships() {
+			if p.reachable && w.kindOf(m) == trust.Acknowledgement {
+				w.acknowledge(m, w.reportOf(p, m))
+			}
+		}
+		if p.reachable {
+			p.reportedAt = now
+		} else if !now.Before(p.reportedAt.Add(reportLease)) {
+			w.say("%s ends, as it could not report", p.name)
+			w.end(p)
+		}
+	}
+}
+
 // reporting says whether a process has to report before it takes traffic.
 func (w *world) reporting(p *process) bool {
 	return slices.ContainsFunc(p.memberships(), func(m membership) bool { return w.kindOf(m) == trust.Acknowledgement })
@@ -260,7 +282,6 @@ func (w *world) absences(missing []trust.RosterMember) map[string]string {
 		if r.Instance == "" || w.nodeOf(r.Instance) || slices.ContainsFunc(w.processes, func(p *process) bool { return p.up && p.machine == r.Instance }) {
 			continue
 		}
-		w.counts.event(recordedAbsent)
 		out[trust.AbsenceKey(r)] = "its machine is gone"
 	}
 	return out

@@ -5,13 +5,16 @@ package simulation
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// explorer tries everything that can happen in the small world, a server with two members and two clients, breadth
+// explorer tries everything that can happen in the small world, a server, and a client with two processes, breadth
 // first. States that differ in nothing but names are one state: what was found once is not tried again.
 type explorer struct {
 	protocol Protocol
@@ -26,8 +29,8 @@ type explorer struct {
 // smallWorld is one that is tried out entirely.
 func smallWorld() topology {
 	return topology{
-		servers: 2, serverKind: configv1alpha1.EvidenceTLSProbe,
-		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceAcknowledgement},
+		servers: 1, serverKind: configv1alpha1.EvidenceTLSProbe,
+		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceAcknowledgement},
 	}
 }
 
@@ -60,6 +63,9 @@ func (x *explorer) explore(t topology, until time.Time) error {
 	}
 	defer w.close()
 	w.faultless = true
+	if c := w.process("client-0"); c != nil && !w.doubleOf(c) {
+		return errors.New("the client has no second process")
+	}
 	x.seen = map[[sha256.Size]byte]bool{w.hash(): true}
 	level := []*node{{world: w}}
 	for len(level) > 0 {
@@ -111,7 +117,7 @@ func (x *explorer) expand(n *node) ([]*node, error) {
 }
 
 // crashPoints are after how many writes a leader crashes; 0 for not at all.
-func crashPoints() []int { return []int{0, 1, 2} }
+func crashPoints() []int { return []int{0, 1} }
 
 // lags are how many states of the server the caches of a leader are behind.
 func lags() []int { return []int{0, 1} }
@@ -121,6 +127,9 @@ func moves(w *world) []move {
 	var out []move
 	for _, crash := range crashPoints() {
 		for _, lag := range lags() {
+			if crash > 0 && lag > 0 {
+				continue
+			}
 			out = append(out, move{
 				name: fmt.Sprintf("a leader looks, %d states behind, and crashes after %d writes", lag, crash),
 				do:   func(w *world) error { return w.lead(crash, lag) },
@@ -148,6 +157,19 @@ func moves(w *world) []move {
 			},
 		})
 	}
+	if !w.wrong && w.rotating(w.domains().Domains[0]) {
+		out = append(out, move{
+			name: "client-0 is taken out of the configuration",
+			do: func(w *world) error {
+				cfg := w.api.configuration.DeepCopy()
+				d := &cfg.Spec.TrustDomains[0]
+				d.RelyingParties = slices.DeleteFunc(d.RelyingParties, func(p configv1alpha1.RelyingParty) bool { return p.Name == "client-0" })
+				d.Leaves = slices.DeleteFunc(d.Leaves, func(l configv1alpha1.Leaf) bool { return l.SecretName == "client-0" })
+				w.configures(cfg, "takes client-0 out", true)
+				return nil
+			},
+		})
+	}
 	return append(out, move{
 		name: "the leaf server is deleted",
 		do: func(w *world) error {
@@ -165,6 +187,10 @@ func (w *world) lead(crash, lag int) error {
 	}
 	w.leaders = []*leader{l}
 	l.crashAfter = crash
+	// It has looked before: what is recorded may be old.
+	for _, d := range w.domains().Domains {
+		l.looked[d.Name] = true
+	}
 	behind := w.api.states[max(0, len(w.api.states)-1-lag)]
 	l.view.show(behind)
 	err = l.reconcile(w.domains().Domains[0].Name)
@@ -183,7 +209,7 @@ func (w *world) stopLeaders() {
 func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
-		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered,
+		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered, wrong: w.wrong,
 		configuration: w.configuration,
 	}
 	out.clock.set(w.clock.now())
@@ -192,6 +218,7 @@ func (w *world) clone() *world {
 	}
 	for name, h := range w.histories {
 		same := *h
+		same.noted, same.open = maps.Clone(h.noted), slices.Clone(h.open)
 		out.histories[name] = &same
 	}
 	return out

@@ -26,8 +26,13 @@ func TestEverythingInTheSmallWorld(t *testing.T) {
 		x.states, x.moves, x.depth, x.complete, c.handshakes, c.rotations, c.violations)
 	t.Log(text)
 	fmt.Println("simulation: small world:", text)
-	if x.depth < 5 {
+	if !x.complete {
 		t.Errorf("only stories of %d moves were tried", x.depth)
+	}
+	for _, h := range []happening{secondProcess, rosterEdit} {
+		if c.events[h] == 0 {
+			t.Errorf("it has not happened that %s", h)
+		}
 	}
 }
 

@@ -24,7 +24,8 @@ const (
 	paced          happening = "a leaf waits for its turn"
 	compromised    happening = "a key is compromised"
 	unreadableLeaf happening = "a leaf cannot be read"
-	recovery       happening = "a member holds on to what a recovery made"
+	diverged       happening = "a member trusts something else at rest"
+	refusalShown   happening = "a refused write is a blocker"
 	restoredOne    happening = "an object is restored"
 	restoredAll    happening = "everything is restored"
 	rosterEdit     happening = "the configuration changes who counts in flight"
@@ -42,8 +43,28 @@ const (
 	unlabelled     happening = "a node loses its label"
 	unregistered   happening = "a node loses its object"
 	recordedAbsent happening = "a member is proven to be gone"
-	waived         happening = "a member is waived"
 )
+
+// leastInCI is how often each has to happen at least in the 100,000 steps of CI.
+func leastInCI() map[happening]int {
+	return map[happening]int{
+		dueLeaf: 100, renewedLeaf: 100, dueSigner: 5, rotatedSigner: 5, expiredNext: 2, clockProblem: 5, paced: 20, compromised: 10,
+		unreadableLeaf: 5, restoredOne: 10, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
+		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
+		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, recordedAbsent: 20,
+	}
+}
+
+// lacking lists what has not happened as often as it has to.
+func (c *counts) lacking(least map[happening]int) []string {
+	var out []string
+	for _, h := range slices.Sorted(maps.Keys(least)) {
+		if c.events[h] < least[h] {
+			out = append(out, fmt.Sprintf("%s: %d times, at least %d are asked for", h, c.events[h], least[h]))
+		}
+	}
+	return out
+}
 
 func (c *counts) event(h happening) { c.events[h]++ }
 

@@ -55,6 +55,7 @@ func (w *world) clocksComeBack() {
 		if !p.behind.IsZero() {
 			p.behind = p.behind.Add(-w.ahead)
 		}
+		p.reportedAt = p.reportedAt.Add(-w.ahead)
 	}
 	w.ahead, w.returned = 0, true
 }
@@ -62,9 +63,11 @@ func (w *world) clocksComeBack() {
 // doubles starts a second process of a member, as a rolling update does before the first ends.
 func (w *world) doubles() bool {
 	p := w.running()
-	if p == nil || p.number > 0 || len(w.processesOf(p.member)) > 1 {
-		return false
-	}
+	return p != nil && p.number == 0 && len(w.processesOf(p.member)) == 1 && w.doubleOf(p)
+}
+
+// doubleOf starts a second process of the member of p.
+func (w *world) doubleOf(p *process) bool {
 	second := newProcess(p.member, 1)
 	second.roles, second.within, second.off = p.roles, p.within, p.off
 	if !w.start(second) {

@@ -209,6 +209,7 @@ func (w *world) restores(d *trust.Domain) *edit {
 		return nil
 	}
 	e := &edit{what: "restores an older version of " + name, name: name}
+	w.counts.event(restoredOne)
 	switch old := one(w.dice, "version", versions).(type) {
 	case *corev1.Secret:
 		e.kind = trust.SecretKind

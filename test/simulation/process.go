@@ -31,6 +31,8 @@ type process struct {
 	// reachable says that it can be probed and can report. Its peers reach it in any case.
 	reachable bool
 	startedAt time.Time
+	// reportedAt is when a report of it was taken last.
+	reportedAt time.Time
 	// pools are the anchors by domain, leaves what it presents by Secret.
 	pools  map[string]*pool
 	leaves map[string]*pki.Certificate
@@ -268,6 +270,7 @@ func (w *world) uidOf(node string) string {
 // reportsAtStart has a process say what it has loaded, where it has to, before it takes traffic.
 func (w *world) reportsAtStart(p *process) {
 	clear(p.pending)
+	p.reportedAt = w.clock.now()
 	for _, m := range p.memberships() {
 		if w.kindOf(m) == trust.Acknowledgement {
 			w.acknowledge(m, w.reportOf(p, m))
@@ -284,7 +287,7 @@ func (w *world) comesBack(p *process) bool {
 	}
 	now := disk{pools: p.pools, leaves: p.leaves}
 	p.pools, p.leaves = maps.Clone(p.before.pools), maps.Clone(p.before.leaves)
-	if w.checkHandshakes() != nil || w.checkBundles() != nil {
+	if w.strictly(func() error { return cmp.Or(w.checkHandshakes(), w.checkBundles()) }) != nil {
 		p.pools, p.leaves = now.pools, now.leaves
 		return false
 	}

@@ -12,6 +12,7 @@ func (w *world) progress() error {
 	for _, d := range w.domains().Domains {
 		a := w.protocol(w.seen(d), w.clock.now())
 		h := w.history(d.Name)
+		w.happened(d, a, h)
 		if h.stage != a.Stage {
 			w.say("  %s is %s", d.Name, a.Stage)
 		}

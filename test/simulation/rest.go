@@ -64,8 +64,11 @@ func (w *world) restRefused() error {
 			w.observe(p)
 		}
 	}
-	if err := w.leadersLook(); err != nil {
-		return err
+	// A look that was refused may be followed by one that does something else.
+	for range 2 {
+		if err := w.leadersLook(); err != nil {
+			return err
+		}
 	}
 	for _, d := range w.domains().Domains {
 		if err := w.checkRefused(d); err != nil {
@@ -83,12 +86,13 @@ func (w *world) checkRefused(d *trust.Domain) error {
 	if w.unguarded || len(w.leaders) > 1 || w.api.refuses["RotationRecord/"+trust.RosterRecord(d.Name)] != nil {
 		return nil
 	}
-	for _, action := range trust.Assess(&wanted, w.clock.now()).Actions {
+	now := w.clock.now().Add(w.leaders[0].off)
+	for _, action := range trust.Assess(&wanted, now).Actions {
 		object := string(action.ObjectKind) + "/" + action.Object
 		if w.api.refuses[object] == nil {
 			return violated("NoSilentWait", "%s %s is to be done and is not refused, and nobody does it", action.Kind, object)
 		}
-		blockers := trust.Assess(w.seen(d), w.clock.now()).Blockers
+		blockers := trust.Assess(w.seen(d), now).Blockers
 		if !slices.ContainsFunc(blockers, func(b trust.Blocker) bool { return b.Object == object }) {
 			return violated("NoSilentWait", "%s %s is refused, and no blocker says so", action.Kind, object)
 		}

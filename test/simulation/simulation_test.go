@@ -74,6 +74,9 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
+// fewSteps are so few that not everything need happen in them.
+const fewSteps = 100_000
+
 // worldsPerCheck is how many worlds rapid makes of one seed.
 const worldsPerCheck = 100
 
@@ -96,6 +99,12 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d, %.0f steps/s: %s", first, rate(total, begin), total)
+	fmt.Println("simulation: what happened:", total.report())
+	for _, text := range total.lacking(leastInCI()) {
+		if total.steps >= fewSteps {
+			t.Errorf("the search proves little: %s", text)
+		}
+	}
 	fmt.Printf("simulation: seed %d, %.0f steps/s, %s\n", first, rate(total, begin), total)
 }
 

@@ -69,6 +69,9 @@ type history struct {
 	stable pki.Fingerprint
 	// dead says that no CA could sign and no leaf was valid: nobody can be cut off before the domain is at rest again.
 	dead bool
+	// noted is what was so at the last look, and open are the requests that were not answered.
+	noted map[happening]bool
+	open  []string
 }
 
 // violation is a broken promise.
@@ -156,6 +159,14 @@ func (w *world) processesOf(member string) []*process {
 		}
 	}
 	return out
+}
+
+// process is the first process of a member, nil if there is none.
+func (w *world) process(member string) *process {
+	if all := w.processesOf(member); len(all) > 0 {
+		return all[0]
+	}
+	return nil
 }
 
 // settleProcesses makes one process for each member that has none. A process lives on when the configuration does not name
