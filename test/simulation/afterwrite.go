@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"slices"
-	"strings"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -104,6 +103,9 @@ func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		all := []*pki.Certificate{l.Certificate}
+		if l.Unnamed && w.gone(d, l.Name) {
+			all = nil
+		}
 		for _, p := range w.processes {
 			if p.up {
 				all = append(all, p.leaves[l.Name])
@@ -136,7 +138,7 @@ func (w *world) judge(l *leader, object string, was, is *trust.Domain) error {
 	if !w.judging || !l.undisturbed || w.history(is.Name).dead {
 		return nil
 	}
-	if found := trust.Judge(w.seen(was), w.seen(is), w.clock.now().Add(l.off)); len(found) > 0 && !strings.Contains(found[0].Message, "could tell which of them") {
+	if found := trust.Judge(w.seen(was), w.seen(is), w.clock.now().Add(l.off)); len(found) > 0 {
 		return violated("Guard", "the guard would refuse that %s writes %s: %s: %s", l.name, object, found[0].Invariant, found[0].Message)
 	}
 	return nil

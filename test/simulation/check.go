@@ -150,11 +150,29 @@ func (w *world) checkBundles() error {
 	return nil
 }
 
+// gone says whether everybody who counts as a holder of a leaf is proven to be gone: nobody starts with it any more.
+func (w *world) gone(d *trust.Domain, leaf string) bool {
+	if d.Roster == nil {
+		return false
+	}
+	absent := false
+	for i := range d.Roster.Members {
+		m := &d.Roster.Members[i]
+		if slices.Contains(m.Presents, leaf) {
+			if m.Absent == "" {
+				return false
+			}
+			absent = true
+		}
+	}
+	return absent
+}
+
 func (w *world) checkStart(d *trust.Domain, anchors *pool) error {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		live := []*pki.Certificate{l.Certificate}
-		if l.Problem != nil {
+		if l.Problem != nil || (l.Unnamed && w.gone(d, l.Name)) {
 			live = nil
 		}
 		for _, holder := range w.processes {

@@ -33,11 +33,9 @@ func (w *world) happened(d *trust.Domain, a *trust.Assessment, h *history) {
 	note(slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonClockSkewed }), clockProblem)
 	note(slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonDiverged }), diverged)
 	note(slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonWriteRefused }), refusalShown)
-	note(slices.ContainsFunc(a.Leaves, func(l trust.LeafAssessment) bool {
-		return slices.ContainsFunc(l.Waiting, func(b trust.Blocker) bool { return b.Reason == trust.ReasonPaced })
-	}), paced)
+	note(slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonPaced }), paced)
 	note(slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return l.Problem != nil }), unreadableLeaf)
-	note(slices.ContainsFunc(a.Members, func(m trust.MemberAssessment) bool { return a.InFlight() && !m.Known }), lapsed)
+	note(a.InFlight() && slices.ContainsFunc(d.Parties, func(p trust.Party) bool { return hasLapsed(&p, now) }), lapsed)
 	note(d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(m trust.RosterMember) bool { return m.Absent != "" }), recordedAbsent)
 	for _, r := range d.Requests {
 		h.open = append(h.open, r.ID)
@@ -51,4 +49,12 @@ func (w *world) happened(d *trust.Domain, a *trust.Assessment, h *history) {
 	})
 	slices.Sort(h.open)
 	h.open = slices.Compact(h.open)
+}
+
+// hasLapsed says whether the evidence of a member has come to its end without being renewed.
+func hasLapsed(p *trust.Party, now time.Time) bool {
+	return slices.ContainsFunc(p.Members, func(m trust.Member) bool {
+		ended := func(o trust.Observation) bool { return !o.Expires.After(now) }
+		return len(m.Observations) > 0 && !slices.ContainsFunc(m.Observations, func(o trust.Observation) bool { return !ended(o) })
+	})
 }
