@@ -15,7 +15,7 @@ import (
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
 // decided on its result; leaves are independent of each other.
 func (a *assessor) actions(out *Assessment) []Action {
-	if a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil || a.outlivedProblem() != nil {
+	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil || a.outlivedProblem() != nil {
 		return nil
 	}
 	if unwritable("", &a.d.Signer.Object) != nil || unwritable("", &a.d.Bundle.Object) != nil {

@@ -161,6 +161,23 @@ func TestLeafOfAnAbsentMember(t *testing.T) {
 	}
 }
 
+// TestUnreadableRoster: that nobody can read who counts does not say that nobody does.
+func TestUnreadableRoster(t *testing.T) {
+	f := mutual(t)
+	f.request("test")
+	f.settle()
+	f.d.Roster = nil
+	f.d.RosterProblem = &Problem{Object: "RotationRecord/" + RosterRecord(f.d.Name), Reason: "InvalidRecord", Message: "put it right"}
+	f.loadAll()
+	a := f.assess()
+	if len(a.Actions) > 0 {
+		t.Errorf("actions %+v", a.Actions)
+	}
+	if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Object == f.d.RosterProblem.Object }) {
+		t.Errorf("blockers %+v", a.Blockers)
+	}
+}
+
 func TestWaiver(t *testing.T) {
 	f := mutual(t)
 	f.request("test")

@@ -39,6 +39,9 @@ type Domain struct {
 	Absences map[string]string
 	// Roster is who was recorded to count; nil if nothing is recorded yet.
 	Roster *Roster
+	// RosterProblem says why the record of the roster cannot be read; nil if it can, or if there is none. Nobody can say who
+	// counts then.
+	RosterProblem *Problem
 	// Waivers of members, ordered by party and member.
 	Waivers []Waiver
 	// Refusals are writes that the API server refuses to the controller, ordered by object.

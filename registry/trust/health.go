@@ -32,6 +32,7 @@ func (a *assessor) problems() []Problem {
 		}
 	}
 	add(d.Bundle.Problem)
+	add(d.RosterProblem)
 	out = append(out, a.diverged()...)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]

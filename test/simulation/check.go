@@ -78,7 +78,7 @@ func (w *world) checkVerifier(d *trust.Domain, v *process) error {
 				}
 			}
 		}
-		if l := leafOf(d, name); l != nil && l.Certificate != nil && l.Problem == nil {
+		if l := leafOf(d, name); l != nil && l.Certificate != nil && l.Problem == nil && !(l.Unnamed && w.gone(d, name)) {
 			if err := w.handshake(l.Certificate, d, v); err != nil {
 				return violated("TrustBeforeUse", "%s would refuse Secret/%s once it is loaded: %w", v.name, name, err)
 			}

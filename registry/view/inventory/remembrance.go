@@ -21,8 +21,8 @@ type remembrance struct {
 	waivers  []trust.Waiver
 	refusals []trust.RefusedWrite
 	evidence map[memberKey][]trust.Observation
-	// problems are records without which nobody can say who counts.
-	problems []trust.Problem
+	// unreadable is why nobody can say who counts, nil if somebody can.
+	unreadable *trust.Problem
 }
 
 type memberKey struct{ party, member string }
@@ -50,7 +50,7 @@ func (m *remembrance) add(r *Record) {
 	if r.Said == nil {
 		// A roster that cannot be read is not one that says that nobody counts.
 		if r.Kind == configv1alpha1.RecordRoster || r.Name == record.RosterName(r.Domain) {
-			m.problems = append(m.problems, *unreadable(r, "put it right: without it nobody can say who counts"))
+			m.unreadable = unreadable(r, "put it right: without it nobody can say who counts")
 		}
 		return
 	}
@@ -98,7 +98,7 @@ func (b *builder) remember(out *trust.Domain, p *part) {
 	if of := b.records[out.Name]; of != nil {
 		out.Requests, out.Roster, out.Waivers = of.requests, of.known(), of.waivers
 		out.Refusals = slices.Clone(of.refusals)
-		out.Problems = append(out.Problems, of.problems...)
+		out.RosterProblem = of.unreadable
 	}
 	spanning := b.records[""]
 	if spanning == nil {
