@@ -103,16 +103,13 @@ func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		all := []*pki.Certificate{l.Certificate}
-		if l.Unnamed && w.gone(d, l.Name) {
-			all = nil
-		}
 		for _, p := range w.processes {
 			if p.up {
 				all = append(all, p.leaves[l.Name])
 			}
 		}
 		for _, c := range all {
-			if c != nil && !c.Expired(w.clock.now()) && c.SignedBy(ca) {
+			if c != nil && !c.Expired(w.clock.now()) && !w.abandoned[c.Fingerprint] && c.SignedBy(ca) {
 				return l.Name
 			}
 		}

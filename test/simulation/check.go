@@ -78,7 +78,7 @@ func (w *world) checkVerifier(d *trust.Domain, v *process) error {
 				}
 			}
 		}
-		if l := leafOf(d, name); l != nil && l.Certificate != nil && l.Problem == nil && !(l.Unnamed && w.gone(d, name)) {
+		if l := leafOf(d, name); l != nil && l.Certificate != nil && l.Problem == nil {
 			if err := w.handshake(l.Certificate, d, v); err != nil {
 				return violated("TrustBeforeUse", "%s would refuse Secret/%s once it is loaded: %w", v.name, name, err)
 			}
@@ -91,7 +91,7 @@ func (w *world) checkVerifier(d *trust.Domain, v *process) error {
 // not valid yet is refused.
 func (w *world) handshake(leaf *pki.Certificate, d *trust.Domain, v *process) error {
 	now := w.clock.now().Add(v.off)
-	if leaf.Expired(now) || w.fromTheFuture(leaf) {
+	if leaf.Expired(now) || w.fromTheFuture(leaf) || w.abandoned[leaf.Fingerprint] {
 		return nil
 	}
 	w.counts.handshakes++
@@ -150,6 +150,17 @@ func (w *world) checkBundles() error {
 	return nil
 }
 
+// noteAbandoned keeps in mind which leaf lost its last holder: a machine that was proven to be gone and comes back with it is
+// a new one, which cannot be cut off before it has a leaf of its own.
+func (w *world) noteAbandoned(d *trust.Domain, l *trust.Leaf) {
+	if l.Unnamed && l.Certificate != nil && w.gone(d, l.Name) {
+		if w.abandoned == nil {
+			w.abandoned = map[pki.Fingerprint]bool{}
+		}
+		w.abandoned[l.Certificate.Fingerprint] = true
+	}
+}
+
 // gone says whether everybody who counts as a holder of a leaf is proven to be gone: nobody starts with it any more.
 func (w *world) gone(d *trust.Domain, leaf string) bool {
 	if d.Roster == nil {
@@ -172,16 +183,17 @@ func (w *world) checkStart(d *trust.Domain, anchors *pool) error {
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		live := []*pki.Certificate{l.Certificate}
-		if l.Problem != nil || (l.Unnamed && w.gone(d, l.Name)) {
+		if l.Problem != nil {
 			live = nil
 		}
+		w.noteAbandoned(d, l)
 		for _, holder := range w.processes {
 			if holder.up {
 				live = append(live, holder.leaves[l.Name])
 			}
 		}
 		for _, c := range live {
-			if c == nil || c.Expired(w.clock.now()) || w.fromTheFuture(c) {
+			if c == nil || c.Expired(w.clock.now()) || w.fromTheFuture(c) || w.abandoned[c.Fingerprint] {
 				continue
 			}
 			if err := w.verifyAll(c, anchors, nil); err != nil {
