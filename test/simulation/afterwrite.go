@@ -48,7 +48,8 @@ func (w *world) objectWritten() {
 // checkSlots: what a single write of a leader may do to a signer.
 func (w *world) checkSlots(was, is *trust.Domain) error {
 	old, s := &was.Signer, &is.Signer
-	usable := func(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(w.clock.now().Add(-maxOff)) }
+	// By every clock, as that of the leader may be ahead.
+	usable := func(ca *pki.Certificate) bool { return ca != nil && !ca.Expired(w.clock.now().Add(maxOff)) }
 	switch {
 	case usable(old.Next) && s.Next != nil && !old.Next.Equal(s.Next):
 		return violated("OneRotation", "%s was replaced by %s in the middle of a rotation", old.Next.Subject, s.Next.Subject)
