@@ -30,13 +30,6 @@ type finding struct {
 
 func (f *finding) refused() bool { return len(f.violations)+len(f.problems) > 0 }
 
-func (f *finding) add(other finding) {
-	f.violations = append(f.violations, other.violations...)
-	f.problems = append(f.problems, other.problems...)
-	f.risky = f.risky || other.risky
-	f.warnings = append(f.warnings, other.warnings...)
-}
-
 // question says what an edit means, given the facts of the namespace without the edit. It is asked again if the facts
 // were in doubt, so it must not keep anything.
 type question func(s *inventory.Sources) finding

@@ -53,7 +53,7 @@ type facts struct {
 // NewAPI returns an API with the objects, in which it is always now. They get UIDs and resource versions.
 func NewAPI(now time.Time, objects ...runtime.Object) (*API, error) {
 	a := &API{
-		client: fake.NewClientset(), own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+		client: fake.NewClientset(), own: ownfake.NewSimpleClientset(),
 		now: now, known: map[string]facts{},
 	}
 	for _, fake := range []*clienttesting.Fake{&a.client.Fake, &a.own.Fake} {

@@ -95,7 +95,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{
 		t: t, client: fake.NewClientset(), nodes: []string{"a", "b"},
-		own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+		own: ownfake.NewSimpleClientset(),
 	}
 	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
 		fake.PrependReactor("update", "*", w.write)

@@ -73,7 +73,7 @@ func TestWitness(t *testing.T) {
 			}
 			clock := testclock.NewFakePassiveClock(now)
 			meter := NewMeter(clock)
-			if _, err := meter.Wrap(answer{date: now.Add(-tc.server).Format(http.TimeFormat)}).RoundTrip(&http.Request{}); err != nil { //nolint:bodyclose // it has none
+			if _, err := meter.Wrap(answer{date: now.Add(-tc.server).Format(http.TimeFormat)}).RoundTrip(&http.Request{}); err != nil {
 				t.Fatal(err)
 			}
 			w := NewWitness(fake.NewClientset(renewedAt(times...)...), clock, meter)

@@ -104,7 +104,7 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 	t.Helper()
 	w := &world{
 		t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(start), version: 100,
-		own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+		own: ownfake.NewSimpleClientset(),
 	}
 	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
 		fake.PrependReactor("create", "*", w.write)

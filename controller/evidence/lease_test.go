@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	testingclock "k8s.io/utils/clock/testing"
+
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
-
-	testingclock "k8s.io/utils/clock/testing"
 )
 
 // TestLease follows the lease of what is known of a member through visits at different times: it is renewed in flight, by a

@@ -35,7 +35,7 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 		return func() *tls.Config { next++; return processes[next%len(processes)] }
 	}
 	atRandom := func(processes ...*tls.Config) func() *tls.Config {
-		return func() *tls.Config { return processes[rand.IntN(len(processes))] } //nolint:gosec // no secret depends on it
+		return func() *tls.Config { return processes[rand.IntN(len(processes))] }
 	}
 	for _, test := range []struct {
 		name   string

@@ -110,7 +110,7 @@ const (
 
 func newWorld(t testing.TB, config string) *world {
 	w := &world{
-		t: t, client: fake.NewClientset(), own: ownfake.NewSimpleClientset(), //nolint:staticcheck // the other one cannot read the types of a CRD
+		t: t, client: fake.NewClientset(), own: ownfake.NewSimpleClientset(),
 		clock:  testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
 		events: &recorder{}, version: 100,
 	}

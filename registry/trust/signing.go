@@ -13,7 +13,7 @@ import (
 // live says whether anybody could be presenting the leaf of this Secret successfully. What the configuration does not name
 // any more, and only members presented that are proven to be gone, nobody presents.
 func (a *assessor) live(l *Leaf) bool {
-	return l.Certificate != nil && !l.Certificate.Expired(a.now) && !(l.Unnamed && a.abandoned[l.Name])
+	return l.Certificate != nil && !l.Certificate.Expired(a.now) && (!l.Unnamed || !a.abandoned[l.Name])
 }
 
 // anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live, and so do leaves

@@ -24,7 +24,7 @@ func TestRefusedBySchema(t *testing.T) {
 			want: []string{`unknown field "spec.trustDomains[0].signer.secret"`},
 		},
 		{
-			name: "no relying party", from: readers[strings.Index(readers, "    relyingParties:"):], to: "",
+			name: "no relying party", from: from(t, readers, "    relyingParties:"), to: "",
 			want: []string{"spec.trustDomains[0]", "a trust domain needs a relying party that verifies: nobody is not everybody"},
 		},
 		{
@@ -48,7 +48,7 @@ func TestRefusedBySchema(t *testing.T) {
 			want: []string{"spec.trustDomains[0].leaves[1]", "Duplicate value"},
 		},
 		{
-			name: "neither domains nor a preset", from: readers[strings.Index(readers, "spec:"):], to: "spec: {}\n",
+			name: "neither domains nor a preset", from: from(t, readers, "spec:"), to: "spec: {}\n",
 			want: []string{"give a trust domain or a preset"},
 		},
 	} {
@@ -97,4 +97,14 @@ func (s *system) configurationShows(t *testing.T, namespace, name, accepted, rea
 		}
 		return fields[0] == name && fields[1] == accepted && fields[2] == ready, out
 	})
+}
+
+// from is a text from its first occurrence of a part on.
+func from(t *testing.T, text, part string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, part)
+	if !found {
+		t.Fatalf("no %q in %q", part, text)
+	}
+	return part + rest
 }

@@ -306,12 +306,3 @@ func (w *world) seen(d *trust.Domain) *trust.Domain {
 	out.Absences = w.absences(missing)
 	return &out
 }
-
-func partyOf(d *trust.Domain, name string) *trust.Party {
-	for i := range d.Parties {
-		if d.Parties[i].Name == name {
-			return &d.Parties[i]
-		}
-	}
-	return nil
-}

@@ -83,13 +83,13 @@ func (w *world) restRefused() error {
 func (w *world) checkRefused(d *trust.Domain) error {
 	wanted := *w.seen(d)
 	wanted.Refusals = nil
-	if w.unguarded || len(w.leaders) > 1 || w.api.refuses["RotationRecord/"+trust.RosterRecord(d.Name)] != nil {
+	if _, refused := w.api.refuses["RotationRecord/"+trust.RosterRecord(d.Name)]; refused || w.unguarded || len(w.leaders) > 1 {
 		return nil
 	}
 	now := w.clock.now().Add(w.leaders[0].off)
 	for _, action := range trust.Assess(&wanted, now).Actions {
 		object := string(action.ObjectKind) + "/" + action.Object
-		if w.api.refuses[object] == nil {
+		if _, refused := w.api.refuses[object]; !refused {
 			return violated("NoSilentWait", "%s %s is to be done and is not refused, and nobody does it", action.Kind, object)
 		}
 		blockers := trust.Assess(w.seen(d), now).Blockers

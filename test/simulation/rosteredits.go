@@ -241,8 +241,3 @@ func (w *world) anyNode() string {
 	}
 	return one(w.dice, "node", slices.Sorted(maps.Keys(w.api.nodes)))
 }
-
-// isThere says whether a machine is there, registered or not.
-func (w *world) isThere(name string) bool {
-	return w.api.nodes[name] != nil || slices.Contains(w.unregistered, name)
-}

@@ -134,15 +134,15 @@ func fieldNames(of reflect.Type, durations, others sets.Set[string]) {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
 		fieldNames(of.Elem(), durations, others)
 	case reflect.Struct:
-		for i := range of.NumField() {
-			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-			isDuration := strings.HasSuffix(of.Field(i).Type.String(), "v1.Duration")
+		for f := range of.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			isDuration := strings.HasSuffix(f.Type.String(), "v1.Duration")
 			switch {
 			case isDuration:
 				durations.Insert(name)
 			default:
 				others.Insert(name)
-				fieldNames(of.Field(i).Type, durations, others)
+				fieldNames(f.Type, durations, others)
 			}
 		}
 	}

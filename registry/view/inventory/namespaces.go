@@ -115,7 +115,7 @@ func (w *namespaceInformer) wait(ctx context.Context) error {
 	case <-w.ready:
 		return nil
 	case <-w.ended.Done():
-		cause = context.Cause(w.ended)
+		cause = context.Cause(w.ended) //nolint:contextcheck // it is the end of the informer that is told, not of the caller
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	}
