@@ -194,6 +194,14 @@ func (w *world) acknowledge(m membership, o *trust.Observation) bool {
 	return true
 }
 
+// reportNow reports what a process has loaded. The first report is kept by somebody who may send it again.
+func (w *world) reportNow(p *process, m membership) {
+	o := w.reportOf(p, m)
+	if w.acknowledge(m, o) && p.replay[m] == nil {
+		p.replay[m] = o
+	}
+}
+
 // recorded is what is recorded of a member.
 func (w *world) recorded(m membership) []trust.Observation {
 	r := w.api.latest().Records[record.EvidenceName(m.domain, m.party, m.member)]
@@ -232,7 +240,7 @@ func (w *world) observe(p *process) {
 			w.probe(m)
 		case trust.Acknowledgement:
 			if p.up && p.reachable {
-				w.acknowledge(m, w.reportOf(p, m))
+				w.reportNow(p, m)
 			}
 		default:
 			// The other kinds are not observed.
@@ -257,7 +265,7 @@ func (w *world) keepReporting() {
 		}
 		for _, m := range p.memberships() {
 			if p.reachable && w.kindOf(m) == trust.Acknowledgement {
-				w.acknowledge(m, w.reportOf(p, m))
+				w.reportNow(p, m)
 			}
 		}
 		if p.reachable {

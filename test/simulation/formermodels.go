@@ -11,17 +11,17 @@ import (
 )
 
 // rosterForgotten asks the configuration of the moment who counts.
-func rosterForgotten(d *trust.Domain, _ time.Time) {
-	d.Roster = asConfigured(d)
+func rosterForgotten(d *trust.Domain, now time.Time) {
+	d.Roster = asConfigured(d, now)
 }
 
 // asConfigured is a roster that says what the configuration says.
-func asConfigured(d *trust.Domain) *trust.Roster {
+func asConfigured(d *trust.Domain, now time.Time) *trust.Roster {
 	before := *d
 	if d.Roster != nil {
 		before.Roster = nil
 	}
-	for _, action := range trust.Assess(&before, time.Time{}).Actions {
+	for _, action := range trust.Assess(&before, now).Actions {
 		if action.Kind == trust.RecordRoster {
 			made := *action.Roster
 			if d.Roster != nil {
@@ -58,11 +58,6 @@ func leasesIgnored(d *trust.Domain, now time.Time) {
 	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Expires = now.Add(time.Hour) })
 }
 
-// kindIgnored takes evidence of any kind for that of the party.
-func kindIgnored(d *trust.Domain, _ time.Time) {
-	eachObservation(d, func(p *trust.Party, o *trust.Observation) { o.Kind = p.Kind })
-}
-
 // absenceIsBootstrap takes a domain without Secrets for a new one, whatever is published or presented.
 func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
 	if d.Signer.Active != nil || slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return l.Certificate != nil }) {
@@ -71,17 +66,6 @@ func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
 	d.Bundle.Anchors = nil
 	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Presents = nil })
 }
-
-// shortChains looks at the issuer of a leaf and no further.
-func shortChains(d *trust.Domain, _ time.Time) {
-	d.Leaves = slices.Clone(d.Leaves)
-	for i := range d.Leaves {
-		d.Leaves[i].Authorities = nil
-	}
-}
-
-// skewIgnored does not ask whose clock is right.
-func skewIgnored(d *trust.Domain, _ time.Time) { d.ClockSkew = 0 }
 
 // renewedAtOnce takes a Secret that was written for one that is loaded.
 func renewedAtOnce(d *trust.Domain, _ time.Time) {

@@ -112,12 +112,3 @@ func annotationIsTruth(d *trust.Domain, now time.Time) {
 		noGate(d, now)
 	}
 }
-
-// ambiguousIsProof takes the name of a CA for the CA.
-func ambiguousIsProof(d *trust.Domain, _ time.Time) {
-	eachObservation(d, func(_ *trust.Party, o *trust.Observation) {
-		if next := d.Signer.Next; next != nil && trusting(o, next) {
-			believe(o, next)
-		}
-	})
-}

@@ -18,7 +18,9 @@ type mutant struct {
 	make func() Protocol
 }
 
-// mutants are the broken protocols that the simulator has to find.
+// mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,
+// because the guard keeps what they need out of it, or because nothing in it has that shape: a subject that two keys share,
+// evidence of another kind, chains by intermediates, the skew of a leader's clock. registry/trust tells them as stories.
 func mutants() []mutant {
 	return []mutant{
 		{"the gate counts instead of looking at content", believing(gateByNumber)},
@@ -28,7 +30,6 @@ func mutants() []mutant {
 		{"promote on the first evidence", believing(firstEvidence)},
 		{"who does not answer counts as gone", believing(ignoreFailures)},
 		{"an annotation is the truth", believing(annotationIsTruth)},
-		{"an ambiguous subject is proof", believing(ambiguousIsProof)},
 		{"forget the previous signer at the promotion", acting(forgetPrevious)},
 		{"destroy the previous key at the promotion", acting(destroyAtPromotion)},
 		{"sign everything anew when a leaf is missing", acting(resignAllOnJoin)},
@@ -41,10 +42,7 @@ func mutants() []mutant {
 		{"nobody is everybody", believing(nobodyIsEverybody)},
 		{"the last observation speaks for all processes", believing(lastSpeaks)},
 		{"leases are ignored", believing(leasesIgnored)},
-		{"the kind of evidence is ignored", believing(kindIgnored)},
 		{"bootstrap from absence", believing(absenceIsBootstrap)},
-		{"chains of length one", believing(shortChains)},
-		{"skew is not subtracted", believing(skewIgnored)},
 		{"renewed without delay", believing(renewedAtOnce)},
 		{"diverged evidence is ignored", believing(divergedIgnored)},
 		{"a member that cannot run stands against its own leaf", believing(idleStands)},

@@ -273,7 +273,7 @@ func (w *world) reportsAtStart(p *process) {
 	p.reportedAt = w.clock.now()
 	for _, m := range p.memberships() {
 		if w.kindOf(m) == trust.Acknowledgement {
-			w.acknowledge(m, w.reportOf(p, m))
+			w.reportNow(p, m)
 		}
 	}
 }

@@ -189,9 +189,7 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
-		if w.unguarded {
-			w.repair(d)
-		}
+		w.repair(d)
 		w.clearsUp(d)
 		w.restartsForgotten()
 		w.drain(d)
