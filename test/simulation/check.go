@@ -232,11 +232,8 @@ func (w *world) checkContent() error {
 }
 
 func (w *world) checkLeaf(d *trust.Domain, l *trust.Leaf) error {
-	if l.Problem == nil {
-		delete(w.spoilt, l.Name)
-	}
 	if l.Problem != nil && w.spoilt[l.Name] {
-		// It was spoilt past the guard, and nobody has put it right since.
+		// It was spoilt past the guard, now or in what a backup brought back.
 		return nil
 	}
 	if l.Problem != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // exploration is how long the small world is tried out at most; there is nothing left long before.
-const exploration = time.Minute
+const exploration = 5 * time.Minute
 
 // TestEverythingInTheSmallWorld tries every order in which a leader looks (with caches that are up to date or not, and
 // crashing after any write), processes load and are observed, and a leaf is deleted, in the middle of a rotation.
