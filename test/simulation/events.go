@@ -53,7 +53,6 @@ func allEvents() (all, between []event) {
 		{"back from a backup", 1, plain((*world).returns)},
 		{"time", 3, plain((*world).passes)},
 		{"loss of a bundle", 1, plain((*world).losesBundle)},
-		{"spoilt leaf", 1, plain((*world).spoilsLeaf)},
 		{"node joins", 1, plain((*world).nodeJoins)},
 		{"node leaves", 1, plain((*world).nodeLeaves)},
 		{"label of a node", 1, plain((*world).nodeLosesLabel)},

@@ -23,7 +23,6 @@ const (
 	clockProblem   happening = "a clock is not believed"
 	paced          happening = "a leaf waits for its turn"
 	compromised    happening = "a key is compromised"
-	unreadableLeaf happening = "a leaf cannot be read"
 	diverged       happening = "a member trusts something else at rest"
 	refusalShown   happening = "a refused write is a blocker"
 	restoredOne    happening = "an object is restored"
@@ -49,7 +48,7 @@ const (
 func leastInCI() map[happening]int {
 	return map[happening]int{
 		dueLeaf: 100, renewedLeaf: 100, dueSigner: 5, rotatedSigner: 5, expiredNext: 2, clockProblem: 5, paced: 20, compromised: 10,
-		unreadableLeaf: 5, restoredOne: 10, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
+		restoredOne: 10, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, recordedAbsent: 20,
 	}

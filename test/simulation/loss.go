@@ -8,7 +8,6 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
-	"certrotation.dev/registry/view/inventory"
 )
 
 // losesBundle deletes a bundle at any time, past the guard, as a restore of a backup may do. It happens only where the
@@ -21,31 +20,6 @@ func (w *world) losesBundle() bool {
 	w.say("the bundle %s is lost", d.Bundle.Name)
 	w.counts.faults["lost bundle"]++
 	w.api.deleteConfigMap(d.Bundle.Name)
-	w.objectWritten()
-	return true
-}
-
-// spoilsLeaf writes what is no certificate into the Secret of a leaf, past the guard. Whoever presents it goes on with what it
-// has loaded.
-func (w *world) spoilsLeaf() bool {
-	d := one(w.dice, "domain", w.domains().Domains)
-	if len(d.Leaves) == 0 {
-		return false
-	}
-	l := one(w.dice, "leaf", d.Leaves)
-	live := w.api.secrets[l.Name]
-	if live == nil || l.Problem != nil {
-		return false
-	}
-	w.say("the Secret of %s is spoilt", l.Name)
-	w.counts.faults["spoilt leaf"]++
-	spoilt := live.DeepCopy()
-	spoilt.Data[inventory.ActiveCertKey] = []byte("no certificate")
-	if w.spoilt == nil {
-		w.spoilt = map[string]bool{}
-	}
-	w.spoilt[l.Name] = true
-	w.api.putSecret(spoilt, w.clock.now())
 	w.objectWritten()
 	return true
 }

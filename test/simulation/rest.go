@@ -189,7 +189,9 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
-		w.repair(d)
+		if w.unguarded {
+			w.repair(d)
+		}
 		w.clearsUp(d)
 		w.restartsForgotten()
 		w.drain(d)
