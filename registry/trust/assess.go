@@ -48,6 +48,8 @@ type assessor struct {
 	verifiers map[string][]*Party
 	// named are the members of the configuration, if there is a roster to compare them with.
 	named map[memberKey]place
+	// toRecord is the roster, once it was asked for.
+	toRecord *Roster
 	// held are the names of the leaves that a member is known to present.
 	held map[string]bool
 	// abandoned are the names of the leaves that only members presented which are proven to be gone.

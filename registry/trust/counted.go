@@ -207,8 +207,15 @@ func (a *assessor) issuedFor(name string) bool {
 	return len(missing) == 0
 }
 
-// roster is what has to be recorded of who counts now.
+// roster is what has to be recorded of who counts now, put together once.
 func (a *assessor) roster() *Roster {
+	if a.toRecord == nil {
+		a.toRecord = a.newRoster()
+	}
+	return a.toRecord
+}
+
+func (a *assessor) newRoster() *Roster {
 	out := &Roster{Signers: []string{a.d.Signer.Name}}
 	byMember := map[string]*RosterMember{}
 	for _, p := range a.parties {
