@@ -172,8 +172,8 @@ func TestBadInput(t *testing.T) {
 			bad:  malformed("roster.web", "web", configv1alpha1.RecordRoster),
 			want: "RotationRecord/roster.web InvalidRecord: ", wantText: "without it nobody can say who counts",
 			check: func(t *testing.T, d *trust.Domain) {
-				if len(d.Problems) != 1 || d.Roster != nil {
-					t.Errorf("roster %v, problems %v: want the problem on the domain itself", d.Roster, d.Problems)
+				if d.RosterProblem == nil || d.Roster != nil {
+					t.Errorf("roster %v, problem %v: want the problem on the domain itself", d.Roster, d.RosterProblem)
 				}
 			},
 		},

@@ -49,8 +49,8 @@ func remembrances(records map[string]*Record) map[string]*remembrance {
 func (m *remembrance) add(r *Record) {
 	if r.Said == nil {
 		// A roster that cannot be read is not one that says that nobody counts.
-		if r.Kind == configv1alpha1.RecordRoster || r.Name == record.RosterName(r.Domain) {
-			m.unreadable = unreadable(r, "put it right: without it nobody can say who counts")
+		if isRoster(r) {
+			m.unreadable = unreadable(r)
 		}
 		return
 	}
@@ -125,11 +125,20 @@ func (b *builder) observations(domain, party, member string) []trust.Observation
 func (b *builder) refuseRecords() {
 	for _, name := range sortedNames(b.sources.Records) {
 		if r := b.sources.Records[name]; r.Said == nil {
-			b.problems = append(b.problems, *unreadable(r, "delete it; evidence is written anew when its member is observed, anything else has to be asked for again"))
+			b.problems = append(b.problems, *unreadable(r))
 		}
 	}
 }
 
-func unreadable(r *Record, step string) *trust.Problem {
+// isRoster is true also of a roster that does not say so, but has the name of one.
+func isRoster(r *Record) bool {
+	return r.Kind == configv1alpha1.RecordRoster || r.Name == record.RosterName(r.Domain)
+}
+
+func unreadable(r *Record) *trust.Problem {
+	step := "delete it; evidence is written anew when its member is observed, anything else has to be asked for again"
+	if isRoster(r) {
+		step = "put it right: without it nobody can say who counts"
+	}
 	return problemOf(trust.RecordKind, r.Name, ReasonInvalidRecord, fmt.Sprintf("the record counts for nothing: %s; %s", r.Error, step))
 }
