@@ -63,7 +63,8 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 	if err := checkReport(withObservations(domain, r.party, r.member, known), r, now); err != nil {
 		return "", time.Time{}, err
 	}
-	if former := a.standing(domain, known, r.recorded, now); former != nil {
+	inFlight := func() bool { return trust.Assess(domain, now).InFlight() }
+	if former := record.Standing(known, r.recorded, now, inFlight); former != nil {
 		return "", former.Expires, nil
 	}
 	wanted, err := record.OfEvidence(r.target.namespace, domain.Name, r.party, r.member, record.Replaced(known, r.recorded, now))
@@ -77,19 +78,6 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 		version, err = versionOf(records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: fieldManager, DryRun: r.dryRun}))
 	}
 	return version, r.recorded.Expires, err
-}
-
-// standing returns what is recorded of the process if a report says nothing new: it says the same, and its lease need not
-// be renewed, which it never need while no rotation is in flight.
-func (a *Actions) standing(domain *trust.Domain, known []trust.Observation, o *trust.Observation, now time.Time) *trust.Observation {
-	at := slices.IndexFunc(known, func(k trust.Observation) bool { return k.Instance == o.Instance })
-	if at < 0 || !record.Same(&known[at], o) || !known[at].Expires.After(now) {
-		return nil
-	}
-	if record.RenewalDue(&known[at], now) && trust.Assess(domain, now).InFlight() {
-		return nil
-	}
-	return &known[at]
 }
 
 // observationsOf returns what a record says of each process. One that cannot be read says nothing and is replaced.

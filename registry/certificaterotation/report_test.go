@@ -177,18 +177,38 @@ func TestAcknowledgeLease(t *testing.T) {
 	}
 }
 
-// TestAcknowledgeForgets has a report take the place of what has expired.
+// TestAcknowledgeForgets has a process forgotten when it has been silent for a lease in which it had to speak: not before,
+// although its lease ended when it was the only one known, and nothing new was to be said.
 func TestAcknowledgeForgets(t *testing.T) {
 	s := newStage(t)
-	if _, err := s.acknowledge(t, s.acknowledgement("gone", "a", s.now)); err != nil {
-		t.Fatal(err)
-	}
-	s.clock.SetTime(s.clock.Now().Add(10 * time.Minute))
-	if _, err := s.acknowledge(t, s.acknowledgement("live", "a", s.now)); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.observed(t); len(got) != 1 || got[0].Instance != "live" {
-		t.Errorf("recorded %+v, want the live process only", got)
+	for _, step := range []struct {
+		after    time.Duration
+		instance string
+		writes   string
+		want     []string
+	}{
+		{instance: "gone", writes: "create", want: []string{"gone"}},
+		{after: 10 * time.Minute, instance: "live", writes: "update", want: []string{"gone", "live"}},
+		{after: 4 * time.Minute, instance: "live", want: []string{"gone", "live"}},
+		{after: time.Minute, instance: "live", writes: "update", want: []string{"gone", "live"}},
+		{after: 5 * time.Minute, instance: "live", writes: "update", want: []string{"live"}},
+		{after: 5 * time.Minute, instance: "live", want: []string{"live"}},
+	} {
+		s.client.ClearActions()
+		s.clock.SetTime(s.clock.Now().Add(step.after))
+		if _, err := s.acknowledge(t, s.acknowledgement(step.instance, "a", s.now)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.writes(), ", "); got != step.writes {
+			t.Errorf("%s reports after %s: writes %q, want %q", step.instance, step.after, got, step.writes)
+		}
+		var got []string
+		for _, o := range s.observed(t) {
+			got = append(got, o.Instance)
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s reports after %s: recorded (-want +got):\n%s", step.instance, step.after, diff)
+		}
 	}
 }
 

@@ -32,10 +32,37 @@ func Live(observations []trust.Observation, now time.Time) []trust.Observation {
 }
 
 // Replaced returns the live observations with that of one process in the place of its former one, ordered by instance.
-// The argument is not changed.
+// A process that was the only one known need not have renewed its lease before this one came (Standing): it counts for as
+// long as the new one, so that it is heard before it is taken for gone. The argument is not changed.
 func Replaced(observations []trust.Observation, o *trust.Observation, now time.Time) []trust.Observation {
+	if len(observations) == 1 && observations[0].Kind == o.Kind && observations[0].Instance != o.Instance {
+		only := observations[0]
+		only.Expires = later(only.Expires, o.Expires)
+		observations = []trust.Observation{only}
+	}
 	out := slices.DeleteFunc(Live(observations, now), func(former trust.Observation) bool { return former.Instance == o.Instance })
 	out = append(out, *o)
 	slices.SortFunc(out, byInstance)
 	return out
+}
+
+// Standing returns what is known of a process if its report o says nothing new and its lease need not be renewed, nil if
+// the report has to be recorded. A lease is renewed while a rotation is in flight, and while several processes of the
+// member are known: who is then silent is gone. inFlight is asked only if that matters.
+func Standing(known []trust.Observation, o *trust.Observation, now time.Time, inFlight func() bool) *trust.Observation {
+	at := slices.IndexFunc(known, func(k trust.Observation) bool { return k.Instance == o.Instance })
+	if at < 0 || !Same(&known[at], o) || !known[at].Expires.After(now) {
+		return nil
+	}
+	if RenewalDue(&known[at], now) && (len(known) > 1 || inFlight()) {
+		return nil
+	}
+	return &known[at]
+}
+
+func later(x, y time.Time) time.Time {
+	if x.After(y) {
+		return x
+	}
+	return y
 }

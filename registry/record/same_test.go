@@ -4,6 +4,7 @@
 package record_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -155,5 +156,47 @@ func TestReplaced(t *testing.T) {
 	}
 	if diff := cmp.Diff([]trust.Observation{at("a", time.Minute), at("c", time.Minute)}, record.Live(before, noon)); diff != "" {
 		t.Errorf("Live() (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheOnlyProcessIsHeard: who was known alone need not have renewed its lease, and is not forgotten for a second one.
+func TestTheOnlyProcessIsHeard(t *testing.T) {
+	t.Parallel()
+	at := func(instance string, kind trust.EvidenceKind, expires time.Duration) trust.Observation {
+		return trust.Observation{Instance: instance, Kind: kind, Expires: noon.Add(expires)}
+	}
+	second := at("b", trust.Acknowledgement, time.Hour)
+	for name, tt := range map[string]struct{ only, want []trust.Observation }{
+		"it has lapsed": {
+			only: []trust.Observation{at("a", trust.Acknowledgement, -time.Hour)},
+			want: []trust.Observation{at("a", trust.Acknowledgement, time.Hour), second},
+		},
+		"it is about to lapse": {
+			only: []trust.Observation{at("a", trust.Acknowledgement, time.Minute)},
+			want: []trust.Observation{at("a", trust.Acknowledgement, time.Hour), second},
+		},
+		"it has the longer lease": {
+			only: []trust.Observation{at("a", trust.Acknowledgement, 2*time.Hour)},
+			want: []trust.Observation{at("a", trust.Acknowledgement, 2*time.Hour), second},
+		},
+		"it was seen by other means": {
+			only: []trust.Observation{at("a", trust.TLSProbe, -time.Hour)},
+			want: []trust.Observation{second},
+		},
+		"it was started again": {
+			only: []trust.Observation{at("b", trust.Acknowledgement, -time.Hour)},
+			want: []trust.Observation{second},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := slices.Clone(tt.only)
+			if diff := cmp.Diff(tt.want, record.Replaced(tt.only, &second, noon)); diff != "" {
+				t.Errorf("Replaced() (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, tt.only); diff != "" {
+				t.Errorf("the argument has changed (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -51,7 +51,7 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 			return nil
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
-		p.Verifies = a.stillVerified(r)
+		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
 		return p
 	}
 	if a.rest || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
@@ -59,7 +59,14 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	}
 	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
-	return r.party(member)
+	p := r.party(member)
+	p.unwatched = watched(r.Kind) && at.party.Kind != r.Kind
+	return p
+}
+
+// watched says whether evidence of a kind is what the system itself has seen, as long as it is configured to look.
+func watched(kind EvidenceKind) bool {
+	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout
 }
 
 // stillVerified are the leaves that a member verifies which the configuration does not name any more: those that were

@@ -171,6 +171,8 @@ type Party struct {
 
 	// recorded says that the party counts because of the roster and not of the configuration.
 	recorded bool
+	// unwatched says that nobody looks at its members by its kind any more, as the configuration does not ask for that.
+	unwatched bool
 }
 
 // Member is one place of a relying party in which processes run: a node, a host, or what the operator calls one. It shows

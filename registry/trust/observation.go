@@ -129,6 +129,10 @@ func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 // observed are the current observations of all live processes of a member, or why one is lacking.
 func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
 	seen := a.current(p, m)
+	if p.unwatched {
+		// Its lease may last, but nobody would see that the process was replaced by one that knows less.
+		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf("is not looked at any more: the configuration does not ask for %s of it", p.Kind)}
+	}
 	if o := a.ofTheFuture(p, m); o != nil {
 		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
 			"is known from a time that is still to come, as by a clock that was ahead: what its process %s has loaded is unknown until it is observed again", o.Instance)}

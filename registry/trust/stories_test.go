@@ -174,6 +174,28 @@ func TestProcessStories(t *testing.T) {
 			}
 			return f.holds(ReasonNotObserved)
 		}},
+		{name: "the configuration stops asking for a look", former: func(d *Domain) {
+			for i := range d.Parties {
+				if d.Parties[i].Kind == None {
+					d.Parties[i].Kind = TLSProbe
+				}
+			}
+		}, tell: func(f *fleet) error {
+			f.request("test")
+			if err := f.settled(); err != nil {
+				return err
+			}
+			before := f.d.Bundle.Anchors[:1]
+			f.loadAll()
+			// It was seen once, and comes back from an older disk when nobody looks any more.
+			p := f.process("server-0")
+			p.trust = slices.Clone(before)
+			p.party.Kind = None
+			if err := f.followedBy("server-0"); err != nil {
+				return err
+			}
+			return f.holds(ReasonNotObserved)
+		}},
 		{name: "evidence of the future", former: eachObservation(func(_ *Party, o *Observation) { o.ObservedAt, o.StartedAt = start, start }),
 			tell: func(f *fleet) error {
 				f.request("test")

@@ -33,8 +33,8 @@ func (s *server) save() *backup {
 	}
 }
 
-// load makes everything as it was. What is restored has new resource versions, as with a restore of etcd that is told to
-// bump revisions: caches see it as changes.
+// load makes everything as it was. What is restored has the resource versions that it had, and the server's own goes on, as
+// with a restore of etcd that is told to bump its revision: caches see it as changes.
 func (s *server) load(b *backup) {
 	s.secrets, s.configMaps, s.records = maps.Clone(b.secrets), maps.Clone(b.configMaps), maps.Clone(b.records)
 	s.version++

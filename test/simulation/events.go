@@ -81,12 +81,18 @@ func weighted(events []event) []event {
 	return out
 }
 
-// step lets one event happen and checks everything. It says whether the event could happen.
+// step lets one event happen and checks everything. It says whether the event could happen. One that could not takes no
+// time: rapid leaves it out when it plays a story again.
 func (w *world) step(e *event) (bool, error) {
+	before := w.clock.now()
 	w.tick()
 	done, err := e.do(w)
-	if err != nil || !done {
+	if err != nil {
 		return done, err
+	}
+	if !done {
+		w.clock.set(before)
+		return false, nil
 	}
 	w.counts.steps++
 	return true, w.afterStep()

@@ -190,7 +190,10 @@ func (w *world) acknowledge(m membership, o *trust.Observation) bool {
 		recorded.ObservedAt = now
 	}
 	recorded.Expires, recorded.ReportedBy = now.Add(reportLease), m.member
-	w.record(m, record.Replaced(w.recorded(m), &recorded, now))
+	known := w.recorded(m)
+	if record.Standing(known, &recorded, now, func() bool { return w.inFlight(m.domain) }) == nil {
+		w.write(m, record.Replaced(known, &recorded, now))
+	}
 	return true
 }
 
@@ -211,13 +214,17 @@ func (w *world) recorded(m membership) []trust.Observation {
 	return r.Said.Evidence.Observations
 }
 
-// record writes what is known of a member, if it is news, or if a rotation is in flight and half of a lease is over.
+// record writes what was seen of a member, if it is news, or if a rotation is in flight and half of a lease is over.
 func (w *world) record(m membership, seen []trust.Observation) {
 	known := w.recorded(m)
 	same := slices.EqualFunc(known, seen, func(x, y trust.Observation) bool { return record.Same(&x, &y) })
 	if same && !(w.inFlight(m.domain) && slices.ContainsFunc(known, func(o trust.Observation) bool { return record.RenewalDue(&o, w.clock.now()) })) {
 		return
 	}
+	w.write(m, seen)
+}
+
+func (w *world) write(m membership, seen []trust.Observation) {
 	made, err := record.OfEvidence(namespace, m.domain, m.party, m.member, seen)
 	if err != nil {
 		w.breaks(fmt.Errorf("record the evidence of %v: %w", m, err))

@@ -193,8 +193,9 @@ func (w *world) helpOut() {
 			w.repair(d)
 		}
 		w.clearsUp(d)
-		w.restartsForgotten()
-		w.drain(d)
+		if !w.restartsForgotten() {
+			w.drain(d)
+		}
 	}
 }
 
@@ -210,11 +211,11 @@ func (w *world) clearsUp(d *trust.Domain) {
 }
 
 // restartsForgotten restarts the processes of machines that have registered again, and labels nodes as they were: who
-// counts by a former object is proven to be gone then.
-func (w *world) restartsForgotten() {
+// counts by a former object is proven to be gone then. It says whether there was something to do.
+func (w *world) restartsForgotten() (done bool) {
 	for _, p := range w.processes {
 		if p.up && p.machine != w.uidOf(p.member) && w.api.nodes[p.member] != nil {
-			w.start(p)
+			done = w.start(p) || done
 		}
 	}
 	for name, node := range w.api.nodes {
@@ -223,13 +224,15 @@ func (w *world) restartsForgotten() {
 			again := *node
 			again.Labels = map[string]string{nodeRole: "server"}
 			w.api.putNode(name, &again)
+			done = true
 		}
 	}
+	return done
 }
 
 // drain takes nodes away that can never start: they have joined after the key of the signer was lost, so nothing may sign
 // their first leaf before they have shown that they trust the new CA, and they cannot run without it. The blockers name
-// them.
+// them. If none is left, a new one joins, as nobody verifies anything before.
 func (w *world) drain(d *trust.Domain) {
 	if d.Signer.Active != nil || d.Signer.Next == nil {
 		return
@@ -240,6 +243,9 @@ func (w *world) drain(d *trust.Domain) {
 		}
 		w.say("somebody takes %s away, which cannot start", p.name)
 		w.removeNode(p.member)
+	}
+	if w.topology.onNodes() && len(w.api.nodes) == 0 {
+		w.join()
 	}
 }
 

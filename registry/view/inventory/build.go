@@ -35,6 +35,9 @@ func Build(s *Sources) *Namespace {
 	}
 	// What the configurations name goes first: the leaves that they do not name are of the rest.
 	b.addUnnamed(out.Domains)
+	for _, aggregate := range out.Aggregates {
+		keepUnnamed(aggregate, out.Domains)
+	}
 	slices.SortFunc(b.problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })
 	out.Problems = b.problems
 	return out

@@ -36,6 +36,23 @@ func (b *builder) addUnnamed(domains []*trust.Domain) {
 	}
 }
 
+// keepUnnamed has an aggregate keep the pairs of leaves that count although the configuration does not name them: whoever
+// reads its leaf there could not start any more.
+func keepUnnamed(aggregate *trust.Aggregate, domains []*trust.Domain) {
+	for _, d := range domains {
+		for i := range d.Leaves {
+			name := d.Leaves[i].Name
+			if _, aggregated := aggregate.Pairs[name]; !aggregated || !d.Leaves[i].Unnamed {
+				continue
+			}
+			cert, key := AggregateKeys(name)
+			aggregate.Leaves = append(aggregate.Leaves, name)
+			aggregate.Foreign = slices.DeleteFunc(aggregate.Foreign, func(entry string) bool { return entry == cert || entry == key })
+		}
+	}
+	slices.Sort(aggregate.Leaves)
+}
+
 // claimUnnamed gives a leaf that several domains count to the first of them.
 func (b *builder) claimUnnamed(domain, name string) {
 	key := objectKey{kind: trust.SecretKind, name: name}

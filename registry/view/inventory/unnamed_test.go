@@ -122,3 +122,46 @@ func TestUnnamedLeafHasItsNames(t *testing.T) {
 		t.Errorf("profile (-want +got):\n%s", diff)
 	}
 }
+
+// TestAggregateKeepsWhatCounts: who reads its leaf from an aggregate still starts when its node has lost its label.
+func TestAggregateKeepsWhatCounts(t *testing.T) {
+	t.Parallel()
+	ca := authority(t, "ca")
+	leaf := issue(t, ca, "n2")
+	aggregated := func(names ...string) any {
+		data := map[string][]byte{}
+		for _, name := range names {
+			cert, key := inventory.AggregateKeys(name)
+			data[cert], data[key] = leaf.CertPEM(), keyPEM(t, leaf)
+		}
+		secret := opaqueSecret("all-certs", data)
+		secret.Labels = map[string]string{trust.LabelAggregate: "true"}
+		return secret
+	}
+	unnamed := pairSecret(t, "web-serving-n2", leaf)
+	tests := []struct {
+		name    string
+		objects []any
+		want    []string
+		foreign int
+	}{
+		{name: "its pair is in it", objects: []any{unnamed, aggregated("web-serving-n1", "web-serving-n2")},
+			want: []string{"web-serving-n1", "web-serving-n2"}},
+		{name: "its pair is not in it", objects: []any{unnamed, aggregated("web-serving-n1")}, want: []string{"web-serving-n1"}},
+		{name: "its Secret is gone", objects: []any{aggregated("web-serving-n1", "web-serving-n2")}, want: []string{"web-serving-n1"}, foreign: 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n := inventory.Build(sources(t, slices.Concat(tt.objects, []any{
+				configuration("config", webConfig), pairSecret(t, "web-signer", ca), bundle("web-bundle", ca.Certificate), node("n1", "10.0.0.1"),
+			})...))
+			if diff := cmp.Diff(tt.want, n.Aggregates[0].Leaves); diff != "" {
+				t.Errorf("aggregated leaves (-want +got):\n%s", diff)
+			}
+			if got := n.Aggregates[0].Foreign; len(got) != tt.foreign {
+				t.Errorf("foreign entries %v, want %d", got, tt.foreign)
+			}
+		})
+	}
+}
