@@ -87,12 +87,13 @@ func (e *expectations) check(k key, s *inventory.Sources) (freshness, time.Durat
 			delete(expected.outcomes, o)
 		}
 	}
-	left := expectationTimeout - e.clock.Since(expected.since)
+	waited := e.clock.Since(expected.since)
+	left := expectationTimeout - waited
 	switch {
 	case len(expected.outcomes) == 0:
 		delete(e.keys, k)
 		return fresh, 0
-	case left <= 0:
+	case left <= 0, waited < 0: // A clock that came back says nothing of how long it was.
 		delete(e.keys, k)
 		return lost, 0
 	}

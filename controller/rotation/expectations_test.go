@@ -71,3 +71,29 @@ func TestDeletionIsSeen(t *testing.T) {
 		})
 	}
 }
+
+// TestCacheIsNotWaitedForByTheClock: what is written and never shown is read live in time, whatever the clock does.
+func TestCacheIsNotWaitedForByTheClock(t *testing.T) {
+	k := key{namespace: testNamespace, domain: "web"}
+	written := object{kind: trust.SecretKind, namespace: testNamespace, name: "deleted"}
+	for _, tc := range []struct {
+		name  string
+		after time.Duration
+		want  freshness
+	}{
+		{name: "at once", want: behind},
+		{name: "a moment later", after: expectationTimeout - time.Second, want: behind},
+		{name: "in time", after: expectationTimeout, want: lost},
+		{name: "the clock came back", after: -26 * time.Hour, want: lost},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testclock.NewFakePassiveClock(time.Unix(1e9, 0))
+			e := newExpectations(c)
+			e.expect(k, written, "7")
+			c.SetTime(c.Now().Add(tc.after))
+			if got, _ := e.check(k, &inventory.Sources{Namespace: testNamespace}); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

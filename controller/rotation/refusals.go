@@ -175,8 +175,13 @@ func (r *refusals) merge(k key, known []trust.RefusedWrite) []trust.RefusedWrite
 	defer r.mu.Unlock()
 	var out []trust.RefusedWrite
 	for a, f := range r.all {
-		if a.key == k && f.write.Object != "" {
-			out = append(out, f.write)
+		if a.key != k || f.write.Object == "" {
+			continue
+		}
+		out = append(out, f.write)
+		if recordedOf(known, f.write.Object) == nil {
+			// Somebody has deleted the record, or it is not in the cache yet: then writing it again changes nothing.
+			f.recorded = trust.RefusedWrite{}
 		}
 	}
 	for i := range known {

@@ -273,6 +273,22 @@ func refusalOf(t *testing.T, w *world) *configv1alpha1.RecordedRefusal {
 	return nil
 }
 
+// TestLostRefusalIsRecordedAgain: a restore, or a person, takes the record away while the write is still refused.
+func TestLostRefusalIsRecordedAgain(t *testing.T) {
+	w, c := settled(t)
+	w.refuse = refusedCases()[0].says
+	requestRotation(w)
+	w.spin(c, 5*time.Minute)
+	for _, r := range w.records(configv1alpha1.RecordRefusal) {
+		w.drop(r)
+	}
+	w.spin(c, 2*lastRefusedRetry)
+	refusalOf(t, w)
+	if got := w.said("Warning WriteRefused", refusedCases()[0].object); got != 1 {
+		t.Errorf("it was said %d times, want once", got)
+	}
+}
+
 // TestRefusalEndsWithWhatWasWanted: nobody waits for a write that is not wanted any more.
 func TestRefusalEndsWithWhatWasWanted(t *testing.T) {
 	w, c := settled(t)

@@ -99,7 +99,7 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
 	}
 	a.collectAuthorities()
-	a.abandoned = abandoned(d)
+	a.abandoned = Abandoned(d)
 	for i := range d.Leaves {
 		a.countLeaf(&d.Leaves[i])
 	}

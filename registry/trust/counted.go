@@ -189,8 +189,26 @@ func (a *assessor) started(p *Party, m *Member) bool {
 	if a.d.Roster == nil {
 		return a.anyLive()
 	}
-	i, found := slices.BinarySearchFunc(a.d.Roster.Members, RosterMember{Party: p.Name, Member: m.Name, Instance: m.Instance}, compareMembers)
-	return found && a.d.Roster.Members[i].Started
+	at, _ := slices.BinarySearchFunc(a.d.Roster.Members, RosterMember{Party: p.Name, Member: m.Name}, compareMembers)
+	for i := at; i < len(a.d.Roster.Members); i++ {
+		r := &a.d.Roster.Members[i]
+		if r.Party != p.Name || r.Member != m.Name {
+			break
+		}
+		if r.Started && (r.Instance == m.Instance || !a.renamed(m)) {
+			return true
+		}
+	}
+	return false
+}
+
+// renamed says whether what a member is to present was issued for another machine of its name. Without that, a new object
+// of a node may well be that of the machine which had one before, with what runs on it.
+func (a *assessor) renamed(m *Member) bool {
+	return slices.ContainsFunc(m.Holds, func(name string) bool {
+		l := a.leaves[name]
+		return l != nil && l.Certificate != nil && !a.issuedFor(name)
+	})
 }
 
 // compareMembers is the order of a roster.
@@ -291,8 +309,8 @@ func (r *RosterMember) join(recorded *RosterMember) {
 
 func sortedSet(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }
 
-// abandoned are the leaves that only members presented which are proven to be gone.
-func abandoned(d *Domain) map[string]bool {
+// Abandoned are the leaves that only members presented which are proven to be gone.
+func Abandoned(d *Domain) map[string]bool {
 	if d.Roster == nil {
 		return nil
 	}

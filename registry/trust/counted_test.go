@@ -126,6 +126,43 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
+// TestNewObjectOfANode: what is known of the machine that had the name decides whether somebody runs there who has no leaf.
+func TestNewObjectOfANode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(f *fleet)
+		runs bool
+	}{
+		"its leaf is there":                       {edit: func(*fleet) {}, runs: true},
+		"its leaf is gone":                        {edit: func(f *fleet) { f.leaf("client-0").Certificate = nil }, runs: true},
+		"its leaf was issued for other addresses": {edit: func(f *fleet) { f.leaf("client-0").Policy.Profile.DNSNames = []string{"other"} }},
+		"nobody knows of another machine": {edit: func(f *fleet) {
+			f.leaf("client-0").Certificate = nil
+			f.d.Roster.Members = slices.DeleteFunc(f.d.Roster.Members, func(m RosterMember) bool { return m.Member == "client-0" })
+		}},
+		"the other machine never ran": {edit: func(f *fleet) {
+			f.leaf("client-0").Certificate = nil
+			for i := range f.d.Roster.Members {
+				f.d.Roster.Members[i].Started = false
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := mutual(t)
+			f.onNode("client-0", "first")
+			f.until(RecordRoster)
+			f.settle()
+			f.onNode("client-0", "second")
+			f.process("client-0").member.Observations = nil
+			tt.edit(f)
+			a := newAssessor(&f.d, f.now)
+			p := f.party("client-0")
+			if got := a.started(p, &p.Members[0]); got != tt.runs {
+				t.Errorf("started = %t, want %t", got, tt.runs)
+			}
+		})
+	}
+}
+
 // TestLeafOfAnAbsentMember: a leaf that nobody else has presented is live as long as its holder is not proven to be gone.
 func TestLeafOfAnAbsentMember(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}})

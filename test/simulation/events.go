@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,9 @@ func allEvents() (all, between []event) {
 		{"back from a backup", 1, plain((*world).returns)},
 		{"time", 3, plain((*world).passes)},
 		{"loss of a bundle", 1, plain((*world).losesBundle)},
+		{"spoilt leaf", 1, plain((*world).spoilsLeaf)},
+		{"all Secrets are deleted", 1, plain((*world).deletesAllSecrets)},
+		{"waiver", 1, plain((*world).waives)},
 		{"node joins", 1, plain((*world).nodeJoins)},
 		{"node leaves", 1, plain((*world).nodeLeaves)},
 		{"label of a node", 1, plain((*world).nodeLosesLabel)},
@@ -197,7 +201,7 @@ func (w *world) restarts() bool {
 	}
 	w.say("%s restarts", p.name)
 	w.load(p, everything)
-	p.startedAt, p.machine = w.clock.now(), w.uidOf(p.member)
+	p.startedAt, p.machine = w.clock.now(), cmp.Or(w.uidOf(p.member), p.machine)
 	w.reportsAtStart(p)
 	return true
 }

@@ -4,10 +4,12 @@
 package simulation
 
 import (
+	"maps"
 	"slices"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
 )
 
 // losesBundle deletes a bundle at any time, past the guard, as a restore of a backup may do. It happens only where the
@@ -21,6 +23,44 @@ func (w *world) losesBundle() bool {
 	w.counts.faults["lost bundle"]++
 	w.api.deleteConfigMap(d.Bundle.Name)
 	w.objectWritten()
+	return true
+}
+
+// spoilsLeaf writes what is no certificate into the Secret of a leaf, past the guard. Whoever presents it goes on with what it
+// has loaded.
+func (w *world) spoilsLeaf() bool {
+	d := one(w.dice, "domain", w.domains().Domains)
+	if len(d.Leaves) == 0 {
+		return false
+	}
+	l := one(w.dice, "leaf", d.Leaves)
+	live := w.api.secrets[l.Name]
+	if live == nil || l.Problem != nil {
+		return false
+	}
+	w.say("the Secret of %s is spoilt", l.Name)
+	w.counts.faults["spoilt leaf"]++
+	spoilt := live.DeepCopy()
+	spoilt.Data[inventory.ActiveCertKey] = []byte("no certificate")
+	if w.spoilt == nil {
+		w.spoilt = map[string]bool{}
+	}
+	w.spoilt[l.Name] = true
+	w.api.putSecret(spoilt, w.clock.now())
+	w.objectWritten()
+	return true
+}
+
+// deletesAllSecrets is `kubectl delete secrets --all`, while everybody runs. Each deletion is asked of the guard.
+func (w *world) deletesAllSecrets() bool {
+	before := w.counts.edits
+	for _, name := range slices.Sorted(maps.Keys(w.api.secrets)) {
+		w.apply(&edit{what: "deletes all Secrets, among them " + name, kind: trust.SecretKind, name: name})
+	}
+	if w.counts.edits == before {
+		return false
+	}
+	w.counts.event(deletedAll)
 	return true
 }
 

@@ -41,8 +41,14 @@ func (w *world) people() bool {
 	return e != nil && w.apply(e)
 }
 
-// apply makes an edit if the guard lets it through.
+// apply makes an edit if the guard lets it through. The guard believes what was seen last, which may be a lease ago: who
+// writes a leaf by hand has everybody looked at first.
 func (w *world) apply(e *edit) bool {
+	if e.kind == trust.SecretKind && e.secret != nil {
+		for _, d := range w.domains().Domains {
+			w.probeAll(d)
+		}
+	}
 	after, store := w.prepare(e)
 	if after == nil {
 		return false

@@ -238,8 +238,17 @@ func (w *world) start(p *process) bool {
 	}
 	p.pools, p.leaves, p.before, p.behind = fresh.pools, fresh.leaves, nil, time.Time{}
 	p.up, p.startedAt, p.machine = true, w.clock.now(), w.uidOf(p.member)
+	w.takesBackWaivers(p)
 	w.reportsAtStart(p)
 	return true
+}
+
+// couldStart says whether there is what a process needs to run, now or as soon as it can report.
+func (w *world) couldStart(p *process) bool {
+	fresh := newProcess(p.member, p.number)
+	fresh.roles = p.roles
+	w.load(fresh, everything)
+	return w.complete(fresh)
 }
 
 // complete says whether a process has everything to run with.

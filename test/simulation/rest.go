@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -181,7 +182,7 @@ func (w *world) keys() []string {
 }
 
 // helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one
-// is aborted, and what cannot be read is deleted.
+// is aborted, what cannot be read is deleted, and who cannot run is not waited for.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
@@ -189,12 +190,11 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
-		if w.unguarded {
-			w.repair(d)
-		}
+		w.repair(d)
 		w.clearsUp(d)
-		if !w.restartsForgotten() {
+		if !w.labelsNodes() {
 			w.drain(d)
+			w.waivesIdle(d)
 		}
 	}
 }
@@ -210,15 +210,10 @@ func (w *world) clearsUp(d *trust.Domain) {
 	}
 }
 
-// restartsForgotten restarts the processes of machines that have registered again, and labels nodes as they were: who
-// counts by a former object is proven to be gone then. It says whether there was something to do.
-func (w *world) restartsForgotten() (done bool) {
-	for _, p := range w.processes {
-		if p.up && p.machine != w.uidOf(p.member) && w.api.nodes[p.member] != nil {
-			done = w.start(p) || done
-		}
-	}
-	for name, node := range w.api.nodes {
+// labelsNodes labels nodes as they were. It says whether there was something to do.
+func (w *world) labelsNodes() (done bool) {
+	for _, name := range slices.Sorted(maps.Keys(w.api.nodes)) {
+		node := w.api.nodes[name]
 		if _, labelled := node.Labels[nodeRole]; !labelled {
 			w.say("%s gets its label back", name)
 			again := *node

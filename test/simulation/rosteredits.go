@@ -226,11 +226,14 @@ func (w *world) nodeLosesObject() bool {
 	return true
 }
 
-// registers has machines whose objects were deleted register again.
+// registers has machines whose objects were deleted register again, with what runs on them.
 func (w *world) registers() {
 	for _, name := range w.unregistered {
 		w.say("%s registers again", name)
 		w.register(name)
+		for _, p := range w.processesOf(name) {
+			p.machine = w.uidOf(name)
+		}
 	}
 	w.unregistered = nil
 }

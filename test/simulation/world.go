@@ -55,6 +55,8 @@ type world struct {
 	backup        *backup
 	// ahead is how far all clocks are ahead of the true time.
 	ahead time.Duration
+	// spoilt are the names of the Secrets that somebody made unreadable.
+	spoilt map[string]bool
 	// abandoned are the leaves whose only holders were proven to be gone.
 	abandoned map[pki.Fingerprint]bool
 	// returned says that they were ahead and are not any more.

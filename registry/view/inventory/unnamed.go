@@ -40,9 +40,10 @@ func (b *builder) addUnnamed(domains []*trust.Domain) {
 // reads its leaf there could not start any more.
 func keepUnnamed(aggregate *trust.Aggregate, domains []*trust.Domain) {
 	for _, d := range domains {
+		abandoned := trust.Abandoned(d)
 		for i := range d.Leaves {
 			name := d.Leaves[i].Name
-			if _, aggregated := aggregate.Pairs[name]; !aggregated || !d.Leaves[i].Unnamed {
+			if _, aggregated := aggregate.Pairs[name]; !aggregated || !d.Leaves[i].Unnamed || abandoned[name] {
 				continue
 			}
 			cert, key := AggregateKeys(name)

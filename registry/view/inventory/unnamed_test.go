@@ -139,6 +139,13 @@ func TestAggregateKeepsWhatCounts(t *testing.T) {
 		return secret
 	}
 	unnamed := pairSecret(t, "web-serving-n2", leaf)
+	gone, err := record.OfRoster(testNamespace, "web", &trust.Roster{Members: []trust.RosterMember{
+		{Party: "clients", Member: "n2", Instance: "uid", Kind: trust.TLSProbe, Presents: []string{unnamed.Name}, Absent: "its node is gone"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := stored(gone)
 	tests := []struct {
 		name    string
 		objects []any
@@ -148,6 +155,8 @@ func TestAggregateKeepsWhatCounts(t *testing.T) {
 		{name: "its pair is in it", objects: []any{unnamed, aggregated("web-serving-n1", "web-serving-n2")},
 			want: []string{"web-serving-n1", "web-serving-n2"}},
 		{name: "its pair is not in it", objects: []any{unnamed, aggregated("web-serving-n1")}, want: []string{"web-serving-n1"}},
+		{name: "its holder is proven to be gone", objects: []any{unnamed, aggregated("web-serving-n1", "web-serving-n2"), absent},
+			want: []string{"web-serving-n1"}, foreign: 2},
 		{name: "its Secret is gone", objects: []any{aggregated("web-serving-n1", "web-serving-n2")}, want: []string{"web-serving-n1"}, foreign: 2},
 	}
 	for _, tt := range tests {

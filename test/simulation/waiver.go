@@ -1,0 +1,78 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+)
+
+// waives has somebody end the wait for a member of which nothing runs, and nothing can start.
+func (w *world) waives() bool {
+	d := one(w.dice, "domain", w.domains().Domains)
+	idle := w.idle(d)
+	return len(idle) > 0 && w.waive(d, one(w.dice, "member", idle))
+}
+
+// waivesIdle waives everybody who cannot run while a rotation waits.
+func (w *world) waivesIdle(d *trust.Domain) {
+	for _, m := range w.idle(d) {
+		w.waive(d, m)
+	}
+}
+
+// idle are the members of a domain whose processes are down and have nothing to start with: they wait for a leaf that
+// waits for them.
+func (w *world) idle(d *trust.Domain) []membership {
+	if !trust.Assess(w.seen(d), w.clock.now()).Blocked() {
+		return nil
+	}
+	var out []membership
+	for _, p := range w.processes {
+		if w.runsSomewhere(p.member) || w.couldStart(p) {
+			continue
+		}
+		for _, m := range p.memberships() {
+			if m.domain == d.Name {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+func (w *world) runsSomewhere(member string) bool {
+	return slices.ContainsFunc(w.processesOf(member), func(p *process) bool { return p.up })
+}
+
+// waive records a waiver as the subresource does. It says whether there was none yet, and the model allows it.
+func (w *world) waive(d *trust.Domain, m membership) bool {
+	name := record.WaiverName(m.domain, m.party, m.member)
+	waiver := &trust.Waiver{Party: m.party, Member: m.member, Reason: "it cannot run", By: "somebody", Expires: w.clock.now().Add(30 * 24 * time.Hour)}
+	if w.api.records[name] != nil || trust.CheckWaiver(d, waiver, w.clock.now()) != nil {
+		return false
+	}
+	made, err := record.OfWaiver(namespace, m.domain, waiver)
+	if err != nil {
+		w.breaks(err)
+		return false
+	}
+	w.say("somebody waives %s of %s in %s", m.member, m.party, m.domain)
+	w.counts.event(waived)
+	w.api.putRecord(made, w.clock.now())
+	return true
+}
+
+// takesBackWaivers ends what was waived of a member that runs again.
+func (w *world) takesBackWaivers(p *process) {
+	for _, m := range p.memberships() {
+		if name := record.WaiverName(m.domain, m.party, m.member); w.api.records[name] != nil {
+			w.say("somebody takes the waiver of %s back", m.member)
+			w.api.deleteRecord(name)
+		}
+	}
+}
