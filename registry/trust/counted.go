@@ -60,7 +60,7 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
 	p := r.party(member)
-	p.unwatched = watched(r.Kind) && at.party.Kind != r.Kind
+	p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind) && at.party.Kind != r.Kind
 	return p
 }
 
@@ -69,16 +69,16 @@ func watched(kind EvidenceKind) bool {
 	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout
 }
 
-// stillVerified are the leaves that a member verifies which the configuration does not name any more: those that were
-// recorded, and what is new since. It cannot be known of a party that is gone which of the new leaves it verifies.
+// stillVerified are the leaves that a member of the roster verifies: those that were recorded, and what its party verifies
+// of those that are new. It cannot be known which those are if the party is gone, or is said to verify nothing any more.
 func (a *assessor) stillVerified(r *RosterMember) []string {
 	if r.VerifiesNothing {
 		return r.Verifies
 	}
 	verified := slices.Clone(r.Verifies)
 	for i := range a.d.Parties {
-		if a.d.Parties[i].Name == r.Party {
-			return sortedSet(append(verified, a.d.Parties[i].Verifies...))
+		if p := &a.d.Parties[i]; p.Name == r.Party && !p.VerifiesNothing {
+			return sortedSet(append(verified, p.Verifies...))
 		}
 	}
 	for i := range a.d.Leaves {

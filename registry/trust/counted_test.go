@@ -163,6 +163,33 @@ func TestNewObjectOfANode(t *testing.T) {
 	}
 }
 
+// TestNewLeavesAreVerified: who is recorded to verify verifies a leaf that is new as well, whatever the configuration makes
+// of its party meanwhile.
+func TestNewLeavesAreVerified(t *testing.T) {
+	for name, edit := range map[string]func(f *fleet){
+		"the party is proven otherwise":       func(f *fleet) { f.party("client-0").Kind, f.party("client-0").Grace = GracePeriod, time.Second },
+		"the party is gone":                   func(f *fleet) { f.remove("client-0") },
+		"the party is said to verify nothing": func(f *fleet) { f.party("client-0").Verifies, f.party("client-0").VerifiesNothing = nil, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := mutual(t)
+			f.request("test")
+			f.settle()
+			f.d.Leaves = append(f.d.Leaves, Leaf{Object: Object{Name: "new"}, Policy: f.leaf("server-0").Policy})
+			for i := range f.d.Parties {
+				f.d.Parties[i].Verifies = append(f.d.Parties[i].Verifies, "new")
+			}
+			edit(f)
+			asked := slices.ContainsFunc(newAssessor(&f.d, f.now).parties, func(p *Party) bool {
+				return p.Name == "client-0" && p.Kind == Acknowledgement && slices.Contains(p.Verifies, "new")
+			})
+			if !asked {
+				t.Error("it may be signed by a CA that client-0 has not acknowledged")
+			}
+		})
+	}
+}
+
 // TestLeafOfAnAbsentMember: a leaf that nobody else has presented is live as long as its holder is not proven to be gone.
 func TestLeafOfAnAbsentMember(t *testing.T) {
 	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}})

@@ -24,6 +24,14 @@ type event struct {
 	do     func(*world) (bool, error)
 }
 
+// happens lets an event happen if it can. Before a recovery is applied, people do nothing else.
+func (e *event) happens(w *world) (bool, error) {
+	if w.recovery != nil && !slices.Contains(beforeApplied(), e.name) {
+		return false, nil
+	}
+	return e.do(w)
+}
+
 // allEvents are all. Those that come in between come in the middle of what a leader does, too.
 func allEvents() (all, between []event) {
 	between = []event{
@@ -56,6 +64,8 @@ func allEvents() (all, between []event) {
 		{"loss of a bundle", 1, plain((*world).losesBundle)},
 		{"spoilt leaf", 1, plain((*world).spoilsLeaf)},
 		{"all Secrets are deleted", 1, plain((*world).deletesAllSecrets)},
+		{"recovery", 1, plain((*world).recovers)},
+		{"the recovery is applied", 1, plain((*world).appliesRecovery)},
 		{"waiver", 1, plain((*world).waives)},
 		{"node joins", 1, plain((*world).nodeJoins)},
 		{"node leaves", 1, plain((*world).nodeLeaves)},
@@ -90,7 +100,7 @@ func weighted(events []event) []event {
 func (w *world) step(e *event) (bool, error) {
 	before := w.clock.now()
 	w.tick()
-	done, err := e.do(w)
+	done, err := e.happens(w)
 	if err != nil {
 		return done, err
 	}
@@ -129,7 +139,7 @@ func (w *world) meanwhile(l *leader) {
 	list := weighted(between)
 	e := &list[w.dice.roll(len(list), "what comes in between")]
 	w.tick()
-	done, err := e.do(w)
+	done, err := e.happens(w)
 	if !done && err == nil {
 		return
 	}

@@ -66,6 +66,9 @@ func (w *world) sight(p *process, m membership) *trust.Observation {
 			o.Presents = append(o.Presents, c.Fingerprint)
 		}
 	}
+	if o.Kind == trust.TLSProbe {
+		o.RecoveredUntil = w.recoveredUntil(p, m)
+	}
 	return o
 }
 

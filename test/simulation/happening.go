@@ -25,6 +25,7 @@ const (
 	compromised    happening = "a key is compromised"
 	unreadableLeaf happening = "a leaf cannot be read"
 	deletedAll     happening = "all Secrets are deleted"
+	recovered      happening = "expired certificates are recovered offline"
 	waived         happening = "a member is waived"
 	diverged       happening = "a member trusts something else at rest"
 	refusalShown   happening = "a refused write is a blocker"

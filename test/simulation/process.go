@@ -164,6 +164,10 @@ const (
 
 // load lets a process read its files. What does not exist leaves it with what it has.
 func (w *world) load(p *process, what parts) {
+	if w.recovery != nil {
+		w.recovery.loadedBy(p)
+		return
+	}
 	before := &disk{pools: maps.Clone(p.pools), leaves: maps.Clone(p.leaves)}
 	for _, d := range w.domains().Domains {
 		if !p.in(d.Name) {

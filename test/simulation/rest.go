@@ -23,6 +23,7 @@ func (w *world) rest() error {
 	if w.ahead > 0 {
 		w.clocksComeBack()
 	}
+	w.appliesRecovery()
 	if err := w.restRefused(); err != nil {
 		return err
 	}

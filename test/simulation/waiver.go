@@ -18,8 +18,15 @@ func (w *world) waives() bool {
 	return len(idle) > 0 && w.waive(d, one(w.dice, "member", idle))
 }
 
-// waivesIdle waives everybody who cannot run while a rotation waits.
+// waivesIdle waives everybody who cannot run while a rotation waits. A second process whose first one cannot run ends: who
+// waives a member says that nothing of it runs.
 func (w *world) waivesIdle(d *trust.Domain) {
+	for _, p := range slices.Clone(w.processes) {
+		if first := w.processesOf(p.member)[0]; p.number > 0 && !first.up && !w.couldStart(first) {
+			w.say("somebody ends %s", p.name)
+			w.end(p)
+		}
+	}
 	for _, m := range w.idle(d) {
 		w.waive(d, m)
 	}

@@ -57,6 +57,8 @@ type world struct {
 	ahead time.Duration
 	// spoilt are the names of the Secrets that somebody made unreadable.
 	spoilt map[string]bool
+	// recovery is what was made offline and is not applied yet, nil if there is nothing of that kind.
+	recovery *recovery
 	// abandoned are the leaves whose only holders were proven to be gone.
 	abandoned map[pki.Fingerprint]bool
 	// returned says that they were ahead and are not any more.
