@@ -75,8 +75,12 @@ func (r *refusals) wait(k key, action *trust.Action) time.Duration {
 	if f == nil || f.version != action.ResourceVersion {
 		return 0
 	}
-	// A clock that was put back must not make the back-off longer.
-	return min(f.until.Sub(r.clock.Now()), f.wait)
+	left := f.until.Sub(r.clock.Now())
+	if left > f.wait {
+		// The clock came back, and says nothing of how long it was.
+		return 0
+	}
+	return left
 }
 
 // failed takes note of an action that has failed. It returns what the API server refuses, and whether that is news; ok is

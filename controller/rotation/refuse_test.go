@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2/ktesting"
+	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -412,6 +413,35 @@ func TestReplacedKeyMovesToPrevious(t *testing.T) {
 			}
 			if len(after.Previous) != len(former)+1 || !after.Previous[0].Equal(moved) {
 				t.Errorf("%d previous CAs, want %d with the one that was replaced in front", len(after.Previous), len(former)+1)
+			}
+		})
+	}
+}
+
+// TestBackOffEndsByAnyClock: what is refused is tried again, also when the clock has come back meanwhile.
+func TestBackOffEndsByAnyClock(t *testing.T) {
+	k := key{namespace: testNamespace, domain: "web"}
+	action := &trust.Action{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, ResourceVersion: "7"}
+	refusal := &writeError{verb: verbUpdate, err: apierrors.NewForbidden(secretsResource, serverLeaf, errors.New("no"))}
+	for _, tc := range []struct {
+		name  string
+		after time.Duration
+		waits bool
+	}{
+		{name: "at once", waits: true},
+		{name: "a moment later", after: firstRefusedRetry - time.Millisecond, waits: true},
+		{name: "in time", after: firstRefusedRetry},
+		{name: "the clock came back", after: -26 * time.Hour},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testclock.NewFakePassiveClock(time.Unix(1e9, 0))
+			r := newRefusals(c)
+			if _, _, ok := r.failed(k, action, refusal, nil); !ok {
+				t.Fatal("it is no refusal")
+			}
+			c.SetTime(c.Now().Add(tc.after))
+			if got := r.wait(k, action) > 0; got != tc.waits {
+				t.Errorf("waits: %t, want %t", got, tc.waits)
 			}
 		})
 	}

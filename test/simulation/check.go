@@ -137,17 +137,24 @@ func (w *world) checkBundles() error {
 		if len(d.Bundle.Anchors) == 0 {
 			return violated("NeverEmpty", "ConfigMap/%s is empty", d.Bundle.Name)
 		}
-		sets := [][]*pki.Certificate{d.Bundle.Anchors}
-		if anchors := w.readBundle(d); w.topology.aggregate && len(anchors) > 0 {
-			sets = append(sets, anchors)
+		if err := w.checkStart(d, d.Bundle.Anchors, inSecret); err != nil {
+			return err
 		}
-		for _, anchors := range sets {
-			if err := w.checkStart(d, w.verifier.pool(anchors)); err != nil {
+		if anchors := w.readBundle(d); w.topology.aggregate && len(anchors) > 0 {
+			if err := w.checkStart(d, anchors, func(l *trust.Leaf) *pki.Certificate { return w.readLeaf(d, l.Name) }); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// inSecret is the leaf in its Secret, nil if it cannot be read.
+func inSecret(l *trust.Leaf) *pki.Certificate {
+	if l.Problem != nil {
+		return nil
+	}
+	return l.Certificate
 }
 
 // noteAbandoned keeps in mind which leaf lost its last holder: a machine that was proven to be gone and comes back with it is
@@ -179,13 +186,12 @@ func (w *world) gone(d *trust.Domain, leaf string) bool {
 	return absent
 }
 
-func (w *world) checkStart(d *trust.Domain, anchors *pool) error {
+// checkStart: with these anchors a process accepts what those present that run, and what is read beside the anchors.
+func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*trust.Leaf) *pki.Certificate) error {
+	anchors := w.verifier.pool(from)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
-		live := []*pki.Certificate{l.Certificate}
-		if l.Problem != nil {
-			live = nil
-		}
+		live := []*pki.Certificate{read(l)}
 		w.noteAbandoned(d, l)
 		for _, holder := range w.processes {
 			if holder.up {

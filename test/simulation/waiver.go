@@ -60,7 +60,7 @@ func (w *world) runsSomewhere(member string) bool {
 func (w *world) waive(d *trust.Domain, m membership) bool {
 	name := record.WaiverName(m.domain, m.party, m.member)
 	waiver := &trust.Waiver{Party: m.party, Member: m.member, Reason: "it cannot run", By: "somebody", Expires: w.clock.now().Add(30 * 24 * time.Hour)}
-	if w.api.records[name] != nil || trust.CheckWaiver(d, waiver, w.clock.now()) != nil {
+	if w.inForce(name) || trust.CheckWaiver(d, waiver, w.clock.now()) != nil {
 		return false
 	}
 	made, err := record.OfWaiver(namespace, m.domain, waiver)
@@ -72,6 +72,12 @@ func (w *world) waive(d *trust.Domain, m membership) bool {
 	w.counts.event(waived)
 	w.api.putRecord(made, w.clock.now())
 	return true
+}
+
+// inForce says whether there is a waiver of a name that has not ended.
+func (w *world) inForce(name string) bool {
+	r := w.api.latest().Records[name]
+	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now())
 }
 
 // takesBackWaivers ends what was waived of a member that runs again.
