@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -45,8 +46,12 @@ func (s *server) load(b *backup) {
 
 // restoresAll brings everything back as it was at the backup, unless somebody could not handshake any more with what comes
 // back: nobody is asked to make that good.
+//
+// Two limits are kept (docs/protocol.md): it does not happen while several processes report for a member, of which the
+// backup may know one only; and who is promised to load in time does so at once, as the times in a backup are of before.
 func (w *world) restoresAll() bool {
-	if w.backup == nil {
+	several := func(p *process) bool { return p.number > 0 && w.reporting(p) }
+	if w.backup == nil || slices.ContainsFunc(w.processes, several) {
 		return false
 	}
 	now := w.api.save()
@@ -59,5 +64,10 @@ func (w *world) restoresAll() bool {
 	w.counts.event(restoredAll)
 	w.backup = nil
 	w.objectWritten()
+	for _, p := range w.processes {
+		if p.up && p.within > 0 {
+			w.load(p, everything)
+		}
+	}
 	return true
 }

@@ -310,11 +310,12 @@ func (w *world) writesBundle(d *trust.Domain, what string, anchors []*pki.Certif
 	}
 }
 
-// losesRecord deletes what is recorded of a member.
+// losesRecord deletes what is recorded of a member. That one of several processes is then unknown until it reports again is
+// a limit of that evidence (docs/protocol.md).
 func (w *world) losesRecord(*trust.Domain) *edit {
 	var names []string
 	for name, r := range w.api.latest().Records {
-		if r.Said != nil && r.Said.Evidence != nil {
+		if r.Said != nil && r.Said.Evidence != nil && len(w.processesOf(r.Said.Evidence.Member)) == 1 {
 			names = append(names, name)
 		}
 	}
