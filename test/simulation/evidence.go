@@ -20,22 +20,25 @@ const (
 )
 
 // kindOf is the evidence by which a member is observed: as configured, or, if it is not configured any more, as recorded.
+// Who reports goes on to report, whatever the configuration says now.
 func (w *world) kindOf(m membership) trust.EvidenceKind {
 	d := w.domain(m.domain)
 	if d == nil {
 		return ""
 	}
+	var kind trust.EvidenceKind
 	if p, _ := memberOf(d, m); p != nil {
-		return p.Kind
+		kind = p.Kind
 	}
-	if d.Roster != nil {
-		for i := range d.Roster.Members {
-			if r := &d.Roster.Members[i]; r.Party == m.party && r.Member == m.member {
-				return r.Kind
-			}
+	if d.Roster == nil {
+		return kind
+	}
+	for i := range d.Roster.Members {
+		if r := &d.Roster.Members[i]; r.Party == m.party && r.Member == m.member && (kind == "" || r.Kind == trust.Acknowledgement) {
+			kind = r.Kind
 		}
 	}
-	return ""
+	return kind
 }
 
 func memberOf(d *trust.Domain, m membership) (*trust.Party, *trust.Member) {
@@ -50,8 +53,8 @@ func memberOf(d *trust.Domain, m membership) (*trust.Party, *trust.Member) {
 }
 
 // sight is what can be seen of a process in one of its parts, at this moment.
-func (w *world) sight(p *process, m membership) *trust.Observation {
-	o := &trust.Observation{Instance: p.instance(), Kind: w.kindOf(m), ObservedAt: w.clock.now()}
+func (w *world) sight(p *process, m membership, kind trust.EvidenceKind) *trust.Observation {
+	o := &trust.Observation{Instance: p.instance(), Kind: kind, ObservedAt: w.clock.now()}
 	if anchors := p.pools[m.domain]; anchors != nil {
 		for _, ca := range anchors.anchors {
 			if o.Kind == trust.TLSProbe && !w.topology.handshake {
@@ -112,7 +115,7 @@ func (w *world) probeOne(p *process, m membership, address string) *trust.Observ
 	case !p.up, !p.reachable:
 		return w.unanswered(m, address, instance)
 	}
-	o := w.sight(p, m)
+	o := w.sight(p, m, trust.TLSProbe)
 	o.Instance, o.Address = instance, address
 	return o
 }
@@ -245,22 +248,16 @@ func (w *world) inFlight(domain string) bool {
 // observe looks at a process in all of its parts and records what it sees at once.
 func (w *world) observe(p *process) {
 	for _, m := range p.memberships() {
-		switch w.kindOf(m) {
-		case trust.TLSProbe:
-			w.probe(m)
-		case trust.Acknowledgement:
-			if p.up && p.reachable {
-				w.reportNow(p, m)
-			}
-		default:
-			// The other kinds are not observed.
+		w.probe(m)
+		if w.kindOf(m) == trust.Acknowledgement && p.up && p.reachable {
+			w.reportNow(p, m)
 		}
 	}
 }
 
 // reportOf is what a process says of itself.
 func (w *world) reportOf(p *process, m membership) *trust.Observation {
-	o := w.sight(p, m)
+	o := w.sight(p, m, trust.Acknowledgement)
 	o.StartedAt = p.startedAt
 	return o
 }
