@@ -65,7 +65,7 @@ func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.Roster
 	for _, r := range n.Rollouts {
 		departed.Rollouts = append(departed.Rollouts, r.Config.Name)
 	}
-	if err := c.readDeparted(ctx, d.Namespace, departed); err != nil {
+	if err := c.readDeparted(ctx, d, m, departed); err != nil {
 		return "", err.Error()
 	}
 	for _, r := range n.Rollouts {
@@ -88,7 +88,7 @@ func hadStaticPods(d *trust.Domain) bool {
 }
 
 // readDeparted reads what the API server itself has of a node, by its name.
-func (c *Collector) readDeparted(ctx context.Context, namespace string, departed *staticpod.Departed) error {
+func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.RosterMember, departed *staticpod.Departed) error {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, departed.Node).String(),
 	})
@@ -97,7 +97,9 @@ func (c *Collector) readDeparted(ctx context.Context, namespace string, departed
 	}
 	if at := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return n.Name == departed.Node }); at >= 0 {
 		departed.Successor = &nodes.Items[at]
+		departed.Returned = trust.Returned(d, m, string(departed.Successor.UID), inventory.ParseNode(departed.Successor).Addresses)
 	}
+	namespace := d.Namespace
 	if len(departed.Rollouts) == 0 {
 		namespace = metav1.NamespaceAll
 	}

@@ -49,7 +49,7 @@ func TestAbsences(t *testing.T) {
 	without := quorum.Observation{Confirmed: true, Voters: []uint64{2}, Members: []quorum.Member{{Node: "b", MemberID: 2, Voter: true, Answers: true}}}
 	with := without
 	with.Members = append(slices.Clone(without.Members), quorum.Member{MemberID: 1, Name: nodeName, Voter: true})
-	gone := trust.RosterMember{Party: "etcd", Member: nodeName, Instance: string(nodeUID)}
+	gone := trust.RosterMember{Party: "etcd", Member: nodeName, Instance: string(nodeUID), Presents: []string{"presented"}}
 	for _, test := range []struct {
 		name    string
 		objects []runtime.Object
@@ -61,11 +61,15 @@ func TestAbsences(t *testing.T) {
 		plain   bool
 		placed  bool
 		refused string
-		want    bool
+		// issuedFor is the address in the leaf that it presents, "" if that leaf is gone.
+		issuedFor string
+		want      bool
 	}{
 		{name: "its node, its pod and its member of etcd are gone", missing: gone, members: &etcdMembers{o: without}, want: true},
 		{name: "its node has only lost the label", missing: gone, objects: []runtime.Object{theNode(nodeUID)}, members: &etcdMembers{o: without}},
-		{name: "another node has its name", missing: gone, objects: []runtime.Object{theNode("uid-new")}, members: &etcdMembers{o: without}, want: true},
+		{name: "another machine has its name", missing: gone, issuedFor: "10.9.9.9", objects: []runtime.Object{theNode("uid-new")}, members: &etcdMembers{o: without}, want: true},
+		{name: "the same machine has registered again", missing: gone, issuedFor: nodeAddress, objects: []runtime.Object{theNode("uid-new")}, members: &etcdMembers{o: without}},
+		{name: "a node has its name, and nothing tells which machine it is", missing: gone, objects: []runtime.Object{theNode("uid-new")}, members: &etcdMembers{o: without}},
 		{name: "only its Node object is gone", missing: gone, objects: []runtime.Object{pod}, members: &etcdMembers{o: without}},
 		{name: "etcd still has it", missing: gone, members: &etcdMembers{o: with}},
 		{name: "etcd cannot be asked", missing: gone, members: &etcdMembers{err: errors.New("no client leaf")}},
@@ -95,6 +99,11 @@ func TestAbsences(t *testing.T) {
 			}
 			if test.placed {
 				test.missing.Kind = trust.StaticPodRevision
+			}
+			if test.issuedFor != "" {
+				n.Domains[0].Leaves = append(n.Domains[0].Leaves, trust.Leaf{
+					Object: trust.Object{Name: "presented"}, Certificate: &pki.Certificate{IPAddresses: []string{test.issuedFor}},
+				})
 			}
 			n.Domains[0].Roster = &trust.Roster{Members: []trust.RosterMember{test.missing}}
 			client := fake.NewClientset(test.objects...)

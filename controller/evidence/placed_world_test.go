@@ -142,8 +142,14 @@ func running(container string, since time.Time) corev1.ContainerStatus {
 	}
 }
 
+// nodeAddress is that of theNode.
+const nodeAddress = "10.0.0.1"
+
 func theNode(uid types.UID) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: uid}}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: uid},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeAddress}}},
+	}
 }
 
 // placedRecord is what the record of the static pod says, without its times; nil if there is none.

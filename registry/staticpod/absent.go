@@ -21,6 +21,8 @@ type Departed struct {
 	NodeUID types.UID
 	// Successor is the node that has its name now, nil if there is none.
 	Successor *corev1.Node
+	// Returned says that the successor may be the same machine, with what runs on it.
+	Returned bool
 	// Rollouts are the names of the static pods that the namespace has.
 	Rollouts []string
 	// Pods that name the node: those of the namespace where there are Rollouts, those of all namespaces otherwise.
@@ -38,6 +40,8 @@ func Absent(d *Departed) (proof, doubt string) {
 		return "", "it is not recorded which node it was on"
 	case d.Successor != nil && d.Successor.UID == d.NodeUID:
 		return "", fmt.Sprintf("its node %s exists", d.Node)
+	case d.Successor != nil && d.Returned:
+		return "", fmt.Sprintf("its node %s exists with another UID (%s), which may be that of the same machine", d.Node, d.Successor.UID)
 	}
 	for i := range d.Pods {
 		if pod := &d.Pods[i]; d.left(pod) {

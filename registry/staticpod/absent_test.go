@@ -48,6 +48,10 @@ func TestAbsent(t *testing.T) {
 		{name: "nothing is left of its static pods", d: Departed{Rollouts: etcd}},
 		{name: "etcd does not have it", d: Departed{Rollouts: etcd, Clusters: cluster(func(*quorum.Observation) {})}},
 		{name: "another node has its name", d: Departed{Rollouts: etcd, Successor: node("uid-new")}},
+		{
+			name: "the same machine has registered again", doubt: "may be that of the same machine",
+			d: Departed{Rollouts: etcd, Successor: node("uid-new"), Returned: true},
+		},
 		{name: "the node exists", d: Departed{Successor: node("uid")}, doubt: "its node a exists"},
 		{name: "which node it was is not known", d: Departed{NodeUID: "none"}, doubt: "it is not recorded which node it was on"},
 		{

@@ -47,7 +47,7 @@ type assessor struct {
 	parties   []*Party
 	verifiers map[string][]*Party
 	// named are the members of the configuration, if there is a roster to compare them with.
-	named map[memberKey]place
+	named *names
 	// toRecord is the roster, once it was asked for.
 	toRecord *Roster
 	// held are the names of the leaves that a member is known to present.

@@ -34,7 +34,7 @@ func (a *assessor) counted() []*Party {
 	if a.d.Roster == nil {
 		return parties
 	}
-	a.named = places(a.d)
+	a.named = namesOf(a.d)
 	for i := range a.d.Roster.Members {
 		if p := a.recorded(&a.d.Roster.Members[i]); p != nil {
 			parties = append(parties, p)
@@ -45,7 +45,7 @@ func (a *assessor) counted() []*Party {
 
 // recorded is the party of a member of the roster as far as the configuration does not say the same, nil if it does.
 func (a *assessor) recorded(r *RosterMember) *Party {
-	at := configured(a.named, r)
+	at := a.named.of(r)
 	if at == nil {
 		if r.Absent != "" || (a.rest && r.Instance == "") {
 			return nil
@@ -114,37 +114,6 @@ func contains(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(name string) bool { return !has[name] })
 }
 
-// sameInstance says whether two instances of a member may be the same. Where nothing tells them apart they are.
-func sameInstance(a, b string) bool { return a == b || a == "" || b == "" }
-
-// place is where the configuration has a member.
-type place struct {
-	party  *Party
-	member *Member
-}
-
-// places are the members of the configuration.
-func places(d *Domain) map[memberKey]place {
-	out := make(map[memberKey]place, len(d.Parties))
-	for i := range d.Parties {
-		p := &d.Parties[i]
-		for k := range p.Members {
-			out[memberKey{p.Name, p.Members[k].Name}] = place{p, &p.Members[k]}
-		}
-	}
-	return out
-}
-
-// configured is where the configuration has the member of a roster, nil if it does not have it, or only another machine of
-// its name.
-func configured(named map[memberKey]place, r *RosterMember) *place {
-	at, ok := named[memberKey{r.Party, r.Member}]
-	if !ok || !sameInstance(at.member.Instance, r.Instance) {
-		return nil
-	}
-	return &at
-}
-
 func (a *assessor) unreleased(leaves []string) []string {
 	if len(a.d.Released) == 0 {
 		return leaves
@@ -183,7 +152,7 @@ func (a *assessor) started(p *Party, m *Member) bool {
 	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.current(p, m), met) {
 		return true
 	}
-	if slices.ContainsFunc(m.Holds, func(name string) bool { return a.issuedFor(name) }) {
+	if slices.ContainsFunc(m.Holds, func(name string) bool { return issuedFor(a.leaves[name]) }) {
 		return true
 	}
 	if a.d.Roster == nil {
@@ -195,20 +164,11 @@ func (a *assessor) started(p *Party, m *Member) bool {
 		if r.Party != p.Name || r.Member != m.Name {
 			break
 		}
-		if r.Started && (r.Instance == m.Instance || !a.renamed(m)) {
+		if r.Started && (r.Instance == m.Instance || !renamed(a.d, m)) {
 			return true
 		}
 	}
 	return false
-}
-
-// renamed says whether what a member is to present was issued for another machine of its name. Without that, a new object
-// of a node may well be that of the machine which had one before, with what runs on it.
-func (a *assessor) renamed(m *Member) bool {
-	return slices.ContainsFunc(m.Holds, func(name string) bool {
-		l := a.leaves[name]
-		return l != nil && l.Certificate != nil && !a.issuedFor(name)
-	})
 }
 
 // compareMembers is the order of a roster.
@@ -219,17 +179,6 @@ func compareMembers(x, y RosterMember) int {
 // met says whether anything was seen of a process. That nothing answers says nothing of whether it runs.
 func met(o *Observation) bool {
 	return o.Failure == "" || len(o.Trusts)+len(o.TrustedSubjects)+len(o.Presents) > 0
-}
-
-// issuedFor says whether there is a leaf with the names that its holder needs now. One that was made for the former machine
-// of the same name is none.
-func (a *assessor) issuedFor(name string) bool {
-	l := a.leaves[name]
-	if l == nil || l.Certificate == nil {
-		return false
-	}
-	_, missing := hostDifference(l.Certificate, l.Policy.Profile)
-	return len(missing) == 0
 }
 
 // roster is what has to be recorded of who counts now, put together once.
@@ -278,7 +227,7 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 	for i := range before.Members {
 		r := before.Members[i]
 		r.Observations = nil
-		if configured(a.named, &r) != nil {
+		if a.named.of(&r) != nil {
 			continue
 		}
 		switch counts := members[AbsenceKey(&r)]; {
@@ -315,10 +264,10 @@ func Abandoned(d *Domain) map[string]bool {
 		return nil
 	}
 	out := map[string]bool{}
-	named := places(d)
+	named := namesOf(d)
 	for i := range d.Roster.Members {
 		r := &d.Roster.Members[i]
-		gone := r.Absent != "" && configured(named, r) == nil
+		gone := r.Absent != "" && named.of(r) == nil
 		for _, name := range r.Presents {
 			if before, seen := out[name]; !seen || before {
 				out[name] = gone
@@ -380,10 +329,10 @@ func Missing(d *Domain) []RosterMember {
 	if d.Roster == nil {
 		return nil
 	}
-	named := places(d)
+	named := namesOf(d)
 	var out []RosterMember
 	for i := range d.Roster.Members {
-		if r := &d.Roster.Members[i]; configured(named, r) == nil && r.Absent == "" {
+		if r := &d.Roster.Members[i]; named.of(r) == nil && r.Absent == "" {
 			out = append(out, *r)
 		}
 	}

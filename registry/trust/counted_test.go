@@ -4,12 +4,15 @@
 package trust
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/pki"
 )
 
 func mutual(t *testing.T) *fleet {
@@ -160,6 +163,69 @@ func TestNewObjectOfANode(t *testing.T) {
 				t.Errorf("started = %t, want %t", got, tt.runs)
 			}
 		})
+	}
+}
+
+// TestMachineRegistersAgain: a new object of a node does not change the evidence by which its processes count.
+func TestMachineRegistersAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(f *fleet)
+		want []string
+	}{
+		"the same machine":   {edit: func(*fleet) {}, want: []string{"client-0/second acknowledgement", "client-0/second gracePeriod"}},
+		"with its leaf lost": {edit: func(f *fleet) { f.leaf("client-0").Certificate = nil }, want: []string{"client-0/second acknowledgement", "client-0/second gracePeriod"}},
+		"another machine":    {edit: func(f *fleet) { f.leaf("client-0").Policy.Profile.DNSNames = []string{"other"} }, want: []string{"client-0/first acknowledgement", "client-0/second gracePeriod"}},
+		"it was proven to be gone meanwhile": {edit: func(f *fleet) {
+			for i := range f.d.Roster.Members {
+				f.d.Roster.Members[i].Absent = "its node is gone"
+			}
+		}, want: []string{"client-0/second gracePeriod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := mutual(t)
+			f.onNode("client-0", "first")
+			f.until(RecordRoster)
+			f.request("test")
+			f.settle()
+			f.onNode("client-0", "second")
+			f.party("client-0").Kind, f.party("client-0").Grace = GracePeriod, time.Second
+			tt.edit(f)
+			var got []string
+			for _, p := range newAssessor(&f.d, f.now).parties {
+				if p.Name == "client-0" {
+					got = append(got, fmt.Sprintf("%s/%s %s", p.Members[0].Name, p.Members[0].Instance, p.Kind))
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("who counts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLeafThatIsOnlyPresented: the Secret of a leaf is gone, and so is its node, but not the process that presents it.
+func TestLeafThatIsOnlyPresented(t *testing.T) {
+	f := newFleet(t, topology{servers: []EvidenceKind{TLSProbe}, clients: []EvidenceKind{Acknowledgement, Acknowledgement}})
+	f.onNode("client-0", "uid")
+	f.until(RecordRoster)
+	f.settle()
+	f.remove("client-0")
+	f.d.Leaves = slices.DeleteFunc(f.d.Leaves, func(l Leaf) bool { return l.Name == "client-0" })
+	f.until(RecordRoster)
+	f.settle()
+	if slices.Contains(f.d.Roster.Leaves, "client-0") {
+		t.Fatal("the roster still names the leaf itself")
+	}
+	waits := func() bool {
+		return slices.ContainsFunc(newAssessor(&f.d, f.now).waitsForDelivery(), func(b Blocker) bool { return b.Member == "client-0" })
+	}
+	if !waits() {
+		t.Error("nobody waits for the process that presents it")
+	}
+	f.d.Released = []string{"client-0"}
+	if waits() {
+		t.Error("it is waited for although it was released")
 	}
 }
 
@@ -375,4 +441,29 @@ func TestMissingLeafOfNextIsConfirmed(t *testing.T) {
 		}
 	}
 	t.Errorf("actions %+v", f.assess().Actions)
+}
+
+func TestReturned(t *testing.T) {
+	of := func(addresses ...string) []Leaf {
+		return []Leaf{{Object: Object{Name: "own"}, Certificate: &pki.Certificate{IPAddresses: addresses}}}
+	}
+	for name, tt := range map[string]struct {
+		leaves []Leaf
+		roster []RosterMember
+		want   bool
+	}{
+		"its leaf is gone":                     {want: true},
+		"its leaf names no address":            {leaves: of(), want: true},
+		"its leaf was issued for that address": {leaves: of("10.0.0.9", "10.0.0.1"), want: true},
+		"its leaf was issued for another one":  {leaves: of("10.0.0.9")},
+		"it was recorded as another machine":   {leaves: of("10.0.0.1"), roster: []RosterMember{{Party: "p", Member: "n", Instance: "second"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := RosterMember{Party: "p", Member: "n", Instance: "first", Presents: []string{"own"}}
+			d := &Domain{Leaves: tt.leaves, Roster: &Roster{Members: append([]RosterMember{r}, tt.roster...)}}
+			if got := Returned(d, &r, "second", []string{"10.0.0.1"}); got != tt.want {
+				t.Errorf("Returned() = %t, want %t", got, tt.want)
+			}
+		})
+	}
 }

@@ -15,7 +15,7 @@ import (
 // nothing older.
 func (a *assessor) delivers(p *Party, m *Member, name string) verdict {
 	l := a.leaves[name]
-	if l == nil && !a.rostered(name) {
+	if l == nil && !a.rostered(name) && (!p.recorded || a.idle[m]) {
 		return proven
 	}
 	if l == nil {

@@ -47,11 +47,11 @@ func (s *server) load(b *backup) {
 // restoresAll brings everything back as it was at the backup, unless somebody could not handshake any more with what comes
 // back: nobody is asked to make that good.
 //
-// Two limits are kept (docs/protocol.md): it does not happen while several processes report for a member, of which the
-// backup may know one only; and who is promised to load in time does so at once, as the times in a backup are of before.
+// Two limits are kept (docs/protocol.md), as evidence and times in a backup are of before: who reports does so again before a
+// leader looks, and who is promised to load in time does that.
 func (w *world) restoresAll() bool {
-	several := func(p *process) bool { return p.number > 0 && w.reporting(p) }
-	if w.backup == nil || slices.ContainsFunc(w.processes, several) {
+	silent := func(p *process) bool { return p.up && !p.reachable && w.reporting(p) }
+	if w.backup == nil || slices.ContainsFunc(w.processes, silent) {
 		return false
 	}
 	now := w.api.save()
@@ -65,9 +65,13 @@ func (w *world) restoresAll() bool {
 	w.backup = nil
 	w.objectWritten()
 	for _, p := range w.processes {
-		if p.up && p.within > 0 {
+		if !p.up {
+			continue
+		}
+		if p.within > 0 {
 			w.load(p, everything)
 		}
+		w.reportsAtStart(p)
 	}
 	return true
 }

@@ -290,10 +290,13 @@ func (w *world) reporting(p *process) bool {
 }
 
 // absences are the proofs that members are gone: no Node has their UID, and no process of that machine runs.
-func (w *world) absences(missing []trust.RosterMember) map[string]string {
+func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[string]string {
 	out := map[string]string{}
 	for i := range missing {
 		r := &missing[i]
+		if n := w.api.nodes[r.Member]; n != nil && string(n.UID) != r.Instance && trust.Returned(d, r, string(n.UID), n.Addresses) {
+			continue
+		}
 		if r.Instance == "" || w.nodeOf(r.Instance) || slices.ContainsFunc(w.processes, func(p *process) bool { return p.up && p.machine == r.Instance }) {
 			continue
 		}
@@ -318,6 +321,6 @@ func (w *world) seen(d *trust.Domain) *trust.Domain {
 		return d
 	}
 	out := *d
-	out.Absences = w.absences(missing)
+	out.Absences = w.absences(d, missing)
 	return &out
 }

@@ -147,8 +147,8 @@ func (l *leader) LookedOnce(_, domain string) bool {
 }
 
 // Absences implements rotation.Evidence.
-func (l *leader) Absences(_ context.Context, _ *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
-	return l.world.absences(missing), nil
+func (l *leader) Absences(_ context.Context, d *trust.Domain, missing []trust.RosterMember) (map[string]string, error) {
+	return l.world.absences(d, missing), nil
 }
 
 // Refresh implements rotation.Evidence as controller/evidence does: every member that can be probed is probed.

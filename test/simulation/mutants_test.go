@@ -26,7 +26,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			var took []int
 			var found error
 			for seed := range uint64(mutantSeeds) {
-				steps, err := hunt(m.make, seed+1)
+				steps, err := hunt(&m, seed+1)
 				if err == nil {
 					t.Fatalf("not caught in %d steps with the seed %d", steps, seed+1)
 				}
@@ -46,17 +46,17 @@ func TestMutantsAreCaught(t *testing.T) {
 func TestNoMutantIsNone(t *testing.T) {
 	for seed := range uint64(20) {
 		c := newCounts()
-		if err := story(newRandomDice(seed+1), func() Protocol { return trust.Assess }, c); err != nil {
+		if err := story(newRandomDice(seed+1), &mutant{make: func() Protocol { return trust.Assess }}, c); err != nil {
 			t.Errorf("seed %d: %v", seed+1, err)
 		}
 	}
 }
 
 // hunt plays stories until one ends badly, and returns the number of steps until then.
-func hunt(protocol func() Protocol, seed uint64) (int, error) {
+func hunt(m *mutant, seed uint64) (int, error) {
 	d, c := newRandomDice(seed), newCounts()
 	for c.steps < patience {
-		if err := story(d, protocol, c); err != nil {
+		if err := story(d, m, c); err != nil {
 			return c.steps, err
 		}
 	}
@@ -64,13 +64,18 @@ func hunt(protocol func() Protocol, seed uint64) (int, error) {
 }
 
 // story is one world with sixty events, and its rest.
-func story(d dice, protocol func() Protocol, c *counts) error {
-	w, err := newWorld(drawTopology(d), options{dice: d, protocol: protocol(), counts: c})
+func story(d dice, m *mutant, c *counts) error {
+	w, err := newWorld(drawTopology(d), options{dice: d, protocol: m.make(), counts: c})
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	all, _ := allEvents()
+	for i := range all {
+		if slices.Contains(m.often, all[i].name) {
+			all[i].weight *= 6
+		}
+	}
 	list := weighted(all)
 	for range 60 {
 		if _, err := w.step(&list[d.roll(len(list), "event")]); err != nil {
