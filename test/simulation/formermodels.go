@@ -53,11 +53,6 @@ func lastSpeaks(d *trust.Domain, _ time.Time) {
 	})
 }
 
-// leasesIgnored has evidence never end.
-func leasesIgnored(d *trust.Domain, now time.Time) {
-	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Expires = now.Add(time.Hour) })
-}
-
 // absenceIsBootstrap takes a domain without Secrets for a new one, whatever is published or presented.
 func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
 	if d.Signer.Active != nil || slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return l.Certificate != nil }) {

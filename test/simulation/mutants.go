@@ -22,7 +22,8 @@ type mutant struct {
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,
 // because the guard keeps what they need out of it, or because nothing in it has that shape: a subject that two keys share,
-// evidence of another kind, chains by intermediates, the skew of a leader's clock. registry/trust tells them as stories.
+// evidence of another kind, chains by intermediates, the skew of a leader's clock, a process that hangs and says nothing for
+// longer than its lease. registry/trust tells them as stories.
 func mutants() []mutant {
 	return []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
@@ -43,7 +44,6 @@ func mutants() []mutant {
 		{name: "the roster is forgotten", make: believing(rosterForgotten)},
 		{name: "nobody is everybody", make: believing(nobodyIsEverybody)},
 		{name: "the last observation speaks for all processes", make: believing(lastSpeaks)},
-		{name: "leases are ignored", make: believing(leasesIgnored)},
 		{name: "bootstrap from absence", make: believing(absenceIsBootstrap)},
 		{name: "renewed without delay", make: believing(renewedAtOnce)},
 		{name: "diverged evidence is ignored", make: believing(divergedIgnored)},
