@@ -13,14 +13,20 @@ import (
 )
 
 // refresh is when a certificate is to be renewed at the latest: at a part of its validity, or some time before its end.
-// Where the part was over when the certificate was made, because it is back-dated by more, it counts from then.
+// Where the part was over when the certificate was made, because it is back-dated by more, it counts from then. Where the
+// certificate was given a shorter life than the policy says, because of its signer, the time before its end is shorter by
+// the same part. It is never due when it is made: it would be made over and over.
 func refresh(c *pki.Certificate, p Policy) time.Time {
-	life := c.NotAfter.Sub(c.NotBefore)
+	life, made := c.NotAfter.Sub(c.NotBefore), c.NotBefore.Add(p.Profile.Backdate)
 	at := c.NotBefore.Add(life / 100 * time.Duration(p.RenewAtPercent))
-	if made := c.NotBefore.Add(p.Profile.Backdate); !at.After(made) {
+	if !at.After(made) {
 		at = made.Add(c.NotAfter.Sub(made) / 100 * time.Duration(p.RenewAtPercent))
 	}
-	if before := c.NotAfter.Add(-p.RenewBefore); p.RenewBefore > 0 && p.RenewBefore < life && before.Before(at) {
+	renewBefore := p.RenewBefore
+	if full := p.Profile.Validity + p.Profile.Backdate; life < full {
+		renewBefore = time.Duration(float64(renewBefore) * float64(life) / float64(full))
+	}
+	if before := c.NotAfter.Add(-renewBefore); renewBefore > 0 && before.After(made) && before.Before(at) {
 		return before
 	}
 	return at

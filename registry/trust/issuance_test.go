@@ -34,6 +34,10 @@ func TestRefresh(t *testing.T) {
 		{"renewBefore is earlier", lasting(100), Policy{RenewAtPercent: 80, RenewBefore: 30 * day}, 70 * day},
 		{"renewBefore of a certificate that its signer cut short", lasting(20), Policy{RenewAtPercent: 80, RenewBefore: 30 * day}, 16 * day},
 		{"renewBefore of all its validity", lasting(30), Policy{RenewAtPercent: 80, RenewBefore: 30 * day}, 24 * day},
+		{"renewBefore of a life that was cut short, by the same part", lasting(10),
+			Policy{RenewAtPercent: 80, RenewBefore: 30 * day, Profile: pki.Profile{Validity: 100 * day}}, 7 * day},
+		{"renewBefore of all that is left when it is made", lasting(10),
+			Policy{RenewAtPercent: 80, RenewBefore: 8 * day, Profile: pki.Profile{Validity: 8 * day, Backdate: 2 * day}}, 8 * day},
 		{"the part was over when it was made", lasting(100), Policy{RenewAtPercent: 10, Profile: pki.Profile{Backdate: 50 * day}}, 55 * day},
 	}
 	for _, tt := range tests {

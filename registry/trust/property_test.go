@@ -21,48 +21,60 @@ var (
 	clientKinds = []EvidenceKind{Acknowledgement, GracePeriod, Renewed}
 )
 
-// TestNobodyIsEverCutOff plays random stories of a trust domain: the controller, the processes, their observation, time
-// and people move in any order. No handshake may fail at any moment, and in the end every story comes to rest.
+// TestNobodyIsEverCutOff: no sequence of edits that the guard admits, of time, and of what the controller does makes a step
+// possible that is not proven. No handshake fails at any moment, and in the end every story comes to rest.
 func TestNobodyIsEverCutOff(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		top := topology{
-			servers: rapid.SliceOfN(rapid.SampledFrom(serverKinds), 1, 3).Draw(rt, "servers"),
-			clients: rapid.SliceOfN(rapid.SampledFrom(clientKinds), 0, 3).Draw(rt, "clients"),
-			peers:   rapid.Bool().Draw(rt, "peers"),
-		}
-		// Somebody has to verify the leaves of the servers.
-		top.peers = top.peers || len(top.clients) == 0
-		s := &tale{rt: rt, fleet: newFleet(rt, top)}
-		s.d.ReissuePerMinute = rapid.SampledFrom([]int{0, 1, 2}).Draw(rt, "reissues in a minute")
-		rt.Logf("servers %v, clients %v, peers %t", top.servers, top.clients, top.peers)
-		rt.Repeat(map[string]func(*rapid.T){
-			"":               s.invariants,
-			"controller":     s.controller,
-			"controller too": s.controller,
-			"load":           s.loads,
-			"observe":        s.observes,
-			"both":           s.loadsAndIsObserved,
-			"restart":        s.restarts,
-			"time":           s.time,
-			"request":        s.request,
-			"abort":          s.abort,
-			"delete leaf":    s.deleteLeaf,
-			"delete bundle":  s.deleteBundle,
-			"delete signer":  s.deleteSigner,
-			"clock":          s.clock,
-			"policy":         s.policy,
-			"configuration":  s.reconfigure,
-			"backup":         s.backsUp,
-			"restore":        s.restores,
-		})
-		s.comesToRest()
+	rapid.Check(t, func(rt *rapid.T) { plays(rt, (*tale).handshakes) })
+}
+
+// TestJudgeAdmitsWhatAssessProposes: guard and controller are one relation, in every state that a story comes to, and for
+// everything that is proposed in it.
+func TestJudgeAdmitsWhatAssessProposes(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) { plays(rt, (*tale).proposals) })
+}
+
+// plays a random story of a trust domain: the controller, the processes, their observation, time and people move in any
+// order, and the promise is kept after each move.
+func plays(rt *rapid.T, promise func(*tale, *Assessment)) {
+	top := topology{
+		servers: rapid.SliceOfN(rapid.SampledFrom(serverKinds), 1, 3).Draw(rt, "servers"),
+		clients: rapid.SliceOfN(rapid.SampledFrom(clientKinds), 0, 3).Draw(rt, "clients"),
+		peers:   rapid.Bool().Draw(rt, "peers"),
+	}
+	// Somebody has to verify the leaves of the servers.
+	top.peers = top.peers || len(top.clients) == 0
+	s := &tale{rt: rt, fleet: newFleet(rt, top), promise: promise}
+	s.d.ReissuePerMinute = rapid.SampledFrom([]int{0, 1, 2}).Draw(rt, "reissues in a minute")
+	rt.Logf("servers %v, clients %v, peers %t", top.servers, top.clients, top.peers)
+	rt.Repeat(map[string]func(*rapid.T){
+		"":               s.invariants,
+		"controller":     s.controller,
+		"controller too": s.controller,
+		"load":           s.loads,
+		"observe":        s.observes,
+		"both":           s.loadsAndIsObserved,
+		"restart":        s.restarts,
+		"time":           s.time,
+		"request":        s.request,
+		"abort":          s.abort,
+		"delete leaf":    s.deleteLeaf,
+		"delete bundle":  s.deleteBundle,
+		"delete signer":  s.deleteSigner,
+		"clock":          s.clock,
+		"policy":         s.policy,
+		"configuration":  s.reconfigure,
+		"backup":         s.backsUp,
+		"restore":        s.restores,
 	})
+	s.comesToRest()
 }
 
 // tale is a fleet to which things happen.
 type tale struct {
 	*fleet
 	rt *rapid.T
+	// promise is looked at after each move.
+	promise func(*tale, *Assessment)
 	// configured is what the operator means, to which the configuration comes back when nothing is in flight.
 	configured []Party
 	// backup is the state of some moment.
@@ -77,9 +89,7 @@ func (s *tale) invariants(rt *rapid.T) {
 	s.comesBack(s.assess())
 	a := s.assess()
 	s.dead = s.dead || s.isDead()
-	if err := s.check(); err != nil && !s.dead {
-		rt.Fatalf("in the stage %s: %v", a.Stage, err)
-	}
+	s.promise(s, a)
 	if a.Stage == Stable {
 		s.orphaned = s.orphaned && s.d.Signer.Active == nil
 	}
@@ -88,6 +98,28 @@ func (s *tale) invariants(rt *rapid.T) {
 	}
 	if before := Assess(&s.d, a.Recheck.Add(-1)); outline(before) != outline(a) {
 		rt.Fatalf("time changed the assessment before its recheck at %s:\n%s\n%s", a.Recheck, outline(a), outline(before))
+	}
+}
+
+// handshakes are those of everybody with everybody.
+func (s *tale) handshakes(a *Assessment) {
+	if err := s.check(); err != nil && !s.dead {
+		s.rt.Fatalf("in the stage %s: %v", a.Stage, err)
+	}
+}
+
+// proposals are all actions of an assessment, each judged as if it were done next.
+func (s *tale) proposals(a *Assessment) {
+	for i := range a.Actions {
+		now, done := s.d, slices.Clone(s.done)
+		before := s.clone()
+		s.d = *s.clone()
+		s.perform(&a.Actions[i])
+		found := Judge(before, s.clone(), s.now)
+		s.d, s.done = now, done
+		if len(found) > 0 {
+			s.rt.Fatalf("in the stage %s the guard would refuse %s %s: %+v", a.Stage, a.Actions[i].Kind, a.Actions[i].Object, found)
+		}
 	}
 }
 
