@@ -164,7 +164,7 @@ func (a *assessor) started(p *Party, m *Member) bool {
 		if r.Party != p.Name || r.Member != m.Name {
 			break
 		}
-		if r.Started && (r.Instance == m.Instance || !renamed(a.d, m)) {
+		if r.Started && (r.Instance == m.Instance || r.Absent == "" && !renamed(a.d, m)) {
 			return true
 		}
 	}

@@ -142,6 +142,12 @@ func TestNewObjectOfANode(t *testing.T) {
 			f.leaf("client-0").Certificate = nil
 			f.d.Roster.Members = slices.DeleteFunc(f.d.Roster.Members, func(m RosterMember) bool { return m.Member == "client-0" })
 		}},
+		"the other machine is proven to be gone": {edit: func(f *fleet) {
+			f.leaf("client-0").Certificate = nil
+			for i := range f.d.Roster.Members {
+				f.d.Roster.Members[i].Absent = "its node is gone"
+			}
+		}},
 		"the other machine never ran": {edit: func(f *fleet) {
 			f.leaf("client-0").Certificate = nil
 			for i := range f.d.Roster.Members {
