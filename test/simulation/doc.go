@@ -12,7 +12,8 @@
 // it: by process, with leases, and nothing is known that a collector or a report could not tell. Configurations are edited
 // in flight, with the guard or past it; nodes lose their labels and their objects while their processes live; everything
 // is restored from a backup; all clocks jump and come back; writes are refused for ever; reports are late, forged and
-// replayed.
+// replayed; Secrets are spoilt, or deleted all at once; who cannot run is waived; everything expires while the power is off,
+// and is recovered offline.
 //
 // After every event, and after every write of a leader, the promises of design.md section 4 are checked. Handshakes
 // are judged by crypto/x509 with the anchors that a process has loaded, not by the model. What a process verifies and
@@ -31,6 +32,10 @@
 //   - the looks at an address behind which there are several processes meet each of them;
 //   - whoever comes back from a backup, a process or the whole cluster, can handshake with what is live at that moment, and
 //     does not come back in the seconds between the look that confirms a step and its write;
+//   - after a restore of everything, who reports does so again and who is promised to load does that, before a leader looks;
+//     and nobody deletes the evidence of a member with two processes, or writes a leaf by hand before everybody was looked at;
+//   - a member that is waived does not run, and the waiver ends when it does; one that was recovered goes on to run until the
+//     manifests are applied;
 //   - what the configuration says while nothing is in flight is true of the processes. In flight it may say anything;
 //   - a node whose object is gone starts nothing before it has registered again.
 //
