@@ -19,23 +19,6 @@ func Same(a, b *trust.Observation) bool {
 		x.StartedAt.Equal(y.StartedAt) && x.Failure == y.Failure && x.ReportedBy == y.ReportedBy
 }
 
-// SameRoster says whether two rosters say the same, whatever version of the record they are of, and whatever is known of
-// their members besides. Two nils are the same.
-func SameRoster(a, b *trust.Roster) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return slices.Equal(canonical(a.Signers), canonical(b.Signers)) && slices.Equal(canonical(a.Leaves), canonical(b.Leaves)) &&
-		slices.EqualFunc(a.Members, b.Members, sameMember)
-}
-
-func sameMember(a, b trust.RosterMember) bool {
-	return a.Party == b.Party && a.Member == b.Member && a.Instance == b.Instance && a.Kind == b.Kind &&
-		a.Grace == b.Grace && a.VerifiesNothing == b.VerifiesNothing && a.Started == b.Started && a.Absent == b.Absent &&
-		slices.Equal(canonical(a.Verifies), canonical(b.Verifies)) &&
-		slices.Equal(canonical(a.Presents), canonical(b.Presents))
-}
-
 // SameRefusal says whether the same write is refused with the same answer, since whenever.
 func SameRefusal(a, b *trust.RefusedWrite) bool {
 	return a.Object == b.Object && a.Verb == b.Verb && text(a.Answer, maxLongText) == text(b.Answer, maxLongText)

@@ -51,43 +51,6 @@ func TestSame(t *testing.T) {
 	}
 }
 
-func TestSameRoster(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name string
-		edit func(*trust.Roster)
-		want bool
-	}{
-		{name: "nothing", edit: func(*trust.Roster) {}, want: true},
-		{name: "the version", edit: func(r *trust.Roster) { r.ResourceVersion = "8" }, want: true},
-		{name: "a signer more", edit: func(r *trust.Roster) { r.Signers = append(r.Signers, "x") }},
-		{name: "a leaf more", edit: func(r *trust.Roster) { r.Leaves = append(r.Leaves, "other") }},
-		{name: "a member less", edit: func(r *trust.Roster) { r.Members = r.Members[:1] }},
-		{name: "the node of a member", edit: func(r *trust.Roster) { r.Members[1].Instance = "other" }},
-		{name: "the kind of a member", edit: func(r *trust.Roster) { r.Members[1].Kind = trust.Renewed }},
-		{name: "the grace of a member", edit: func(r *trust.Roster) { r.Members[0].Grace *= 2 }},
-		{name: "what a member verifies", edit: func(r *trust.Roster) { r.Members[0].Verifies = nil }},
-		{name: "a member that verifies again", edit: func(r *trust.Roster) { r.Members[0].VerifiesNothing = false }},
-		{name: "what is known of a member", want: true, edit: func(r *trust.Roster) { r.Members[0].Observations = []trust.Observation{{}} }},
-		{name: "what a member presents", edit: func(r *trust.Roster) { r.Members[1].Presents = nil }},
-		{name: "a member that has started", edit: func(r *trust.Roster) { r.Members[0].Started = true }},
-		{name: "a member that is gone", edit: func(r *trust.Roster) { r.Members[0].Absent = "it is gone" }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			edited := sampleRoster()
-			tt.edit(edited)
-			if got := record.SameRoster(sampleRoster(), edited); got != tt.want {
-				t.Errorf("SameRoster() = %t, want %t", got, tt.want)
-			}
-		})
-	}
-	if record.SameRoster(nil, sampleRoster()) || record.SameRoster(sampleRoster(), nil) || !record.SameRoster(nil, nil) {
-		t.Error("SameRoster() mistakes no roster for one")
-	}
-}
-
 func TestSameRefusal(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
