@@ -135,8 +135,22 @@ func (w *world) appliesRecovery() bool {
 	if w.counts.refusedEdits > refused {
 		w.breaks(violated("Guard", "the guard refuses the manifests of a recovery"))
 	}
-	w.recovery = nil
+	w.recovery, w.manifests = nil, r
 	w.history(r.domain).dead = false
+	return true
+}
+
+// appliesManifestsAgain is what the problem of a CA that recovered members have outlived asks for: a backup of before the
+// recovery has taken away what was applied. It says whether it did. Who has loaded what the backup brought back trusts
+// nobody until it loads again, and nothing is promised of that.
+func (w *world) appliesManifestsAgain(d *trust.Domain) bool {
+	outlived := slices.ContainsFunc(trust.Assess(w.seen(d), w.clock.now()).Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonOutlived })
+	if !outlived || w.recovery != nil || w.manifests == nil || w.manifests.domain != d.Name {
+		return false
+	}
+	w.recovery = w.manifests
+	w.appliesRecovery()
+	w.history(d.Name).dead = true
 	return true
 }
 

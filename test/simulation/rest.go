@@ -191,6 +191,9 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
+		if w.appliesManifestsAgain(d) {
+			continue
+		}
 		w.repair(d)
 		w.clearsUp(d)
 		if !w.labelsNodes() {

@@ -59,6 +59,8 @@ type world struct {
 	spoilt map[string]bool
 	// recovery is what was made offline and is not applied yet, nil if there is nothing of that kind.
 	recovery *recovery
+	// manifests are of the last recovery that was applied: people keep them.
+	manifests *recovery
 	// abandoned are the leaves whose only holders were proven to be gone.
 	abandoned map[pki.Fingerprint]bool
 	// returned says that they were ahead and are not any more.
