@@ -111,18 +111,39 @@ func (r *recovery) loadedBy(p *process) {
 	}
 }
 
-// appliesRecovery applies the manifests, a signer before its anchor, and both before the leaves. Nobody has touched the key
-// meanwhile, and the guard lets them through.
+// appliesRecovery applies the manifests of what was made offline. Nobody has touched the key meanwhile.
 func (w *world) appliesRecovery() bool {
 	r := w.recovery
 	if r == nil {
 		return false
 	}
+	if w.applies(r) {
+		w.recovery, w.manifests = nil, r
+		w.history(r.domain).dead = false
+	}
+	return true
+}
+
+// appliesManifestsAgain is what the problem of a CA that recovered members have outlived asks for: a backup of before the
+// recovery has taken away what was applied. It says whether it was asked. The domain stays dead: who has loaded what the
+// backup brought back trusts nobody until it loads again, and nothing is promised of that.
+func (w *world) appliesManifestsAgain(d *trust.Domain, a *trust.Assessment) bool {
+	outlived := slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonOutlived })
+	if !outlived || w.recovery != nil || w.manifests == nil || w.manifests.domain != d.Name {
+		return false
+	}
+	w.applies(w.manifests)
+	return true
+}
+
+// applies applies manifests, a signer before its anchor, and both before the leaves: the guard has to let them through. It
+// says whether the signer still has the key that they are of; without it nothing is applied, and a promise was broken.
+func (w *world) applies(r *recovery) bool {
 	w.say("somebody applies the manifests of the recovery")
 	d := w.domain(r.domain)
 	if active := d.Signer.Active; active == nil || active.PublicKeyHash != r.signer.Certificate.PublicKeyHash {
 		w.breaks(violated("AnchorInUse", "the key of %s is gone, and recovered leaves need it", r.signer.Certificate.Subject))
-		return true
+		return false
 	}
 	edits := []*edit{w.manifest(d.Signer.Name, r.signer), w.writesBundle(d, "applies "+d.Bundle.Name, append(slices.Clone(d.Bundle.Anchors), r.signer.Certificate))}
 	for _, name := range slices.Sorted(maps.Keys(r.leaves)) {
@@ -135,22 +156,6 @@ func (w *world) appliesRecovery() bool {
 	if w.counts.refusedEdits > refused {
 		w.breaks(violated("Guard", "the guard refuses the manifests of a recovery"))
 	}
-	w.recovery, w.manifests = nil, r
-	w.history(r.domain).dead = false
-	return true
-}
-
-// appliesManifestsAgain is what the problem of a CA that recovered members have outlived asks for: a backup of before the
-// recovery has taken away what was applied. It says whether it did. Who has loaded what the backup brought back trusts
-// nobody until it loads again, and nothing is promised of that.
-func (w *world) appliesManifestsAgain(d *trust.Domain) bool {
-	outlived := slices.ContainsFunc(trust.Assess(w.seen(d), w.clock.now()).Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonOutlived })
-	if !outlived || w.recovery != nil || w.manifests == nil || w.manifests.domain != d.Name {
-		return false
-	}
-	w.recovery = w.manifests
-	w.appliesRecovery()
-	w.history(d.Name).dead = true
 	return true
 }
 

@@ -183,7 +183,8 @@ func (w *world) keys() []string {
 }
 
 // helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one
-// is aborted, what cannot be read is deleted, and who cannot run is not waited for.
+// is aborted, manifests of a recovery that are lost are applied again, what cannot be read is deleted, and who cannot run
+// is not waited for.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
@@ -191,7 +192,7 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
-		if w.appliesManifestsAgain(d) {
+		if w.appliesManifestsAgain(d, a) {
 			continue
 		}
 		w.repair(d)
