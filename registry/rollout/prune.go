@@ -91,7 +91,7 @@ func (a *assessor) deletePruner(p *Pruner, eligible int) {
 	}
 }
 
-// protected are the revisions that are kept, by the rule of the seeds: for each node as many as the limits say up to the
+// protected are the revisions that are kept, by the rule of library-go: for each node as many as the limits say up to the
 // one that runs, that is on its way and that has failed last, and up to the latest one until every node has it. What a
 // manifest on a node refers to is kept in any case: its directory holds what runs.
 func (a *assessor) protected() map[int]bool {

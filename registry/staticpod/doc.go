@@ -5,7 +5,7 @@
 // records of what was installed, Prove compares the copies of that revision with its recorded hashes, Trusts and Presents
 // read them.
 //
-// What decides is content (hole H7 is a gate that compares numbers). A pod says by its restart hash what its process has
+// What decides is content: numbers say nothing of it. A pod says by its restart hash what its process has
 // read at start. Only a revision with that hash counts, whatever its number is, and only while its copies still have the
 // recorded hashes. So a revision that was deleted and made anew under the same number with other content proves nothing.
 //

@@ -19,7 +19,7 @@ import (
 // serviceAccount is what installers and pruners run as. It has no rights, because they ask the API for nothing.
 const serviceAccount = "installer-sa"
 
-// The BackingResourceController of the seeds: it sees to the ServiceAccount whenever a pod is about to need it.
+// The BackingResourceController of library-go: it sees to the ServiceAccount whenever a pod is about to need it.
 func (l *look) ensureServiceAccount(ctx context.Context) error {
 	err := l.writeServiceAccount(ctx)
 	l.memory.failed(l.id(), rollout.BackingResourceController, err)

@@ -16,11 +16,11 @@
 //     the ServiceAccount installer-sa has no rights at all, and no Role is made for it.
 //   - When nothing is to be done nothing is written.
 //
-// The seeds are cluster-etcd-operator and the static pod operator of library-go that it runs. Where each of their parts is
+// It stands for cluster-etcd-operator and the static pod operator of library-go that it runs. Where each of their parts is
 // here: the controllers of the static pod are one loop in this package (observe in the order below,
 // registry/rollout.Assess, report, act); those of the certificates and of the copies are other packages.
 //
-//	seed                          here
+//	there                         here
 //	NodeController                node.go; order and conditions in registry/rollout
 //	RevisionController            revision.go, source.go, usable.go, copies.go; decisions in registry/rollout/source.go
 //	InstallerController           installer.go, pod.go; decisions in registry/rollout/install.go, restart.go, order.go

@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// The InstallerController of the seeds. runInstaller makes the pod that the decision asks for; that the pod is there
+// The InstallerController of library-go. runInstaller makes the pod that the decision asks for; that the pod is there
 // already means that a look before this one has made it.
 func (l *look) runInstaller(ctx context.Context, action *rollout.Action) error {
 	node, r := l.node(action.Node, action.NodeUID), l.latest()

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// The InstallerStateController of the seeds: what the installer pods are like.
+// The InstallerStateController of library-go: what the installer pods are like.
 func (l *look) observeInstaller(pod *corev1.Pod) {
 	number, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
 	if !ok {

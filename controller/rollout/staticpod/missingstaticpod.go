@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The MissingStaticPodController of the seeds: how long kubelet may take to run what an installer has written. That is
+// The MissingStaticPodController of library-go: how long kubelet may take to run what an installer has written. That is
 // the time in which the process before may end, and some more; on a single node the API is away for a while too.
 const (
 	defaultGrace     = 30 * time.Second

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// The NodeController of the seeds: which nodes run the static pod. They are read live, so that one that was made anew
+// The NodeController of library-go: which nodes run the static pod. They are read live, so that one that was made anew
 // under the same name is never taken for the one before.
 func (l *look) observeNodes(ctx context.Context) error {
 	selector, err := metav1.LabelSelectorAsSelector(&l.rollout.Config.NodeSelector)

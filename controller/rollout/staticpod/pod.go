@@ -196,7 +196,7 @@ func pairsOf(leaves []string) []corev1.KeyToPath {
 	return items
 }
 
-// installerName is that of the seeds.
+// installerName is that which library-go gives.
 func installerName(node string, number, attempt int) string {
 	if attempt == 0 {
 		return shortened(fmt.Sprintf("installer-%d-%s", number, node))

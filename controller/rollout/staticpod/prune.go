@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/rollout"
 )
 
-// The PruneController of the seeds.
+// The PruneController of library-go.
 func (l *look) observePruner(pod *corev1.Pod) {
 	eligible, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
 	if !ok {

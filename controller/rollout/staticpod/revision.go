@@ -19,7 +19,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// The RevisionController of the seeds. observeRevisions reads the ConfigMaps that stand for revisions.
+// The RevisionController of library-go. observeRevisions reads the ConfigMaps that stand for revisions.
 func (l *look) observeRevisions(ctx context.Context) error {
 	list, err := l.client.CoreV1().ConfigMaps(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: revision.LabelRollout + "=" + l.name})
 	if err != nil {

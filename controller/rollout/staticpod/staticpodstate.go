@@ -41,7 +41,7 @@ func (l *look) observePods(ctx context.Context) error {
 	return nil
 }
 
-// The StaticPodStateController of the seeds: what the static pods are like, as their mirror pods show it.
+// The StaticPodStateController of library-go: what the static pods are like, as their mirror pods show it.
 func (l *look) observeStaticPod(pod *corev1.Pod) {
 	_, mirror := pod.Annotations[annotationMirror]
 	if !mirror || pod.Annotations[annotationSource] != sourceFile {
