@@ -23,6 +23,8 @@ type scenario struct {
 	prober  *prober
 	writer  *writer
 	starts  map[string]int
+	// logged is the size of the controller's log at the beginning.
+	logged int64
 }
 
 // expectation is what a scenario allows.
@@ -48,7 +50,14 @@ func (s *system) begin(t *testing.T) *scenario {
 		t.Fatal(err)
 	}
 	t.Cleanup(writer.stop)
-	return &scenario{s: s, begun: time.Now(), targets: targets, prober: startProber(t.Context(), targets), writer: writer, starts: s.objects.starts()}
+	log, err := os.Stat(s.Controller.LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &scenario{
+		s: s, begun: time.Now(), targets: targets, prober: startProber(t.Context(), targets), writer: writer,
+		starts: s.objects.starts(), logged: log.Size(),
+	}
 }
 
 // end waits until the system is settled, stops everything and checks what was seen.
@@ -76,6 +85,24 @@ func (c *scenario) end(t *testing.T, want expectation) {
 	}
 	t.Logf("restarts: %v; took %s", restarts, time.Since(c.begun).Round(time.Second))
 	c.checkLogs(t)
+	if t.Failed() {
+		c.logDecisions(t)
+	}
+}
+
+// logDecisions prints what the controller has done to the nodes since the scenario began.
+func (c *scenario) logDecisions(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(c.s.Controller.LogFile())
+	if err != nil || int64(len(text)) < c.logged {
+		t.Logf("the log of the controller, which had %d bytes, has %d: %v", c.logged, len(text), err)
+		return
+	}
+	for line := range strings.Lines(string(text[c.logged:])) {
+		if strings.Contains(line, `"Done"`) && strings.Contains(line, " rollout=") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
 }
 
 // refusedCertificate is what etcd logs when one of its own handshakes fails because of a certificate.

@@ -24,8 +24,9 @@ type writer struct {
 	mu           sync.Mutex
 	acknowledged []int
 	refused      int
-	// longest is the longest time between two acknowledgements.
+	// longest is the longest time between two acknowledgements, and paused when it began.
 	longest time.Duration
+	paused  time.Time
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -63,7 +64,9 @@ func (w *writer) write(ctx context.Context) {
 		w.mu.Lock()
 		if err == nil {
 			w.acknowledged = append(w.acknowledged, i)
-			w.longest = max(w.longest, time.Since(last))
+			if pause := time.Since(last); pause > w.longest {
+				w.longest, w.paused = pause, last
+			}
 			last = time.Now()
 		} else if ctx.Err() == nil {
 			w.refused++
@@ -99,7 +102,7 @@ func (w *writer) check(ctx context.Context, t *testing.T, pause time.Duration) {
 		t.Errorf("%d of %d acknowledged writes are lost", lost, len(w.acknowledged))
 	}
 	if w.longest > pause {
-		t.Errorf("no write was acknowledged for %s, want at most %s", w.longest, pause)
+		t.Errorf("no write was acknowledged for %s from %s on, want at most %s", w.longest, w.paused.Format(time.TimeOnly), pause)
 	}
 	t.Logf("written: %d acknowledged, %d lost, %d not acknowledged, longest pause %s", len(w.acknowledged), lost, w.refused, w.longest.Round(time.Millisecond))
 	if _, err := w.client.Delete(reading, w.prefix, clientv3.WithPrefix()); err != nil {

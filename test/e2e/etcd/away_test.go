@@ -1,0 +1,94 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// absence is one attempt that reached no process.
+type absence struct {
+	at  time.Time
+	err error
+}
+
+// isAway says whether the error only means that no process answered.
+func isAway(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isTimeout(err)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout())
+}
+
+// logAway prints from when to when nothing answered for each member; a second without such an attempt ends an absence.
+func logAway(t *testing.T, outcomes map[string]*outcome, targets []target) {
+	t.Helper()
+	away := map[string][]time.Time{}
+	for _, tt := range targets {
+		for _, absent := range outcomes[tt.name].away {
+			if !isTimeout(absent.err) {
+				away[tt.member] = append(away[tt.member], absent.at)
+			}
+		}
+	}
+	for _, member := range sorted(away) {
+		times := away[member]
+		slices.SortFunc(times, time.Time.Compare)
+		var spans []string
+		for begin := 0; begin < len(times); {
+			end := begin
+			for end+1 < len(times) && times[end+1].Sub(times[end]) < time.Second {
+				end++
+			}
+			spans = append(spans, fmt.Sprintf("%s for %.1f s", times[begin].Format(time.TimeOnly), times[end].Sub(times[begin]).Seconds()))
+			begin = end + 1
+		}
+		t.Logf("away: %s at %s", cmp.Or(member, "API server"), strings.Join(spans, ", "))
+	}
+}
+
+// checkOneAway finds two members that were away within the same half second.
+func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
+	t.Helper()
+	bins := map[int64]map[string]error{}
+	for _, tt := range targets {
+		if tt.member == "" || slices.Contains(disturbed, tt.member) || slices.Contains(disturbed, tt.from) {
+			continue
+		}
+		if o := outcomes[tt.name]; len(o.away) > o.attempts/2 {
+			t.Errorf("%s was away in %d of %d attempts, last %v", tt.name, len(o.away), o.attempts, o.away[len(o.away)-1])
+		}
+		for _, absent := range outcomes[tt.name].away {
+			if isTimeout(absent.err) {
+				continue // Whoever does not answer in time on a machine that is busy may still be there.
+			}
+			bin := absent.at.UnixMilli() / 500
+			if bins[bin] == nil {
+				bins[bin] = map[string]error{}
+			}
+			bins[bin][tt.member] = fmt.Errorf("%s: %w", tt.name, absent.err)
+		}
+	}
+	for bin, members := range bins {
+		if len(members) > 1 {
+			t.Errorf("at %s several members were away at once: %v", time.UnixMilli(bin*500).Format(time.TimeOnly), members)
+			return
+		}
+	}
+}
