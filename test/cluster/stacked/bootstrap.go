@@ -79,7 +79,7 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 
 // place copies what was rendered for a node. The manifest comes last: kubelet starts the pod when it sees it.
 func (c *Cluster) place(ctx context.Context, rendered string, node *nodes.Node) error {
-	if err := c.writeMemberEnv(node, c.Network.Nodes(), "new"); err != nil {
+	if err := writeMemberEnv(node, c.Network.Nodes(), "new"); err != nil {
 		return err
 	}
 	for _, dir := range []string{"/etc/kubernetes/static-pod-resources", nodes.ManifestDir} {
@@ -93,11 +93,8 @@ func (c *Cluster) place(ctx context.Context, rendered string, node *nodes.Node) 
 	return nil
 }
 
-// writeMemberEnv tells a new member of etcd whom it starts with. Where nothing outlives this process, it tells it too not to
-// wait for the disk: nodes lose their power by the death of their processes, and what these have written stays in this
-// machine's memory. A disk that is busy with something else for half a minute takes the leader from all members, and that
-// says nothing of a rotation.
-func (c *Cluster) writeMemberEnv(node *nodes.Node, members []*nodes.Node, state string) error {
+// writeMemberEnv tells a new member of etcd whom it starts with.
+func writeMemberEnv(node *nodes.Node, members []*nodes.Node, state string) error {
 	var peers []string
 	for _, member := range members {
 		peers = append(peers, fmt.Sprintf("%s=%s", member.Name(), peerURL(member)))
@@ -107,9 +104,6 @@ func (c *Cluster) writeMemberEnv(node *nodes.Node, members []*nodes.Node, state 
 		return fmt.Errorf("make %s: %w", filepath.Dir(file), err)
 	}
 	text := fmt.Sprintf("ETCD_INITIAL_CLUSTER=%s\nETCD_INITIAL_CLUSTER_STATE=%s\nETCD_INITIAL_CLUSTER_TOKEN=stacked\n", strings.Join(peers, ","), state)
-	if !c.cfg.Detach {
-		text += "ETCD_UNSAFE_NO_FSYNC=true\n"
-	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}

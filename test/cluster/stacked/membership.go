@@ -76,7 +76,7 @@ func (c *Cluster) Join(ctx context.Context, name string) (*nodes.Node, error) {
 	if err := addMember(ctx, client, peerURL(node)); err != nil {
 		return node, fmt.Errorf("add member %s: %w", name, err)
 	}
-	if err := c.writeMemberEnv(node, c.Nodes(), "existing"); err != nil {
+	if err := writeMemberEnv(node, c.Nodes(), "existing"); err != nil {
 		return node, err
 	}
 	return node, node.Label(ctx, c.Client, map[string]string{controlPlaneLabel: ""})
