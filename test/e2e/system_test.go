@@ -69,7 +69,7 @@ func theSystem(t *testing.T) *system {
 }
 
 func startSystem() (*system, func(), error) {
-	dir, err := os.MkdirTemp("", "certrotation-e2e-")
+	dir, err := cluster.MkdirTemp("certrotation-e2e-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory: %w", err)
 	}

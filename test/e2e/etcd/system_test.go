@@ -71,7 +71,7 @@ func theSystem(t *testing.T) *system {
 }
 
 func startSystem() (*system, func(), error) {
-	dir, err := os.MkdirTemp("", "certrotation-etcd-")
+	dir, err := cluster.MkdirTemp("certrotation-etcd-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory: %w", err)
 	}

@@ -44,8 +44,8 @@ func startSystem(t *testing.T) *system {
 	if err := nodes.Supported(); err != nil {
 		t.Skipf("SKIPPED %s: %v", t.Name(), err)
 	}
-	// Not t.TempDir(): its path has the name of the test, and those of sockets below it may be no longer than 108 bytes.
-	dir, err := os.MkdirTemp("", "certrotation-recovery-") //nolint:usetesting // see above
+	// Not t.TempDir(), whose path has the name of the test: those of sockets below it may be no longer than 108 bytes.
+	dir, err := cluster.MkdirTemp("certrotation-recovery-")
 	if err != nil {
 		t.Fatal(err)
 	}

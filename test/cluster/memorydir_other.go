@@ -1,0 +1,9 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package cluster
+
+// memoryDir is "": real nodes need Linux.
+func memoryDir() string { return "" }
