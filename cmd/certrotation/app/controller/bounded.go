@@ -31,6 +31,9 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// WrappedRoundTripper lets client-go find what carries the requests.
+func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
 // cancelling ends the request's context with its body.
 type cancelling struct {
 	io.ReadCloser
