@@ -45,5 +45,6 @@ func changedConfigMapFields(old, changed *corev1.ConfigMap) []string {
 	everything := func(string) bool { return true }
 	fields := changedValues("data", old.Data, changed.Data, everything)
 	fields = append(fields, changedBytes("binaryData", old.BinaryData, changed.BinaryData)...)
+	fields = append(fields, changedImmutable(old.Immutable, changed.Immutable)...)
 	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
 }

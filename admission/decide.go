@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +45,8 @@ func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest,
 	if !f.refused() && !f.risky {
 		return &verdict{warnings: f.warnings}, nil
 	}
-	if f.refused() && req.Operation == admissionv1.Delete && h.terminating(ctx, req.Namespace) {
+	goes := req.Operation == admissionv1.Delete || slices.Contains(fields, finalizersField)
+	if f.refused() && goes && h.terminating(ctx, req.Namespace) {
 		return allowed(), nil
 	}
 

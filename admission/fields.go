@@ -10,14 +10,31 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"certrotation.dev/registry/trust"
 )
 
-// changedMetadata names the annotations and labels that differ and that the model reads.
+// finalizersField is changed by the edit that lets a deleted object go.
+const finalizersField = "metadata.finalizers"
+
+// changedMetadata names the annotations and labels that differ and that the model reads, and the finalizers if the last one is
+// taken from an object that was deleted.
 func changedMetadata(old, changed *metav1.ObjectMeta) []string {
-	annotations := changedValues("metadata.annotations", old.Annotations, changed.Annotations, trust.KnownAnnotation)
-	return append(annotations, changedValues("metadata.labels", old.Labels, changed.Labels, trust.KnownLabel)...)
+	fields := changedValues("metadata.annotations", old.Annotations, changed.Annotations, trust.KnownAnnotation)
+	fields = append(fields, changedValues("metadata.labels", old.Labels, changed.Labels, trust.KnownLabel)...)
+	if old.DeletionTimestamp != nil && len(old.Finalizers) > 0 && len(changed.Finalizers) == 0 {
+		fields = append(fields, finalizersField)
+	}
+	return fields
+}
+
+// changedImmutable names the field if it differs: nobody can change an immutable object, nor rotate it.
+func changedImmutable(old, changed *bool) []string {
+	if ptr.Deref(old, false) == ptr.Deref(changed, false) {
+		return nil
+	}
+	return []string{"immutable"}
 }
 
 func changedBytes(path string, old, changed map[string][]byte) []string {

@@ -41,6 +41,13 @@ func edited(s *corev1.Secret, change func(*corev1.Secret)) *corev1.Secret {
 	return s
 }
 
+// leaving is a Secret that was deleted and waits for its finalizers.
+func leaving(s *corev1.Secret, besides ...string) *corev1.Secret {
+	return edited(s, func(s *corev1.Secret) {
+		s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: now}, append([]string{"example.com/first"}, besides...)
+	})
+}
+
 func editedConfigMap(cm *corev1.ConfigMap, change func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	cm = cm.DeepCopy()
 	change(cm)
@@ -117,6 +124,18 @@ func TestReview(t *testing.T) {
 			changed: edited(server, annotated(trust.AnnotationNotAfter, "2020-01-01T00:00:00Z")), want: denied(1, trust.ContentDecides)},
 		{name: "annotation removed when stable", world: stable, old: server, changed: edited(server, unannotated), want: answer{Warned: true}},
 		{name: "annotation of somebody else", world: distributing, old: server, changed: edited(server, annotated("example.com/team", "x"))},
+		{name: "signer made immutable", world: stable, old: stable.secrets["service-signer"],
+			changed: edited(stable.secrets["service-signer"], func(s *corev1.Secret) { s.Immutable = new(true) }), want: denied(1, trust.NoSilentWait)},
+		{name: "bundle made immutable", world: stable, old: stable.configMaps["service-ca-bundle"],
+			changed: editedConfigMap(stable.configMaps["service-ca-bundle"], func(cm *corev1.ConfigMap) { cm.Immutable = new(true) }), want: denied(1, trust.NoSilentWait)},
+		{name: "immutable is said not to be", world: stable, old: stable.configMaps["service-ca-bundle"],
+			changed: editedConfigMap(stable.configMaps["service-ca-bundle"], func(cm *corev1.ConfigMap) { cm.Immutable = new(false) })},
+		{name: "last finalizer of a deleted signer mid-rotation", world: distributing, old: leaving(distributing.secrets["service-signer"]),
+			changed: edited(leaving(distributing.secrets["service-signer"]), func(s *corev1.Secret) { s.Finalizers = nil }), want: denied(1, trust.OneRotation)},
+		{name: "one of two finalizers of a deleted signer mid-rotation", world: distributing, old: leaving(distributing.secrets["service-signer"], "second"),
+			changed: leaving(distributing.secrets["service-signer"])},
+		{name: "finalizer of a signer that nobody deletes", world: distributing, old: edited(distributing.secrets["service-signer"], func(s *corev1.Secret) { s.Finalizers = []string{"x/y"} }),
+			changed: distributing.secrets["service-signer"]},
 		{name: "stable leaf deleted", world: stable, old: server, want: answer{LiveReads: 1, Warned: true}},
 		{name: "signer deleted mid-rotation", world: distributing, old: distributing.secrets["service-signer"], want: denied(1, trust.OneRotation)},
 		{name: "deletion of a collection, without a name", world: distributing, old: distributing.secrets["service-signer"],

@@ -48,5 +48,6 @@ func changedSecretFields(old, changed *corev1.Secret) []string {
 		fields = append(fields, "type")
 	}
 	fields = append(fields, changedBytes("data", old.Data, changed.Data)...)
+	fields = append(fields, changedImmutable(old.Immutable, changed.Immutable)...)
 	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
 }
