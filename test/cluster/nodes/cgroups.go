@@ -132,7 +132,7 @@ func copyCpuset(dir string) error {
 // nodes of a network together get as much of the processors as one thread of a build beside them, and a member of etcd that
 // gets none for seconds loses its leader.
 func weigh(dir string) error {
-	for name, weight := range map[string]string{"cpu.shares": "102400", "cpu.weight": "10000"} { // v1 and v2: a hundred times the default.
+	for name, weight := range map[string]string{"cpu.shares": "10240", "cpu.weight": "1000"} { // v1 and v2: ten times the default.
 		file := filepath.Join(dir, name)
 		if !exists(file) {
 			continue // Of the hierarchies of v1 one has processors.
