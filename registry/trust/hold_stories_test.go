@@ -46,11 +46,7 @@ func TestHoldStories(t *testing.T) {
 			f.observe(f.process("server-0"))
 			return rotates(f)
 		}},
-		{name: "the signer is deleted, then a node joins", former: func(d *Domain) {
-			for i := range d.Parties {
-				d.Parties[i].Members[0].Instance = ""
-			}
-		}, tell: func(f *fleet) error {
+		{name: "the signer is deleted, then a node joins", former: withoutInstances, tell: func(f *fleet) error {
 			deleteSigner(&f.d)
 			f.orphaned = true
 			if err := f.settled(); err != nil {
@@ -62,11 +58,7 @@ func TestHoldStories(t *testing.T) {
 			}
 			return f.comesUp("server-1")
 		}},
-		{name: "a node joins, then the signer is deleted", former: func(d *Domain) {
-			for i := range d.Parties {
-				d.Parties[i].Members[0].Instance = ""
-			}
-		}, tell: func(f *fleet) error {
+		{name: "a node joins, then the signer is deleted", former: withoutInstances, tell: func(f *fleet) error {
 			f.join("server-1", "uid-1")
 			f.until(RecordRoster)
 			deleteSigner(&f.d)
@@ -76,11 +68,7 @@ func TestHoldStories(t *testing.T) {
 			}
 			return f.comesUp("server-1")
 		}},
-		{name: "the signer is deleted, then a node is replaced", former: func(d *Domain) {
-			for i := range d.Parties {
-				d.Parties[i].Members[0].Instance = ""
-			}
-		}, tell: func(f *fleet) error {
+		{name: "the signer is deleted, then a node is replaced", former: withoutInstances, tell: func(f *fleet) error {
 			f.onNode("client-0", "former")
 			f.party("client-0").Verifies = append(f.party("client-0").Verifies, "client-0")
 			if err := f.settled(); err != nil {
@@ -103,4 +91,11 @@ func TestHoldStories(t *testing.T) {
 			return f.comesUp("client-0")
 		}},
 	})
+}
+
+// withoutInstances is the former model, which knew members by their names only.
+func withoutInstances(d *Domain) {
+	for i := range d.Parties {
+		d.Parties[i].Members[0].Instance = ""
+	}
 }
