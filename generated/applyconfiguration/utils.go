@@ -41,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.OpenShiftEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdRollout"):
 		return &configv1alpha1.OpenShiftEtcdRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PermittedPod"):
+		return &configv1alpha1.PermittedPodApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Preset"):
 		return &configv1alpha1.PresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProbeEndpoint"):
@@ -63,6 +65,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.RelyingPartyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RenewedEvidence"):
 		return &configv1alpha1.RenewedEvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Reporters"):
+		return &configv1alpha1.ReportersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rollout"):
 		return &configv1alpha1.RolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RosterMember"):
@@ -79,6 +83,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.RotationRecordSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Signer"):
 		return &configv1alpha1.SignerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StaticPodClass"):
+		return &configv1alpha1.StaticPodClassApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StaticPodClassSpec"):
+		return &configv1alpha1.StaticPodClassSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StaticPodRollout"):
 		return &configv1alpha1.StaticPodRolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TLSProbe"):

@@ -47,6 +47,14 @@ const (
 	// AnnotationPromotedAt is on a signer: RFC3339 of the last promotion.
 	AnnotationPromotedAt = "certrotation.dev/promoted-at"
 
+	// AnnotationConfiguration is the consent of a Secret or a ConfigMap: the name of the RotationConfiguration of its namespace
+	// that may use it. Whoever may write the object gives it; what the controller makes has it from birth.
+	AnnotationConfiguration = "certrotation.dev/configuration"
+
+	// LabelManaged, with the value ManagedValue on a Namespace, is the consent of the cluster's owner: in no other namespace
+	// anything is read, dialled or written.
+	LabelManaged = "certrotation.dev/managed"
+	ManagedValue = "true"
 	// LabelTrustDomain is on every object that the controller writes; its value is the domain's name.
 	LabelTrustDomain = "certrotation.dev/trust-domain"
 	// LabelAggregate marks aggregate Secrets and ConfigMaps.

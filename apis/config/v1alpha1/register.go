@@ -36,6 +36,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RotationConfigurationList{},
 		&RotationRecord{},
 		&RotationRecordList{},
+		&StaticPodClass{},
+		&StaticPodClassList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -58,6 +58,13 @@ type RotationConfigurationSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	TrustDomains []TrustDomain `json:"trustDomains,omitempty"`
+	// nodeCIDRs are the ranges in which an address that a kubelet reports is believed: what a certificate carries and a probe
+	// dials. Without it every address is, but for those that no node can own.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=43
+	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	// +optional
 	Aggregate *Aggregate `json:"aggregate,omitempty"`

@@ -28,6 +28,10 @@ type RelyingParty struct {
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	Presents []string `json:"presents,omitempty"`
+	// reporters are the accounts that may acknowledge for the members of this party. Without it whoever has the right to
+	// create certificaterotations/acknowledge under the name SIGNER/PARTY/MEMBER may.
+	// +optional
+	Reporters *Reporters `json:"reporters,omitempty"`
 	// forEachNode makes one member for each chosen node, named as the node. Without it and without
 	// members the party has a single member that is named as the party.
 	// +optional
@@ -193,4 +197,31 @@ type ProbeEndpoint struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClientLeaf string `json:"clientLeaf,omitempty"`
+}
+
+// Reporters are accounts of the API server. {member} in a name is replaced by the name of the member that is reported for,
+// so that no member of a party can speak for another one.
+// +kubebuilder:validation:XValidation:rule="has(self.users) && size(self.users) > 0 || has(self.groups) && size(self.groups) > 0 || has(self.serviceAccounts) && size(self.serviceAccounts) > 0",message="name a user, a group or a service account"
+type Reporters struct {
+	// users by name, for example system:node:{member}.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Users []string `json:"users,omitempty"`
+	// groups whose users may report for every member.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Groups []string `json:"groups,omitempty"`
+	// serviceAccounts of the namespace of the configuration, by name, for example {member}.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
 }

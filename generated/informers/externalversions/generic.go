@@ -51,6 +51,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Config().V1alpha1().RotationConfigurations().Informer()}, nil
 	case configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Config().V1alpha1().RotationRecords().Informer()}, nil
+	case configv1alpha1.SchemeGroupVersion.WithResource("staticpodclasses"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Config().V1alpha1().StaticPodClasses().Informer()}, nil
 
 	}
 

@@ -22,6 +22,9 @@ type RelyingPartyApplyConfiguration struct {
 	// presents are the secretNames (as written in leaves) of the leaves that the members of this party hold.
 	// A leaf with {node} is held by the member of that node.
 	Presents []string `json:"presents,omitempty"`
+	// reporters are the accounts that may acknowledge for the members of this party. Without it whoever has the right to
+	// create certificaterotations/acknowledge under the name SIGNER/PARTY/MEMBER may.
+	Reporters *ReportersApplyConfiguration `json:"reporters,omitempty"`
 	// forEachNode makes one member for each chosen node, named as the node. Without it and without
 	// members the party has a single member that is named as the party.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
@@ -60,6 +63,14 @@ func (b *RelyingPartyApplyConfiguration) WithPresents(values ...string) *Relying
 	for i := range values {
 		b.Presents = append(b.Presents, values[i])
 	}
+	return b
+}
+
+// WithReporters sets the Reporters field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reporters field is set to the value of the last call.
+func (b *RelyingPartyApplyConfiguration) WithReporters(value *ReportersApplyConfiguration) *RelyingPartyApplyConfiguration {
+	b.Reporters = value
 	return b
 }
 

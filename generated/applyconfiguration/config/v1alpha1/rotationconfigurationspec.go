@@ -15,6 +15,9 @@ type RotationConfigurationSpecApplyConfiguration struct {
 	Preset *PresetApplyConfiguration `json:"preset,omitempty"`
 	// trustDomains are the CA lineages of this namespace.
 	TrustDomains []TrustDomainApplyConfiguration `json:"trustDomains,omitempty"`
+	// nodeCIDRs are the ranges in which an address that a kubelet reports is believed: what a certificate carries and a probe
+	// dials. Without it every address is, but for those that no node can own.
+	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	Aggregate *AggregateApplyConfiguration `json:"aggregate,omitempty"`
 	// rollout brings the aggregate to the nodes.
@@ -46,6 +49,16 @@ func (b *RotationConfigurationSpecApplyConfiguration) WithTrustDomains(values ..
 			panic("nil value passed to WithTrustDomains")
 		}
 		b.TrustDomains = append(b.TrustDomains, *values[i])
+	}
+	return b
+}
+
+// WithNodeCIDRs adds the given value to the NodeCIDRs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NodeCIDRs field.
+func (b *RotationConfigurationSpecApplyConfiguration) WithNodeCIDRs(values ...string) *RotationConfigurationSpecApplyConfiguration {
+	for i := range values {
+		b.NodeCIDRs = append(b.NodeCIDRs, values[i])
 	}
 	return b
 }

@@ -20,3 +20,7 @@ type RotationRecordListerExpansion interface{}
 // RotationRecordNamespaceListerExpansion allows custom methods to be added to
 // RotationRecordNamespaceLister.
 type RotationRecordNamespaceListerExpansion interface{}
+
+// StaticPodClassListerExpansion allows custom methods to be added to
+// StaticPodClassLister.
+type StaticPodClassListerExpansion interface{}

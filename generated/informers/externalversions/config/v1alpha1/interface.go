@@ -15,6 +15,8 @@ type Interface interface {
 	RotationConfigurations() TypedRotationConfigurationInformer
 	// RotationRecords returns a RotationRecordInformer.
 	RotationRecords() TypedRotationRecordInformer
+	// StaticPodClasses returns a StaticPodClassInformer.
+	StaticPodClasses() TypedStaticPodClassInformer
 }
 
 type version struct {
@@ -36,4 +38,9 @@ func (v *version) RotationConfigurations() TypedRotationConfigurationInformer {
 // RotationRecords returns a TypedRotationRecordInformer.
 func (v *version) RotationRecords() TypedRotationRecordInformer {
 	return &rotationRecordInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// StaticPodClasses returns a TypedStaticPodClassInformer.
+func (v *version) StaticPodClasses() TypedStaticPodClassInformer {
+	return &staticPodClassInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

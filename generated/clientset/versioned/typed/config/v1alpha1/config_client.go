@@ -17,6 +17,7 @@ type ConfigV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	RotationConfigurationsGetter
 	RotationRecordsGetter
+	StaticPodClassesGetter
 }
 
 // ConfigV1alpha1Client is used to interact with features provided by the config.certrotation.dev group.
@@ -30,6 +31,10 @@ func (c *ConfigV1alpha1Client) RotationConfigurations(namespace string) Rotation
 
 func (c *ConfigV1alpha1Client) RotationRecords(namespace string) RotationRecordInterface {
 	return newRotationRecords(c, namespace)
+}
+
+func (c *ConfigV1alpha1Client) StaticPodClasses() StaticPodClassInterface {
+	return newStaticPodClasses(c)
 }
 
 // NewForConfig creates a new ConfigV1alpha1Client for the given config.

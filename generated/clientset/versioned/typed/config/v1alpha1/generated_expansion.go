@@ -8,3 +8,5 @@ package v1alpha1
 type RotationConfigurationExpansion interface{}
 
 type RotationRecordExpansion interface{}
+
+type StaticPodClassExpansion interface{}

@@ -23,6 +23,10 @@ func (c *FakeConfigV1alpha1) RotationRecords(namespace string) v1alpha1.Rotation
 	return newFakeRotationRecords(c, namespace)
 }
 
+func (c *FakeConfigV1alpha1) StaticPodClasses() v1alpha1.StaticPodClassInterface {
+	return newFakeStaticPodClasses(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeConfigV1alpha1) RESTClient() rest.Interface {

@@ -1,0 +1,95 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +genclient:noStatus
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+
+// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A configuration names a class and chooses
+// nothing of this itself: whoever may write objects in a namespace is not thereby root on the control plane.
+type StaticPodClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is permitted.
+	Spec StaticPodClassSpec `json:"spec"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+
+// StaticPodClassList is a list of StaticPodClasses.
+type StaticPodClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []StaticPodClass `json:"items"`
+}
+
+// StaticPodClassSpec says who may use the class, on which nodes, and what runs there.
+type StaticPodClassSpec struct {
+	// namespaces whose configurations may use the class.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	Namespaces []string `json:"namespaces"`
+	// podName is the name of the static pod, for example etcd, that a rollout of the class may bring.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	PodName string `json:"podName"`
+	// image of certrotation, by digest, for the installer and pruner pods.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^@]+@sha256:[0-9a-f]{64}$`
+	Image string `json:"image"`
+	// resourceDirectory on the nodes. Defaults to /etc/kubernetes/static-pod-resources.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	ResourceDirectory string `json:"resourceDirectory,omitempty"`
+	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	ManifestDirectory string `json:"manifestDirectory,omitempty"`
+	// pod is the shape that the static pod may have.
+	Pod PermittedPod `json:"pod"`
+}
+
+// PermittedPod is the shape of a static pod. What it does not name is refused.
+type PermittedPod struct {
+	// images that containers may run, as the manifest writes them.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=1024
+	Images []string `json:"images"`
+	// hostPaths that volumes may mount, besides the directory of the revision. A path permits what is below it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=1024
+	HostPaths []string `json:"hostPaths,omitempty"`
+	// hostNetwork permits the network of the node.
+	// +optional
+	HostNetwork bool `json:"hostNetwork,omitempty"`
+	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
+	// +optional
+	Privileged bool `json:"privileged,omitempty"`
+	// priorityClassNames that the pod may have.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	PriorityClassNames []string `json:"priorityClassNames,omitempty"`
+}
