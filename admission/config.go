@@ -25,6 +25,8 @@ const defaultLiveTimeout = 2 * time.Second
 type Inventory interface {
 	// HasSynced says whether the other methods are complete.
 	HasSynced() bool
+	// Managed says whether a namespace has opted in.
+	Managed(namespace string) bool
 	// Await waits until a namespace is known, if it has a configuration.
 	Await(ctx context.Context, namespace string) error
 	// Namespace returns what is known of a namespace, nil if it has no configuration.

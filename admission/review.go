@@ -32,8 +32,9 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 	default:
 		return allowed(), nil
 	}
-	review := h.reviewerOf(metav1.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource})
-	if review == nil {
+	resource := metav1.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}
+	review := h.reviewerOf(resource)
+	if review == nil || !h.inventory.Managed(req.Namespace) && !plants(resource, req.Operation) {
 		return allowed(), nil
 	}
 	if err := h.known(ctx, req.Namespace); err != nil {
@@ -51,10 +52,18 @@ func (h *Handler) reviewerOf(resource metav1.GroupResource) func(context.Context
 		return h.reviewConfigMap
 	case metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationconfigurations"}:
 		return h.reviewConfiguration
-	case metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationrecords"}:
+	case recordResource:
 		return h.reviewRecord
 	}
 	return nil
+}
+
+var recordResource = metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationrecords"}
+
+// plants says whether a write makes a record. A namespace that is not managed is of no concern to the guard, but the day
+// that it opts in what is remembered there would count; who writes is all that is asked for, which needs no read.
+func plants(resource metav1.GroupResource, operation admissionv1.Operation) bool {
+	return resource == recordResource && operation != admissionv1.Delete
 }
 
 // known waits for a namespace that got its first configuration just now: it is not one that has none.

@@ -229,6 +229,7 @@ func (w *world) clone() *world {
 // view is an Inventory of fixed sources. Live reads are counted; they fail if there is no live state.
 type view struct {
 	unsynced  bool
+	unmanaged bool
 	unknown   error
 	cached    *inventory.Sources
 	live      *inventory.Sources
@@ -236,6 +237,8 @@ type view struct {
 }
 
 func (v *view) HasSynced() bool { return !v.unsynced }
+
+func (v *view) Managed(string) bool { return !v.unmanaged }
 
 func (v *view) Await(ctx context.Context, _ string) error {
 	if _, bounded := ctx.Deadline(); !bounded {

@@ -5,6 +5,7 @@ package rotation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,6 +75,10 @@ func (c *Controller) currentDomain(ctx context.Context, k key) (*trust.Domain, e
 // liveDomain reads everything from the API server; nil if the domain is gone.
 func (c *Controller) liveDomain(ctx context.Context, k key) (*trust.Domain, error) {
 	sources, err := c.inventory.Live(ctx, k.namespace)
+	if errors.Is(err, inventory.ErrUnmanaged) {
+		c.forget(k)
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read namespace %s live: %w", k.namespace, err)
 	}

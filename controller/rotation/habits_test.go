@@ -34,6 +34,9 @@ type guarded struct {
 // HasSynced implements admission.Inventory.
 func (guarded) HasSynced() bool { return true }
 
+// Managed implements admission.Inventory.
+func (guarded) Managed(string) bool { return true }
+
 // Await implements admission.Inventory.
 func (guarded) Await(context.Context, string) error { return nil }
 

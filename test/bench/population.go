@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 )
 
 const (
@@ -96,7 +97,9 @@ func (b *bench) enroll(ctx context.Context, d *domain) error {
 
 // createNamespace makes a namespace without the guard.
 func (b *bench) createNamespace(ctx context.Context, d *domain) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: d.namespace, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue},
+	}}
 	if _, err := b.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create namespace %s: %w", d.namespace, err)
 	}

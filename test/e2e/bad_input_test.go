@@ -20,6 +20,7 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/cluster"
 )
 
@@ -132,10 +133,11 @@ func (s *system) remove(t *testing.T, namespace string, o object) {
 	}
 }
 
-// namespace makes a namespace that goes away with the test.
+// namespace makes a managed namespace that goes away with the test.
 func (s *system) namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
+	maps.Copy(ns.Labels, labels)
 	if _, err := s.kube.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("create namespace %s: %v", name, err)
 	}

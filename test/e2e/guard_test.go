@@ -204,7 +204,7 @@ func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "going-away"
 	s.must(t, "create", "namespace", namespace)
-	s.must(t, "label", "namespace", namespace, "certrotation.dev/guard=enabled")
+	s.must(t, "label", "namespace", namespace, "certrotation.dev/guard=enabled", "certrotation.dev/managed=true")
 	s.mustConfigure(t, namespace, twoDomains)
 	eventually(t, "the trust domain is there", func(ctx context.Context) (bool, string) {
 		_, err := s.kube.CoreV1().Secrets(namespace).Get(ctx, "web-server", metav1.GetOptions{})

@@ -193,7 +193,7 @@ func newGuardedPKI(t *testing.T, client kubernetes.Interface, own versioned.Inte
 	signer := p.secret("service-signer", p.active)
 	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = p.next.CertPEM(), p.key(p.next)
 
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: guarded}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: guarded, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*corev1.Secret{signer, p.leaf("service-server", p.active), p.leaf("service-client-a", p.active)} {

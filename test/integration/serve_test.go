@@ -25,6 +25,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/cluster"
 )
 
@@ -157,7 +158,7 @@ func freePort(t *testing.T) int {
 
 func makeNamespace(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

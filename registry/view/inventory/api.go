@@ -96,6 +96,8 @@ const (
 	// ReasonConflictingClaim is on a configuration that claims what an older one has, and on a leaf whose name is
 	// taken within its own configuration.
 	ReasonConflictingClaim trust.Reason = "ConflictingClaim"
+	// ReasonNodesUnknown is on a configuration that is about nodes where they may not be listed.
+	ReasonNodesUnknown trust.Reason = "NodesUnknown"
 	// ReasonInvalidRecord is on a record that cannot be read; it proves nothing and allows nothing.
 	ReasonInvalidRecord trust.Reason = "InvalidRecord"
 	// ReasonInvalidStatus is on the status of a rollout that cannot be read.
@@ -117,6 +119,8 @@ type Sources struct {
 	ConfigMaps map[string]*ConfigMap
 	// Nodes of the cluster by name.
 	Nodes map[string]*Node
+	// NodesUnknown says that the nodes have not been listed, or may not be. None is not what there is then.
+	NodesUnknown bool
 
 	certs *pki.Cache
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 )
 
@@ -47,6 +48,11 @@ func (b *builder) add(cfg *Configuration) *part {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, cfg.Error)
 		return nil
 	}
+	if b.sources.NodesUnknown && aboutNodes(cfg.Loaded) {
+		b.refuse(cfg.Name, ReasonNodesUnknown, "nothing of it takes effect, because it is about nodes, which may not be "+
+			"listed here; grant list and watch of nodes to certrotation, controller and serve")
+		return nil
+	}
 	p, err := b.expand(cfg.Loaded)
 	if err != nil {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, err.Error())
@@ -68,6 +74,17 @@ func (b *builder) add(cfg *Configuration) *part {
 		b.rolledOut, b.rolloutOwner = p.rollout, cfg.Name
 	}
 	return p
+}
+
+// aboutNodes says whether what a configuration means depends on the nodes of the cluster.
+func aboutNodes(cfg *configv1alpha1.RotationConfigurationSpec) bool {
+	if cfg.Rollout != nil && cfg.Rollout.StaticPod != nil {
+		return true
+	}
+	return slices.ContainsFunc(cfg.TrustDomains, func(d configv1alpha1.TrustDomain) bool {
+		return slices.ContainsFunc(d.Leaves, func(l configv1alpha1.Leaf) bool { return l.ForEachNode != nil }) ||
+			slices.ContainsFunc(d.RelyingParties, func(p configv1alpha1.RelyingParty) bool { return p.ForEachNode != nil })
+	})
 }
 
 // conflicts names what an older configuration has already: domains as configured, then objects ordered by name.

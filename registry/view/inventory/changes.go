@@ -3,57 +3,39 @@
 
 package inventory
 
-import (
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/cache"
-)
-
-func (i *Inventory) objectHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{AddFunc: i.changed, UpdateFunc: i.updated, DeleteFunc: i.changed}
-}
+import "k8s.io/apimachinery/pkg/api/meta"
 
 // configurationChanged begins or ends to read the ConfigMaps of a namespace before it announces the configuration.
-func (i *Inventory) configurationChanged(object any) {
-	if namespace, ok := namespaceOf(object); ok {
-		i.follow(namespace)
-		i.memory.forget(namespace)
-		i.tell(namespace)
+func (i *Inventory) configurationChanged(n *namespace) {
+	i.follow(n)
+	if i.current(n) {
+		i.memory.forget(n.name)
+		i.tell(n.name)
 	}
 }
 
-// changed announces an object that came or went.
-func (i *Inventory) changed(object any) {
-	if namespace, ok := namespaceOf(object); ok {
-		i.announce(namespace)
-	}
-}
-
-func namespaceOf(object any) (string, bool) {
-	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = gone.Obj
-	}
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return "", false
-	}
-	return accessor.GetNamespace(), true
-}
+// current is false for what a namespace that is not managed any more has still to say.
+func (i *Inventory) current(n *namespace) bool { return i.managed.of(n.name) == n }
 
 // updated leaves nothing out but a repetition: the model needs the latest resource version of an object, even if
 // nothing else that is known of it has changed.
-func (i *Inventory) updated(before, after any) {
+func (i *Inventory) updated(n *namespace, before, after any) {
 	x, errX := meta.Accessor(before)
 	y, errY := meta.Accessor(after)
 	if errX == nil && errY == nil && x.GetUID() == y.GetUID() && x.GetResourceVersion() == y.GetResourceVersion() {
 		return
 	}
-	i.changed(after)
+	i.announce(n)
 }
 
-func (i *Inventory) announce(namespace string) {
-	i.memory.forget(namespace)
-	if i.configured(namespace) {
-		i.tell(namespace)
+// announce says that an object has come, changed or gone.
+func (i *Inventory) announce(n *namespace) {
+	if !i.current(n) {
+		return
+	}
+	i.memory.forget(n.name)
+	if n.configured() {
+		i.tell(n.name)
 	}
 }
 

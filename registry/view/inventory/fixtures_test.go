@@ -181,6 +181,18 @@ func node(name string, addresses ...string) *corev1.Node {
 	return n
 }
 
+// managedNamespace is one that has opted in.
+func managedNamespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", Labels: map[string]string{trust.LabelManaged: trust.ManagedValue},
+	}}
+}
+
+// metadataOf is what the metadata client sees of a Namespace.
+func metadataOf(ns *corev1.Namespace) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: ns.ObjectMeta}
+}
+
 // sources parses objects as the informers do.
 func sources(t *testing.T, objects ...any) *inventory.Sources {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
 
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
@@ -25,71 +25,73 @@ const defaultPKICacheEntries = 32768
 
 // Options of an Inventory.
 type Options struct {
+	// Namespaces that are managed because the installation names them: Namespaces are not watched then, and rights are
+	// needed in these only. None means those that have the label trust.LabelManaged, which is their owner's consent.
+	Namespaces []string
 	// PKICacheEntries is how many parsed PEMs are shared. Defaults to 32768.
 	PKICacheEntries int
+	// Register is for the metrics; nil for none.
+	Register func(metrics.Registerable) error
 }
 
 // Clients of one cluster.
 type Clients struct {
 	// Core reads Secrets, ConfigMaps and Nodes.
 	Core kubernetes.Interface
-	// Metadata reads of Secrets that are no certificates the metadata only: their content is never transferred.
+	// Metadata reads of Namespaces, and of Secrets that are no certificates, the metadata only: their content is never
+	// transferred.
 	Metadata metadata.Interface
 	// Config reads RotationConfigurations and RotationRecords.
 	Config versioned.Interface
 }
 
-// Inventory watches a cluster and answers with the facts of its namespaces.
+// Inventory watches the managed namespaces of a cluster and answers with the facts of them.
 //
-// A namespace is known while it has a configuration and since its ConfigMaps have been listed; they are read nowhere else.
-// Before that nothing is said of it, so that nobody takes a bundle for missing that was not listed yet.
+// A namespace is known while it is managed and has a configuration, and since everything of it has been listed. Before
+// that nothing is said of it, so that nobody takes something for missing that was not listed yet.
 type Inventory struct {
 	certs   *pki.Cache
 	sources clusterSources
-	// One informer for each of sources, but for ConfigMaps, which have one for each namespace.
-	configurations, records, secrets, others, aggregates, nodes cache.SharedIndexInformer
-	configMaps                                                  namespaceInformers
+	// namespaces is nil if names has the namespaces that are managed.
+	namespaces *observed
+	names      []string
+	nodes      *observed
+	managed    namespaces
+	refusals   *refusals
 
 	memory   memory
 	onChange []func(namespace string)
-	handlers []cache.DoneChecker
 	synced   atomic.Bool
 	running  sync.WaitGroup
 }
 
-// New returns an Inventory. It fails only if an informer refuses to be set up.
+// New returns an Inventory. It fails only if an informer refuses to be set up, or metrics to be registered.
 func New(clients Clients, opts Options) (*Inventory, error) {
 	certs := pki.NewCache(cmp.Or(opts.PKICacheEntries, defaultPKICacheEntries))
-	i := &Inventory{certs: certs, sources: newClusterSources(clients, certs)}
-	var err error
-	add := func(s *source, handler cache.ResourceEventHandler) cache.SharedIndexInformer {
-		if err != nil {
-			return nil
-		}
-		var (
-			informer cache.SharedIndexInformer
-			done     cache.DoneChecker
-		)
-		informer, done, err = s.informer(metav1.NamespaceAll, handler)
-		i.handlers = append(i.handlers, done)
-		return informer
+	i := &Inventory{
+		certs: certs, sources: newClusterSources(clients, certs), names: opts.Namespaces, refusals: newRefusals(),
 	}
-	object := i.objectHandler()
-	i.secrets = add(i.sources.secrets, object)
-	i.others = add(i.sources.others, object)
-	i.aggregates = add(i.sources.aggregates, object)
-	i.records = add(i.sources.records, object)
-	i.nodes = add(i.sources.nodes, cache.ResourceEventHandlerFuncs{
+	i.nodes = &observed{source: i.sources.nodes}
+	if err := i.nodes.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
 		AddFunc: i.nodeChanged, UpdateFunc: i.nodeUpdated, DeleteFunc: i.nodeChanged,
-	})
-	i.configurations = add(i.sources.configurations, cache.ResourceEventHandlerFuncs{
-		AddFunc: i.configurationChanged, UpdateFunc: i.updated, DeleteFunc: i.configurationChanged,
-	})
-	if err != nil {
+	}, i.refusals.report(i.nodes.source)); err != nil {
 		return nil, err
+	}
+	if !i.named() {
+		if err := i.watchNamespaces(); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Register != nil {
+		if err := opts.Register(i.refusals.gauge); err != nil {
+			return nil, fmt.Errorf("register the metrics of the inventory: %w", err)
+		}
 	}
 	return i, nil
 }
+
+// named says whether the installation names the namespaces.
+func (i *Inventory) named() bool { return len(i.names) > 0 }
 
 // OnChange has fn called after each change of what is known of a namespace that has, or had, a configuration; a change
 // of a node counts for all of them. It must be called before Start. fn runs on a goroutine of the Inventory and must not
@@ -100,24 +102,36 @@ func (i *Inventory) OnChange(fn func(namespace string)) {
 
 // Start runs the informers until ctx ends, and returns. It is called once.
 func (i *Inventory) Start(ctx context.Context) {
-	i.configMaps.start(ctx)
-	for _, informer := range []cache.SharedIndexInformer{
-		i.configurations, i.records, i.secrets, i.others, i.aggregates, i.nodes,
-	} {
-		i.running.Go(func() { informer.RunWithContext(ctx) })
+	i.managed.start(ctx)
+	for _, name := range i.names {
+		i.manage(name)
 	}
+	if !i.named() {
+		i.running.Go(func() { i.namespaces.informer.RunWithContext(ctx) })
+	}
+	i.running.Go(func() { i.nodes.informer.RunWithContext(ctx) })
+	i.running.Go(func() {
+		select {
+		case <-i.nodes.listed.Done():
+			// There may be no node, of which nobody would tell.
+			i.nodeChanged(nil)
+		case <-ctx.Done():
+		}
+	})
 }
 
 // Wait returns when everything that Start has started has ended.
 func (i *Inventory) Wait() { i.running.Wait() }
 
 // HasSynced says whether everything has been listed once and every change of that has been announced. It stays true: what
-// a namespace that gets its first configuration later has to wait for is that namespace's alone (Await).
+// a namespace has to wait for that is managed later, or gets its first configuration later, is that namespace's alone
+// (Await). What the API server refuses is waited for, unless the installation names its namespaces: then one without
+// rights does not hold up the others, and is unknown until it can be read.
 func (i *Inventory) HasSynced() bool {
 	if i.synced.Load() {
 		return true
 	}
-	if slices.ContainsFunc(i.handlers, func(handler cache.DoneChecker) bool { return !cache.IsDone(handler) }) || i.configMaps.unready() != nil {
+	if waiting, _ := i.pending(); waiting != nil {
 		return false
 	}
 	i.synced.Store(true)
@@ -126,11 +140,12 @@ func (i *Inventory) HasSynced() bool {
 
 // WaitForSync waits for HasSynced. It fails when ctx ends first.
 func (i *Inventory) WaitForSync(ctx context.Context) error {
-	if !cache.WaitFor(ctx, "", i.handlers...) {
-		return fmt.Errorf("list configurations, records, Secrets and Nodes: %w", context.Cause(ctx))
-	}
-	for waiting := i.configMaps.unready(); waiting != nil; waiting = i.configMaps.unready() {
-		if err := waiting.wait(ctx); err != nil {
+	for {
+		waiting, turned := i.pending()
+		if waiting == nil {
+			break
+		}
+		if err := waiting.wait(ctx, turned); err != nil {
 			return err
 		}
 	}
@@ -138,18 +153,56 @@ func (i *Inventory) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Await waits until a namespace is known, if it has a configuration. It fails when ctx ends first.
+// pending is what HasSynced waits for, nil for nothing, and what is closed when something else may be.
+func (i *Inventory) pending() (*pending, <-chan struct{}) {
+	if !i.named() && !cache.IsDone(i.namespaces.listed) {
+		return &pending{what: "Namespaces", done: i.namespaces.listed.Done()}, nil
+	}
+	refused, turned := i.refusals.state()
+	if !cache.IsDone(i.nodes.listed) && (!i.named() || refused == nil) {
+		return &pending{what: "Nodes", done: i.nodes.listed.Done()}, turned
+	}
+	for _, n := range i.managed.list() {
+		refused, turned := n.refusals.state()
+		if waiting := n.pending(); waiting != nil && (!i.named() || refused == nil) {
+			return waiting, turned
+		}
+	}
+	return nil, nil
+}
+
+// Await waits until a namespace is known, if it is managed and has a configuration. It fails when ctx ends first, and at
+// once if the API server does not let us read the namespace.
 func (i *Inventory) Await(ctx context.Context, namespace string) error {
-	for w := i.configMaps.of(namespace); w != nil && !w.isReady(); w = i.configMaps.of(namespace) {
-		if err := w.wait(ctx); err != nil {
+	for n := i.managed.of(namespace); n != nil; n = i.managed.of(namespace) {
+		refused, turned := n.refusals.state()
+		waiting := n.pending()
+		if waiting == nil {
+			return nil
+		}
+		if refused != nil {
+			return fmt.Errorf("list %s: %w", waiting.what, refused)
+		}
+		if err := waiting.wait(ctx, turned); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// Managed says whether a namespace has opted in, or is named by the installation. Of no other anything is known or read.
+func (i *Inventory) Managed(namespace string) bool { return i.managed.of(namespace) != nil }
+
 // Namespaces are those that are known, ordered.
-func (i *Inventory) Namespaces() []string { return i.configMaps.known() }
+func (i *Inventory) Namespaces() []string {
+	var known []string
+	for _, n := range i.managed.list() {
+		if n.known() {
+			known = append(known, n.name)
+		}
+	}
+	return known
+}
 
 // Sources returns what is known of a namespace, nil if nothing is. Of one without a configuration the ConfigMaps are not
 // known; one with a configuration is known entirely or not at all.
@@ -157,10 +210,11 @@ func (i *Inventory) Sources(namespace string) *Sources {
 	if s, _ := i.memory.get(namespace, i.look); s != nil {
 		return s
 	}
-	if i.configured(namespace) {
+	n := i.managed.of(namespace)
+	if n == nil || !isClosed(n.listed) || n.configured() {
 		return nil
 	}
-	s := i.snapshot(namespace, nil)
+	s := i.snapshot(n)
 	if len(s.Secrets) == 0 && len(s.Others) == 0 && len(s.Records) == 0 {
 		return nil
 	}
@@ -175,36 +229,15 @@ func (i *Inventory) Namespace(namespace string) *Namespace {
 
 // look takes the snapshot that is remembered, nil for a namespace that is not known.
 func (i *Inventory) look(namespace string) *Sources {
-	w := i.configMaps.of(namespace)
-	if w == nil || !cache.IsDone(w.listed) || !i.configured(namespace) {
+	n := i.managed.of(namespace)
+	if n == nil || !n.known() {
 		return nil
 	}
-	return i.snapshot(namespace, w.informer.GetStore())
+	return i.snapshot(n)
 }
 
-func (i *Inventory) configured(namespace string) bool {
-	// The index exists, so this does not fail.
-	keys, _ := i.configurations.GetIndexer().IndexKeys(cache.NamespaceIndex, namespace)
-	return len(keys) > 0
-}
-
-// snapshot takes the ConfigMaps from a store of the namespace's own; nil for none.
-func (i *Inventory) snapshot(namespace string, configMaps cache.Store) *Sources {
-	in := func(informer cache.SharedIndexInformer) []any {
-		// The index exists, so this does not fail.
-		objects, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
-		return objects
-	}
-	f := &found{
-		configurations: in(i.configurations),
-		records:        in(i.records),
-		secrets:        in(i.secrets),
-		others:         in(i.others),
-		aggregates:     in(i.aggregates),
-		nodes:          i.nodes.GetStore().List(),
-	}
-	if configMaps != nil {
-		f.configMaps = configMaps.List()
-	}
-	return assemble(namespace, i.certs, f)
+func (i *Inventory) snapshot(n *namespace) *Sources {
+	f := n.found()
+	f.nodes, f.nodesUnknown = i.nodes.informer.GetStore().List(), !cache.IsDone(i.nodes.listed)
+	return assemble(n.name, i.certs, f)
 }

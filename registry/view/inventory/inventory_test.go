@@ -32,13 +32,23 @@ type cluster struct {
 	*inventory.Inventory
 	client *fake.Clientset
 	own    *ownfake.Clientset
+	meta   *metadatafake.FakeMetadataClient
 
 	mu      sync.Mutex
 	changes []string
 }
 
+// newCluster has the namespaces that are among the objects, or else two that are managed.
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	t.Helper()
+	return newClusterWith(t, inventory.Options{}, objects...)
+}
+
+func newClusterWith(t *testing.T, opts inventory.Options, objects ...runtime.Object) *cluster {
+	t.Helper()
+	if !slices.ContainsFunc(objects, func(object runtime.Object) bool { _, ok := object.(*corev1.Namespace); return ok }) {
+		objects = append(objects, managedNamespace(testNamespace), managedNamespace("elsewhere"))
+	}
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -53,14 +63,17 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 			metas = append(metas, &metav1.PartialObjectMetadata{
 				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: o.ObjectMeta,
 			})
+		case *corev1.Namespace:
+			metas = append(metas, metadataOf(o))
 		}
 		core = append(core, object)
 	}
-	c := &cluster{client: fake.NewClientset(core...), own: ownfake.NewSimpleClientset(own...)}
+	c := &cluster{
+		client: fake.NewClientset(core...), own: ownfake.NewSimpleClientset(own...),
+		meta: metadatafake.NewSimpleMetadataClient(scheme, metas...),
+	}
 	var err error
-	c.Inventory, err = inventory.New(inventory.Clients{
-		Core: c.client, Metadata: metadatafake.NewSimpleMetadataClient(scheme, metas...), Config: c.own,
-	}, inventory.Options{})
+	c.Inventory, err = inventory.New(inventory.Clients{Core: c.client, Metadata: c.meta, Config: c.own}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,25 +321,36 @@ func TestInventoryWhileReading(t *testing.T) {
 }
 
 func TestLiveFails(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, configuration("config", webConfig))
-	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
-	c.client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, forbidden
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, configuration("config", webConfig))
+		c.run(t)
+		forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
+		c.client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, forbidden
+		})
+		if s, err := c.Live(t.Context(), testNamespace); s != nil || !apierrors.IsForbidden(err) {
+			t.Errorf("Live() = %v, %v; want the error of the server", s, err)
+		}
 	})
-	if s, err := c.Live(t.Context(), testNamespace); s != nil || !apierrors.IsForbidden(err) {
-		t.Errorf("Live() = %v, %v; want the error of the server", s, err)
-	}
 }
 
 func TestLiveStaysWithinItsNamespace(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	if _, err := c.Live(t.Context(), testNamespace); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.run(t)
+		c.client.ClearActions()
+		if _, err := c.Live(t.Context(), testNamespace); err != nil {
+			t.Fatal(err)
+		}
+		expectPagesOf(t, c.client.Actions())
+	})
+}
+
+// expectPagesOf expects lists of the test's namespace by pages, of Secrets by their selectors.
+func expectPagesOf(t *testing.T, actions []clienttesting.Action) {
+	t.Helper()
 	want := map[string]string{"type=kubernetes.io/tls/": testNamespace, "/certrotation.dev/aggregate": testNamespace}
-	for _, action := range c.client.Actions() {
+	for _, action := range actions {
 		list, ok := action.(clienttesting.ListActionImpl)
 		if !ok || list.ListOptions.Limit == 0 {
 			t.Errorf("%v is no list by pages", action)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,32 +18,40 @@ import (
 // Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
 // page by page, with consistent reads, everything of the namespace and the nodes. Certificates that are
 // known are not parsed again. The lists are not of one moment: what changes in between may be in one and not in
-// another, as in the cached Sources.
+// another, as in the cached Sources. Of a namespace that is not managed nothing is read: that is ErrUnmanaged.
 func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error) {
-	var (
-		f     found
-		known = cache.NewStore(cache.MetaNamespaceKeyFunc)
-	)
-	if w := i.configMaps.of(namespace); w != nil {
-		known = w.informer.GetStore()
+	n := i.managed.of(namespace)
+	if n == nil {
+		return nil, fmt.Errorf("namespace %s: %w", namespace, ErrUnmanaged)
+	}
+	var f found
+	configMaps := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	if maps := n.ofConfigMaps(); maps != nil {
+		configMaps = maps.informer.GetStore()
 	}
 	for _, read := range []struct {
 		source *source
 		cached cache.Store
 		into   *[]any
 	}{
-		{i.sources.configurations, i.configurations.GetStore(), &f.configurations},
-		{i.sources.records, i.records.GetStore(), &f.records},
-		{i.sources.secrets, i.secrets.GetStore(), &f.secrets},
-		{i.sources.others, i.others.GetStore(), &f.others},
-		{i.sources.aggregates, i.aggregates.GetStore(), &f.aggregates},
-		{i.sources.configMaps, known, &f.configMaps},
-		{i.sources.nodes, i.nodes.GetStore(), &f.nodes},
+		{i.sources.configurations, n.configurations.informer.GetStore(), &f.configurations},
+		{i.sources.records, n.records.informer.GetStore(), &f.records},
+		{i.sources.secrets, n.secrets.informer.GetStore(), &f.secrets},
+		{i.sources.others, n.others.informer.GetStore(), &f.others},
+		{i.sources.aggregates, n.aggregates.informer.GetStore(), &f.aggregates},
+		{i.sources.configMaps, configMaps, &f.configMaps},
 	} {
 		var err error
 		if *read.into, err = read.source.live(ctx, namespace, read.cached); err != nil {
 			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, err)
 		}
+	}
+	var err error
+	f.nodes, err = i.sources.nodes.live(ctx, metav1.NamespaceAll, i.nodes.informer.GetStore())
+	// An installation that names its namespaces may do without the right, if no configuration is about nodes.
+	f.nodesUnknown = i.named() && apierrors.IsForbidden(err)
+	if err != nil && !f.nodesUnknown {
+		return nil, fmt.Errorf("list Nodes: %w", err)
 	}
 	return assemble(namespace, i.certs, &f), nil
 }

@@ -82,5 +82,11 @@ func (m *memory) forget(namespace string) {
 	}
 }
 
+// drop is called after a namespace has ceased to be managed: nothing that was built of it is kept.
+func (m *memory) drop(namespace string) {
+	m.forget(namespace)
+	m.namespaces.Delete(namespace)
+}
+
 // forgetNodes is called after a node has changed.
 func (m *memory) forgetNodes() { m.nodes.Add(1) }

@@ -6,154 +6,147 @@ package inventory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
-// namespaceInformers are the informers of ConfigMaps, one for each namespace that has a configuration: nobody watches all
-// ConfigMaps of a cluster. The zero value is ready for start.
-type namespaceInformers struct {
+// namespaces are those that are managed: nothing of any other is read. The zero value is ready for start.
+type namespaces struct {
 	mu sync.Mutex
 	// ctx is that of Start: what is started later ends with it.
-	ctx context.Context
-	// watched by namespace.
-	watched map[string]*namespaceInformer
+	ctx context.Context //nolint:containedctx // namespaces come and go while everything runs
+	all map[string]*namespace
 }
 
-// namespaceInformer reads the ConfigMaps of one namespace.
-type namespaceInformer struct {
-	namespace string
-	informer  cache.SharedIndexInformer
-	// listed is done when the first list has been handled.
-	listed cache.DoneChecker
-	// ready is closed after the namespace has been announced as known.
-	ready chan struct{}
-	// ended is done when the namespace has lost its last configuration, or everything ends.
-	ended context.Context
+// namespace reads one namespace.
+type namespace struct {
+	name string
+	// One for each source, but for ConfigMaps.
+	configurations, records, secrets, others, aggregates *observed
+	// listed is closed when all of them have been listed and have been handled.
+	listed chan struct{}
+	// refusals are what the API server does not let us read.
+	refusals *refusals
+	// ended is done when the namespace is not managed any more, or everything ends.
+	ended context.Context //nolint:containedctx // it is the life of the namespace, not of a call
 	stop  context.CancelCauseFunc
+
+	mu sync.Mutex
+	// configMaps are read while there is a configuration; nil if there is none.
+	configMaps *configMaps
 }
 
-// errUnconfigured ends the informer of a namespace that has lost its last configuration.
-var errUnconfigured = errors.New("the namespace has no configuration any more")
+var (
+	// ErrUnmanaged is the answer about a namespace that has not opted in.
+	ErrUnmanaged = errors.New("the namespace is not managed")
+	// errUnconfigured ends the informer of a namespace's ConfigMaps when its last configuration is gone.
+	errUnconfigured = errors.New("the namespace has no configuration any more")
+)
 
-func (n *namespaceInformers) start(ctx context.Context) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ctx, n.watched = ctx, map[string]*namespaceInformer{}
+func newNamespace(ctx context.Context, name string, parent *refusals) *namespace {
+	n := &namespace{name: name, listed: make(chan struct{}), refusals: parent.of(name)}
+	n.ended, n.stop = context.WithCancelCause(ctx)
+	return n
 }
 
-// of returns the informer of a namespace, nil if there is none.
-func (n *namespaceInformers) of(namespace string) *namespaceInformer {
+func (n *namespaces) start(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.watched[namespace]
+	n.ctx, n.all = ctx, map[string]*namespace{}
 }
 
-// unready returns one that is not ready yet, nil if there is none.
-func (n *namespaceInformers) unready() *namespaceInformer {
+// of returns a namespace, nil if it is not managed.
+func (n *namespaces) of(name string) *namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, w := range n.watched {
-		if !w.isReady() {
-			return w
-		}
+	return n.all[name]
+}
+
+// list is ordered by name.
+func (n *namespaces) list() []*namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := make([]*namespace, 0, len(n.all))
+	for _, name := range slices.Sorted(maps.Keys(n.all)) {
+		list = append(list, n.all[name])
+	}
+	return list
+}
+
+func (n *namespaces) add(one *namespace) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all[one.name] = one
+}
+
+// drop ends to read a namespace; it says whether it was managed.
+func (n *namespaces) drop(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	one := n.all[name]
+	if one == nil {
+		return false
+	}
+	delete(n.all, name)
+	one.stop(ErrUnmanaged)
+	one.refusals.end()
+	return true
+}
+
+func (n *namespace) sources() []*observed {
+	return []*observed{n.configurations, n.records, n.secrets, n.others, n.aggregates}
+}
+
+func (n *namespace) configured() bool {
+	return len(n.configurations.informer.GetStore().ListKeys()) > 0
+}
+
+// known says whether there is a configuration, and everything has been listed.
+func (n *namespace) known() bool {
+	maps := n.ofConfigMaps()
+	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
+}
+
+// pending is what has to come to pass before what is said of the namespace is all there is, nil if nothing has to.
+func (n *namespace) pending() *pending {
+	if !isClosed(n.listed) {
+		return &pending{what: "what is in namespace " + n.name, done: n.listed, ended: n.ended, refusals: n.refusals}
+	}
+	if maps := n.ofConfigMaps(); maps != nil && !isClosed(maps.ready) {
+		return &pending{what: "ConfigMaps of namespace " + n.name, done: maps.ready, ended: maps.ended, refusals: n.refusals}
 	}
 	return nil
 }
 
-// known are the namespaces whose ConfigMaps have been listed, ordered.
-func (n *namespaceInformers) known() []string {
+func (n *namespace) ofConfigMaps() *configMaps {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var known []string
-	for _, namespace := range slices.Sorted(maps.Keys(n.watched)) {
-		if cache.IsDone(n.watched[namespace].listed) {
-			known = append(known, namespace)
-		}
+	return n.configMaps
+}
+
+// found are the facts of the namespace. The ConfigMaps are left out until they have been listed.
+func (n *namespace) found() *found {
+	f := &found{
+		configurations: n.configurations.informer.GetStore().List(),
+		records:        n.records.informer.GetStore().List(),
+		secrets:        n.secrets.informer.GetStore().List(),
+		others:         n.others.informer.GetStore().List(),
+		aggregates:     n.aggregates.informer.GetStore().List(),
 	}
-	return known
-}
-
-// add remembers an informer that lives until drop, or until everything ends.
-func (n *namespaceInformers) add(namespace string, informer cache.SharedIndexInformer, listed cache.DoneChecker) *namespaceInformer {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	w := &namespaceInformer{namespace: namespace, informer: informer, listed: listed, ready: make(chan struct{})}
-	w.ended, w.stop = context.WithCancelCause(n.ctx)
-	n.watched[namespace] = w
-	return w
-}
-
-// drop ends the informer of a namespace, if it has one.
-func (n *namespaceInformers) drop(namespace string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if w := n.watched[namespace]; w != nil {
-		w.stop(errUnconfigured)
-		delete(n.watched, namespace)
+	if maps := n.ofConfigMaps(); maps != nil && cache.IsDone(maps.listed) {
+		f.configMaps = maps.informer.GetStore().List()
 	}
+	return f
 }
 
-func (w *namespaceInformer) isReady() bool {
+func isClosed(done <-chan struct{}) bool {
 	select {
-	case <-w.ready:
+	case <-done:
 		return true
 	default:
 		return false
 	}
-}
-
-// wait returns when the namespace is ready or of no concern any more. It fails when ctx ends first.
-func (w *namespaceInformer) wait(ctx context.Context) error {
-	var cause error
-	select {
-	case <-w.ready:
-		return nil
-	case <-w.ended.Done():
-		cause = context.Cause(w.ended) //nolint:contextcheck // it is the end of the informer that is told, not of the caller
-	case <-ctx.Done():
-		cause = context.Cause(ctx)
-	}
-	if errors.Is(cause, errUnconfigured) {
-		return nil
-	}
-	return fmt.Errorf("list the ConfigMaps of namespace %s: %w", w.namespace, cause)
-}
-
-// follow has the ConfigMaps of a namespace read if, and only if, it has a configuration. It is called on the goroutine of
-// the configurations' informer only, which is one of those that Wait waits for.
-func (i *Inventory) follow(namespace string) {
-	switch w := i.configMaps.of(namespace); {
-	case !i.configured(namespace):
-		i.configMaps.drop(namespace)
-	case w == nil:
-		i.readConfigMaps(namespace)
-	}
-}
-
-func (i *Inventory) readConfigMaps(namespace string) {
-	informer, listed, err := i.sources.configMaps.informer(namespace, i.objectHandler())
-	if err != nil {
-		// A new informer refuses neither a transform nor a handler. The namespace would stay unknown, which stops
-		// everything in it.
-		klog.FromContext(i.configMaps.ctx).Error(err, "Failed to begin to read the ConfigMaps of a namespace", "namespace", namespace)
-		return
-	}
-	w := i.configMaps.add(namespace, informer, listed)
-	i.running.Go(func() { informer.RunWithContext(w.ended) })
-	i.running.Go(func() {
-		select {
-		case <-listed.Done():
-		case <-w.ended.Done():
-			return
-		}
-		i.memory.forget(namespace)
-		i.tell(namespace)
-		close(w.ready)
-	})
 }

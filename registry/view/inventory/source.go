@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -22,10 +23,10 @@ import (
 
 // clusterSources are the kinds of objects that are read, each by its own list and watch.
 type clusterSources struct {
-	// secrets are of type kubernetes.io/tls, others are the metadata of all other types, and aggregates are those of
-	// the others that are labelled as such, with their content. configMaps are read in the namespaces that need it, all
-	// others in the whole cluster.
-	configurations, records, secrets, others, aggregates, configMaps, nodes *source
+	// namespaces and nodes are of the cluster, all others are read namespace by namespace. secrets are of type
+	// kubernetes.io/tls, others are the metadata of all other types, and aggregates are those of the others that are
+	// labelled as such, with their content.
+	namespaces, nodes, configurations, records, secrets, others, aggregates, configMaps *source
 }
 
 // source lists and watches one kind of object.
@@ -63,19 +64,9 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 	out := clusterSources{
 		secrets:    &secrets,
 		aggregates: &aggregates,
-		others: &source{
-			name:    "metadata of Secrets of other types",
-			example: &metav1.PartialObjectMetadata{},
-			client:  clients.Metadata,
-			list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
-				return metadataOf.Namespace(namespace).List(ctx, opts)
-			},
-			watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
-				return metadataOf.Namespace(namespace).Watch(ctx, opts)
-			},
-			restrict: byField(fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS))),
-			keep:     secrets.keep,
-		},
+		others: metadataSource("metadata of Secrets of other types", clients.Metadata, metadataOf,
+			byField(fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS))), secrets.keep),
+		namespaces: namespaceSource(clients),
 		configMaps: &source{
 			name:    "ConfigMaps",
 			example: &corev1.ConfigMap{},
@@ -105,6 +96,26 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 	}
 	out.configurations, out.records = ownSources(clients.Config, secrets.keep)
 	return out
+}
+
+// metadataSource transfers no content.
+func metadataSource(name string, client metadata.Interface, resource metadata.Getter, restrict func(*metav1.ListOptions),
+	keep cache.TransformFunc,
+) *source {
+	// Without a namespace it is all of them, which is also how a resource of the cluster is asked for.
+	return &source{
+		name:    name,
+		example: &metav1.PartialObjectMetadata{},
+		client:  client,
+		list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
+			return resource.Namespace(namespace).List(ctx, opts)
+		},
+		watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+			return resource.Namespace(namespace).Watch(ctx, opts)
+		},
+		restrict: restrict,
+		keep:     keep,
+	}
 }
 
 // ownSources are the two resources of certrotation itself.
@@ -146,28 +157,42 @@ func byField(selector fields.Selector) func(*metav1.ListOptions) {
 	return func(opts *metav1.ListOptions) { opts.FieldSelector = text }
 }
 
-// informer sets up the informer of a source in a namespace, or in all of them, and tells when its handler has seen the
-// first list.
-func (s *source) informer(namespace string, handler cache.ResourceEventHandler) (cache.SharedIndexInformer, cache.DoneChecker, error) {
+// observed is a source that is watched, in one namespace or, of the cluster's, as a whole.
+type observed struct {
+	source   *source
+	informer cache.SharedIndexInformer
+	// listed is done when the handler has seen the first list.
+	listed cache.DoneChecker
+}
+
+// watch sets up the informer. report is told how each list and watch has begun.
+func (o *observed) watch(namespace string, handler cache.ResourceEventHandler, report func(ctx context.Context, verb string, err error)) error {
+	s := o.source
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			s.restrict(&opts)
-			return s.list(ctx, namespace, opts)
+			list, err := s.list(ctx, namespace, opts)
+			report(ctx, "list", err)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 			s.restrict(&opts)
-			return s.watch(ctx, namespace, opts)
+			events, err := s.watch(ctx, namespace, opts)
+			report(ctx, "watch", err)
+			return events, err
 		},
 	}, s.client)
-	informer := cache.NewSharedIndexInformerWithOptions(lw, s.example, cache.SharedIndexInformerOptions{
-		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, ObjectDescription: s.name,
-	})
-	if err := informer.SetTransform(s.keep); err != nil {
-		return nil, nil, fmt.Errorf("set up the informer of %s: %w", s.name, err)
+	o.informer = cache.NewSharedIndexInformerWithOptions(lw, s.example, cache.SharedIndexInformerOptions{ObjectDescription: s.name})
+	if err := o.informer.SetTransform(s.keep); err != nil {
+		return fmt.Errorf("set up the informer of %s: %w", s.name, err)
 	}
-	registration, err := informer.AddEventHandler(handler)
+	if err := o.informer.SetWatchErrorHandlerWithContext(watchFailed); err != nil {
+		return fmt.Errorf("set up the informer of %s: %w", s.name, err)
+	}
+	registration, err := o.informer.AddEventHandler(handler)
 	if err != nil {
-		return nil, nil, fmt.Errorf("set up the informer of %s: %w", s.name, err)
+		return fmt.Errorf("set up the informer of %s: %w", s.name, err)
 	}
-	return informer, registration.HasSyncedChecker(), nil
+	o.listed = registration.HasSyncedChecker()
+	return nil
 }

@@ -43,6 +43,8 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 // found are facts out of the sources, as lists.
 type found struct {
 	configurations, records, secrets, others, aggregates, configMaps, nodes []any
+	// nodesUnknown says that nodes have not been listed.
+	nodesUnknown bool
 }
 
 // assemble puts the facts of one namespace together.
@@ -58,6 +60,7 @@ func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 		Others:         byName(f.others, func(other *OtherSecret) string { return other.Name }),
 		ConfigMaps:     byName(f.configMaps, func(cm *ConfigMap) string { return cm.Name }),
 		Nodes:          byName(f.nodes, func(node *Node) string { return node.Name }),
+		NodesUnknown:   f.nodesUnknown,
 		certs:          certs,
 	}
 	for _, object := range f.aggregates {

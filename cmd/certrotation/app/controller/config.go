@@ -45,6 +45,8 @@ type Config struct {
 	Metrics  metrics.KubeRegistry
 	Workers  int
 	Probes   int
+	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	Namespaces []string
 	// Clock knows how far this machine's clock is off the API server's.
 	Clock *clockskew.Meter
 }
@@ -63,6 +65,7 @@ func (o *Options) Config() (*Config, error) {
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	config := &Config{
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, Clock: meter,
+		Namespaces: o.Namespaces,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err

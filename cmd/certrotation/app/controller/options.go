@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/config"
@@ -34,6 +36,8 @@ type Options struct {
 	Workers int
 	// Probes is how many members are probed at a time.
 	Probes int
+	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	Namespaces []string
 	// InjectCA says whether registrations of the API get their CA bundle from the controller.
 	InjectCA bool
 
@@ -72,6 +76,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to the API server at once.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many trust domains are worked on at a time.")
 	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "How many relying parties are probed at a time.")
+	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
+		"The namespaces to act in, and no others: Namespaces are not watched then, and a Role in each is enough. Without it all that have the label certrotation.dev/managed=true.")
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
 		"Write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
@@ -93,6 +99,10 @@ func (o *Options) Validate() error {
 	refuse(o.Burst < 1, "--kube-api-burst is %d, want at least 1", o.Burst)
 	refuse(o.Workers < 1, "--workers is %d, want at least 1", o.Workers)
 	refuse(o.Probes < 1, "--concurrent-probes is %d, want at least 1", o.Probes)
+	for _, namespace := range o.Namespaces {
+		wrong := validation.IsDNS1123Label(namespace)
+		refuse(len(wrong) > 0, "--namespaces has %q: %s", namespace, strings.Join(wrong, ", "))
+	}
 	if o.BindAddress != "" {
 		_, _, err := net.SplitHostPort(o.BindAddress)
 		refuse(err != nil, "--metrics-bind-address is %q, want host:port", o.BindAddress)

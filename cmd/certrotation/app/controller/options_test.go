@@ -15,13 +15,15 @@ func TestValidate(t *testing.T) {
 		change func(*Options)
 		wrong  bool
 	}{
-		"defaults":             {change: func(*Options) {}},
-		"no health":            {change: func(o *Options) { o.BindAddress = "" }},
-		"address without port": {change: func(o *Options) { o.BindAddress = "localhost" }, wrong: true},
-		"no workers":           {change: func(o *Options) { o.Workers = 0 }, wrong: true},
-		"no probes":            {change: func(o *Options) { o.Probes = 0 }, wrong: true},
-		"no requests":          {change: func(o *Options) { o.QPS = 0 }, wrong: true},
-		"no burst":             {change: func(o *Options) { o.Burst = 0 }, wrong: true},
+		"defaults":                   {change: func(*Options) {}},
+		"no health":                  {change: func(o *Options) { o.BindAddress = "" }},
+		"address without port":       {change: func(o *Options) { o.BindAddress = "localhost" }, wrong: true},
+		"no workers":                 {change: func(o *Options) { o.Workers = 0 }, wrong: true},
+		"no probes":                  {change: func(o *Options) { o.Probes = 0 }, wrong: true},
+		"no requests":                {change: func(o *Options) { o.QPS = 0 }, wrong: true},
+		"named namespaces":           {change: func(o *Options) { o.Namespaces = []string{"a", "b"} }},
+		"a namespace that cannot be": {change: func(o *Options) { o.Namespaces = []string{"a", "B C"} }, wrong: true},
+		"no burst":                   {change: func(o *Options) { o.Burst = 0 }, wrong: true},
 		"a lease that ends before it is renewed": {change: func(o *Options) {
 			o.LeaderElection.LeaseDuration = metav1.Duration{Duration: time.Second}
 		}, wrong: true},
@@ -44,7 +46,7 @@ func TestValidate(t *testing.T) {
 func TestFlagsFillTheOptions(t *testing.T) {
 	command := NewCommand()
 	if err := command.ParseFlags([]string{
-		"--kubeconfig=x", "--leader-elect=false", "--kube-api-qps=7", "--metrics-bind-address=:1", "-v=2",
+		"--kubeconfig=x", "--leader-elect=false", "--kube-api-qps=7", "--metrics-bind-address=:1", "--namespaces=a,b", "--namespaces=c", "-v=2",
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestRefusedOnControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, own := config.Client, config.Own.ConfigV1alpha1()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo", Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func TestRunOnControlPlane(t *testing.T) {
 	first := config()
 	client := first.Client
 	for _, name := range []string{"certrotation-system", "demo"} {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
 		if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -36,6 +36,8 @@ type ExtraConfig struct {
 	Replica replica
 	// RecordWriters are the users whose RotationRecords the guard accepts.
 	RecordWriters []string
+	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	Namespaces []string
 }
 
 type completedConfig struct {
@@ -80,6 +82,7 @@ func (o *Options) Config() (*Config, error) {
 		Certificate:   certificate,
 		Replica:       o.replica(),
 		RecordWriters: o.RecordWriters,
+		Namespaces:    o.Namespaces,
 	}}
 	if o.ServeWebhook {
 		if config.Extra.Webhook, err = o.webhookListener(generic.SecureServing); err != nil {

@@ -33,6 +33,8 @@ func (o *Options) addOwnFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&o.ServeWebhook, "serve-webhook", o.ServeWebhook, "Serve the admission webhook on the webhook port.")
 	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort,
 		"The port on which to serve the admission webhook, on the address of --bind-address.")
+	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
+		"The namespaces to serve, and no others: Namespaces are not watched then, and a Role in each is enough. Without it all that have the label certrotation.dev/managed=true are served.")
 	fs.StringVar(&o.SystemNamespace, "system-namespace", o.SystemNamespace,
 		"The namespace of this installation: of the Leases of the replicas and of --signer-secret. Defaults to $POD_NAMESPACE.")
 	fs.StringVar(&o.SignerSecret, "signer-secret", o.SignerSecret,

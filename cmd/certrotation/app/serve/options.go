@@ -47,6 +47,8 @@ type Options struct {
 	ServeAPI, ServeWebhook bool
 	// WebhookPort is the port of the webhook's own listener, on the same address as the secure port.
 	WebhookPort int
+	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	Namespaces []string
 	// RecordWriters are the users whose RotationRecords the guard accepts.
 	RecordWriters []string
 	// SystemNamespace holds the Leases of the replicas and the signer of the serving certificate.

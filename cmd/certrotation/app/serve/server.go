@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/view/inventory"
@@ -35,7 +36,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	s := &Server{certificate: c.extra.Certificate}
 	if s.inventory, err = inventory.New(inventory.Clients{
 		Core: clients.kube, Metadata: clients.metadata, Config: clients.own,
-	}, inventory.Options{}); err != nil {
+	}, inventory.Options{Namespaces: c.extra.Namespaces, Register: legacyregistry.Register}); err != nil {
 		return nil, fmt.Errorf("make the inventory: %w", err)
 	}
 	if s.generic, err = c.generic.New("certrotation", genericapiserver.NewEmptyDelegate()); err != nil {

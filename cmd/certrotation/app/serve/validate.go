@@ -24,6 +24,9 @@ func (o *Options) Validate() []error {
 	if o.ServeWebhook {
 		errs = append(errs, o.validateWebhookPort()...)
 	}
+	for _, namespace := range o.Namespaces {
+		errs = append(errs, named("--namespaces", namespace, validation.IsDNS1123Label)...)
+	}
 	errs = append(errs, named("--system-namespace", o.SystemNamespace, validation.IsDNS1123Label)...)
 	errs = append(errs, named("--signer-secret", o.SignerSecret, validation.IsDNS1123Subdomain)...)
 	errs = append(errs, named("--service-name", o.ServiceName, validation.IsDNS1035Label)...)

@@ -195,16 +195,18 @@ func TestAwaitEnds(t *testing.T) {
 	})
 }
 
-func TestLiveReadsConfigMapsOfAnyNamespace(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, bundle("web-bundle"))
-	s, err := c.Live(t.Context(), testNamespace)
-	if err != nil || s.ConfigMaps["web-bundle"] == nil {
-		t.Errorf("Live() = %+v, %v", s, err)
-	}
-	for _, action := range c.client.Actions() {
-		if action.GetResource() == corev1.SchemeGroupVersion.WithResource("configmaps") && action.GetNamespace() != testNamespace {
-			t.Errorf("%s of ConfigMaps in namespace %q", action.GetVerb(), action.GetNamespace())
+func TestLiveReadsConfigMapsWithoutConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, bundle("web-bundle"))
+		c.run(t)
+		s, err := c.Live(t.Context(), testNamespace)
+		if err != nil || s.ConfigMaps["web-bundle"] == nil {
+			t.Errorf("Live() = %+v, %v", s, err)
 		}
-	}
+		for _, action := range c.client.Actions() {
+			if action.GetResource() == corev1.SchemeGroupVersion.WithResource("configmaps") && action.GetNamespace() != testNamespace {
+				t.Errorf("%s of ConfigMaps in namespace %q", action.GetVerb(), action.GetNamespace())
+			}
+		}
+	})
 }

@@ -1,0 +1,133 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+)
+
+// refusals are the sources of one namespace, or of the cluster, that the API server does not let us read (403). The right
+// may be granted at any time: the informers go on asking, in ever longer intervals, and what they are told is kept here.
+type refusals struct {
+	// namespace is "" for the cluster.
+	namespace string
+	gauge     *metrics.GaugeVec
+
+	mu sync.Mutex
+	// errs by source and verb.
+	errs map[refusal]error
+	// turned is closed, and made anew, whenever errs has changed.
+	turned chan struct{}
+	over   bool
+}
+
+type refusal struct{ source, verb string }
+
+// newRefusals are those of the cluster.
+func newRefusals() *refusals {
+	return &refusals{
+		gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Namespace: "certrotation", Name: "reads_refused",
+			Help:           "1 for what the API server does not let us read, of a namespace that is managed or of the cluster (namespace \"\").",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"namespace", "source"}),
+		errs: map[refusal]error{}, turned: make(chan struct{}),
+	}
+}
+
+// of returns those of a namespace.
+func (r *refusals) of(namespace string) *refusals {
+	return &refusals{namespace: namespace, gauge: r.gauge, errs: map[refusal]error{}, turned: make(chan struct{})}
+}
+
+// report is told how each list and watch of a source has begun. What is refused is logged when it begins, not each time.
+func (r *refusals) report(s *source) func(ctx context.Context, verb string, err error) {
+	return func(ctx context.Context, verb string, err error) {
+		switch {
+		case err == nil:
+			if r.accept(s.name, verb) {
+				klog.FromContext(ctx).Info("What was refused may be read now", "namespace", r.namespace, "source", s.name)
+			}
+		case apierrors.IsForbidden(err):
+			if r.refuse(s.name, verb, err) {
+				klog.FromContext(ctx).Error(err, "The API server refuses a read; it is tried again until it is granted",
+					"namespace", r.namespace, "source", s.name)
+			}
+		}
+	}
+}
+
+// refuse says whether nothing has been refused before.
+func (r *refusals) refuse(source, verb string, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return false
+	}
+	first := len(r.errs) == 0
+	r.errs[refusal{source, verb}] = err
+	r.gauge.WithLabelValues(r.namespace, source).Set(1)
+	r.turn()
+	return first
+}
+
+// accept says whether that was the last that was refused. A watch may be all that is asked for: it is a list as well.
+func (r *refusals) accept(source, verb string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.errs)
+	delete(r.errs, refusal{source, verb})
+	if verb == "watch" {
+		delete(r.errs, refusal{source, "list"})
+	}
+	if len(r.errs) == before {
+		return false
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(r.errs)), func(other refusal) bool { return other.source == source }) {
+		r.gauge.Delete(map[string]string{"namespace": r.namespace, "source": source})
+	}
+	r.turn()
+	return len(r.errs) == 0
+}
+
+// end drops everything; nothing is taken up any more.
+func (r *refusals) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	clear(r.errs)
+	r.gauge.DeletePartialMatch(map[string]string{"namespace": r.namespace})
+	r.turn()
+}
+
+// turn expects the lock.
+func (r *refusals) turn() {
+	close(r.turned)
+	r.turned = make(chan struct{})
+}
+
+// state is one of the errors, nil if nothing is refused, and what is closed when that changes.
+func (r *refusals) state() (error, <-chan struct{}) { //nolint:revive // it is not this call that has failed
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, err := range r.errs {
+		return err, r.turned
+	}
+	return nil, r.turned
+}
+
+// watchFailed leaves to refusals what is theirs to say.
+func watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
+	if !apierrors.IsForbidden(err) {
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
+}
