@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 // documentation are the networks that stand in examples and that nobody has.
@@ -62,7 +64,23 @@ func (in *Input) validate() error {
 			errs = append(errs, fmt.Errorf("%s: metadata.namespace is %q: %s", object.GetName(), object.GetNamespace(), problems[0]))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, in.checkConsent()...)...)
+}
+
+// checkConsent refuses a Namespace that has a configuration and is not managed: nothing would go on there once the cluster
+// runs. One that is not among the objects exists already, or is named to certrotation by --namespaces.
+func (in *Input) checkConsent() []error {
+	var errs []error
+	for _, namespace := range in.Namespaces {
+		configured := slices.ContainsFunc(in.Configurations, func(c *configv1alpha1.RotationConfiguration) bool {
+			return c.Namespace == namespace.Name
+		})
+		if configured && namespace.Labels[trust.LabelManaged] != trust.ManagedValue {
+			errs = append(errs, fmt.Errorf("Namespace %s has a configuration, but certrotation does nothing in it without the label %s=%s: add it",
+				namespace.Name, trust.LabelManaged, trust.ManagedValue))
+		}
+	}
+	return errs
 }
 
 // checkAddresses refuses nodes that cannot be reached where they say they are: their certificates would be useless.

@@ -104,8 +104,10 @@ func (r *refusals) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
+	for refused := range r.errs {
+		r.gauge.Delete(map[string]string{"namespace": r.namespace, "source": refused.source})
+	}
 	clear(r.errs)
-	r.gauge.DeletePartialMatch(map[string]string{"namespace": r.namespace})
 	r.turn()
 }
 

@@ -1,0 +1,211 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// unmanagedNamespace is one that has not opted in.
+func unmanagedNamespace(name string) *corev1.Namespace {
+	ns := managedNamespace(name)
+	ns.Labels = nil
+	return ns
+}
+
+// actions of all clients since the last call.
+func (c *cluster) actions() []clienttesting.Action {
+	all := slices.Concat(c.client.Actions(), c.own.Actions(), c.meta.Actions())
+	c.client.ClearActions()
+	c.own.ClearActions()
+	c.meta.ClearActions()
+	return all
+}
+
+// requests counts the actions by namespace; the cluster is "".
+func requests(actions []clienttesting.Action) map[string]int {
+	out := map[string]int{}
+	for _, action := range actions {
+		out[action.GetNamespace()]++
+	}
+	return out
+}
+
+// label changes the consent of a namespace.
+func (c *cluster) label(t *testing.T, namespace *corev1.Namespace, version string) {
+	t.Helper()
+	namespace.ResourceVersion = version
+	if err := c.meta.Tracker().Update(corev1.SchemeGroupVersion.WithResource("namespaces"), metadataOf(namespace), ""); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// TestUnmanagedNamespaceCausesNoRequest is the first claim: without the namespace's consent no configuration causes
+// anything to be read of it, whatever is asked.
+func TestUnmanagedNamespaceCausesNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := authority(t, "ca")
+		c := newCluster(t, unmanagedNamespace(testNamespace), managedNamespace("elsewhere"),
+			configuration("config", webConfig), pairSecret(t, "web-signer", ca), bundle("web-bundle", ca.Certificate),
+			configMap("certrotation-config", map[string]string{"config.yaml": webConfig}))
+		c.run(t)
+		if s, err := c.Live(t.Context(), testNamespace); s != nil || !errors.Is(err, inventory.ErrUnmanaged) {
+			t.Errorf("Live() = %v, %v; want ErrUnmanaged", s, err)
+		}
+		if err := c.Await(t.Context(), testNamespace); err != nil {
+			t.Errorf("Await() = %v, want nil: nothing is to come", err)
+		}
+		if c.Managed(testNamespace) || !c.Managed("elsewhere") || c.Sources(testNamespace) != nil || c.Namespace(testNamespace) != nil || len(c.Namespaces()) != 0 {
+			t.Errorf("something is said of a namespace that has not opted in: %v", c.Sources(testNamespace))
+		}
+		changed := pairSecret(t, "web-signer", ca)
+		changed.ResourceVersion = "8"
+		if _, err := c.client.CoreV1().Secrets(testNamespace).Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		got := c.actions()
+		// The one request is the update by the test itself.
+		if n := requests(got)[testNamespace]; n != 1 || len(c.taken()) != 0 {
+			t.Errorf("%d requests to the namespace, want none: %v", n-1, got)
+		}
+		for _, action := range got {
+			if action.GetNamespace() == "" && !slices.Contains([]string{"namespaces", "nodes"}, action.GetResource().Resource) {
+				t.Errorf("%s of %s in all namespaces", action.GetVerb(), action.GetResource().Resource)
+			}
+		}
+	})
+}
+
+// TestOnlyManagedNamespacesCost counts what a cluster costs: two requests (list and watch) for each of five sources of a
+// managed namespace, for ConfigMaps where there is a configuration, for Nodes and for Namespaces.
+func TestOnlyManagedNamespacesCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		objects := []runtime.Object{managedNamespace(testNamespace), managedNamespace("elsewhere"), configuration("config", webConfig)}
+		for i := range 4998 {
+			name := fmt.Sprintf("tenant-%d", i)
+			cfg := configuration("config", webConfig)
+			cfg.Namespace, cfg.UID = name, types.UID("uid-"+name)
+			objects = append(objects, unmanagedNamespace(name), cfg)
+		}
+		c := newCluster(t, objects...)
+		c.run(t)
+		want := map[string]int{"": 4, testNamespace: 12, "elsewhere": 10}
+		if diff := cmp.Diff(want, requests(c.actions())); diff != "" {
+			t.Errorf("requests by namespace (-want +got):\n%s", diff)
+		}
+		if got := c.Namespaces(); len(got) != 1 || got[0] != testNamespace {
+			t.Errorf("known are %v", got)
+		}
+	})
+}
+
+func TestConsentComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := authority(t, "ca")
+		c := newCluster(t, unmanagedNamespace(testNamespace), configuration("config", webConfig),
+			pairSecret(t, "web-signer", ca), bundle("web-bundle", ca.Certificate))
+		c.run(t)
+		c.label(t, managedNamespace(testNamespace), "8")
+		if err := c.Await(t.Context(), testNamespace); err != nil {
+			t.Fatal(err)
+		}
+		n := c.Namespace(testNamespace)
+		if got := c.taken(); len(got) != 1 || n == nil || len(n.Domain("web").Bundle.Anchors) != 1 || !n.Domain("web").Signer.Present {
+			t.Fatalf("the namespace is not known after its consent: announced %q, %+v", got, n)
+		}
+
+		for name, change := range map[string]func(){
+			"the label goes": func() { c.label(t, unmanagedNamespace(testNamespace), "9") },
+			"its value is another": func() {
+				ns := unmanagedNamespace(testNamespace)
+				ns.Labels = map[string]string{trust.LabelManaged: "false"}
+				c.label(t, ns, "9")
+			},
+			"the namespace is deleted": func() {
+				if err := c.meta.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("namespaces"), "", testNamespace); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			},
+		} {
+			change()
+			if got := c.taken(); len(got) != 1 || got[0] != testNamespace {
+				t.Errorf("%s: announced %q", name, got)
+			}
+			if c.Managed(testNamespace) || c.Namespace(testNamespace) != nil || c.Sources(testNamespace) != nil || len(c.Namespaces()) != 0 {
+				t.Errorf("%s: something is still said of it", name)
+			}
+			if _, err := c.Live(t.Context(), testNamespace); !errors.Is(err, inventory.ErrUnmanaged) {
+				t.Errorf("%s: Live() = %v", name, err)
+			}
+			c.actions()
+			secret := pairSecret(t, "web-signer", ca)
+			secret.ResourceVersion = "99"
+			if _, err := c.client.CoreV1().Secrets(testNamespace).Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := c.actions(); len(c.taken()) != 0 || len(got) != 1 {
+				t.Errorf("%s: what changes there is still seen: %v", name, got)
+			}
+
+			resource := corev1.SchemeGroupVersion.WithResource("namespaces")
+			if _, err := c.meta.Tracker().Get(resource, "", testNamespace); err != nil {
+				if err := c.meta.Tracker().Create(resource, metadataOf(managedNamespace(testNamespace)), ""); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			} else {
+				c.label(t, managedNamespace(testNamespace), "10")
+			}
+			if err := c.Await(t.Context(), testNamespace); err != nil || c.Namespace(testNamespace) == nil {
+				t.Errorf("%s: the namespace does not come back: %v", name, err)
+			}
+			c.taken()
+		}
+	})
+}
+
+// TestConsentGoesWhileItIsRead has the label go before everything has been listed: whoever waits is told that there is
+// nothing to wait for.
+func TestConsentGoesWhileItIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, configuration("config", webConfig))
+		c.withholdConfigMaps()
+		c.start(t)
+		if c.HasSynced() {
+			t.Fatal("the namespace is not waited for")
+		}
+		ended := make(chan error, 2)
+		go func() { ended <- c.Await(t.Context(), testNamespace) }()
+		go func() { ended <- c.WaitForSync(t.Context()) }()
+		synctest.Wait()
+		c.label(t, unmanagedNamespace(testNamespace), "8")
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Errorf("waiting has ended with %v, want nil", err)
+			}
+		}
+		if !c.HasSynced() {
+			t.Error("a namespace that has withdrawn its consent is waited for")
+		}
+	})
+}

@@ -1,0 +1,183 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics"
+
+	"certrotation.dev/registry/view/inventory"
+)
+
+// forbid has every request about what matches refused until the returned function is called.
+func (c *cluster) forbid(matches func(clienttesting.Action) bool) (grant func()) {
+	forbidden := true
+	refuses := func(action clienttesting.Action) (bool, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return forbidden && matches(action), apierrors.NewForbidden(corev1.Resource(action.GetResource().Resource), "", errors.New("not bound"))
+	}
+	for _, fake := range []*clienttesting.Fake{&c.client.Fake, &c.own.Fake, &c.meta.Fake} {
+		fake.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			refused, err := refuses(action)
+			return refused, nil, err
+		})
+		fake.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+			refused, err := refuses(action)
+			return refused, nil, err
+		})
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		forbidden = false
+	}
+}
+
+// named is the mode in which the installation names the namespaces.
+func named(registry metrics.KubeRegistry, namespaces ...string) inventory.Options {
+	return inventory.Options{Namespaces: namespaces, Register: registry.Register}
+}
+
+// refused are the sources that the metric names, by namespace.
+func refused(t *testing.T, registry metrics.KubeRegistry) map[string][]string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]string{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			out[labels["namespace"]] = append(out[labels["namespace"]], labels["source"])
+		}
+	}
+	return out
+}
+
+// TestNamedNamespaces reads what the installation names, whatever labels there are, and never asks about Namespaces.
+func TestNamedNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := configuration("config", webConfig)
+		other.Namespace = "elsewhere"
+		c := newClusterWith(t, named(metrics.NewKubeRegistry(), testNamespace), unmanagedNamespace(testNamespace), managedNamespace("elsewhere"),
+			configuration("config", webConfig), other)
+		c.run(t)
+		if c.Namespace(testNamespace) == nil || c.Managed("elsewhere") || c.Namespace("elsewhere") != nil {
+			t.Errorf("known are %v", c.Namespaces())
+		}
+		if diff := cmp.Diff(map[string]int{"": 2, testNamespace: 12}, requests(c.actions())); diff != "" {
+			t.Errorf("requests by namespace (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestNamespaceWithoutRights has one of two namespaces not bound yet: the other goes on, the one is named, and it is
+// served when it is bound.
+func TestNamespaceWithoutRights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other, registry := configuration("config", webConfig), metrics.NewKubeRegistry()
+		other.Namespace = "elsewhere"
+		c := newClusterWith(t, named(registry, testNamespace, "elsewhere"), configuration("config", webConfig), other)
+		grant := c.forbid(func(action clienttesting.Action) bool { return action.GetNamespace() == "elsewhere" })
+		c.run(t)
+		if !c.HasSynced() || c.Namespace(testNamespace) == nil {
+			t.Error("a namespace without rights holds up the others")
+		}
+		if err := c.Await(t.Context(), "elsewhere"); !apierrors.IsForbidden(err) {
+			t.Errorf("Await() = %v, want the answer of the API server", err)
+		}
+		if !c.Managed("elsewhere") || c.Namespace("elsewhere") != nil || c.Sources("elsewhere") != nil {
+			t.Error("something is said of a namespace that cannot be read")
+		}
+		if got := refused(t, registry); len(got) != 1 || len(got["elsewhere"]) != 5 {
+			t.Errorf("refused are %v", got)
+		}
+		grant()
+		time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
+		synctest.Wait()
+		if err := c.Await(t.Context(), "elsewhere"); err != nil || c.Namespace("elsewhere") == nil {
+			t.Errorf("Await() = %v after the rights were granted", err)
+		}
+		if got := c.taken(); len(got) != 1 || got[0] != "elsewhere" {
+			t.Errorf("announced %q", got)
+		}
+		if got := refused(t, registry); len(got) != 0 {
+			t.Errorf("still refused: %v", got)
+		}
+	})
+}
+
+// TestRefusedClusterIsWaitedFor has nobody take a cluster for empty because the rights are not there yet.
+func TestRefusedClusterIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, configuration("config", webConfig))
+		grant := c.forbid(func(clienttesting.Action) bool { return true })
+		c.start(t)
+		time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
+		if c.HasSynced() {
+			t.Error("a cluster that cannot be read counts as seen")
+		}
+		grant()
+		if err := c.WaitForSync(t.Context()); err != nil || c.Namespace(testNamespace) == nil {
+			t.Errorf("WaitForSync() = %v", err)
+		}
+	})
+}
+
+// noNodes is a configuration that has nothing to do with nodes.
+const noNodes = `
+trustDomains:
+- name: plain
+  signer: {secretName: plain-signer}
+  bundle: {configMapName: plain-bundle}
+  leaves:
+  - {secretName: plain-client, commonName: plain, usages: [ClientAuth]}
+  relyingParties:
+  - {name: servers, evidence: {kind: acknowledgement}}
+  - {name: clients, presents: [plain-client], verifies: {nothing: true}, evidence: {kind: acknowledgement}}
+`
+
+func TestNodesWithoutRights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClusterWith(t, named(metrics.NewKubeRegistry(), testNamespace), configuration("config", webConfig),
+			configuration("plain", noNodes), node("n1", "10.0.0.1"))
+		grant := c.forbid(func(action clienttesting.Action) bool { return action.GetResource().Resource == "nodes" })
+		c.run(t)
+		live, err := c.Live(t.Context(), testNamespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for from, n := range map[string]*inventory.Namespace{"cached": c.Namespace(testNamespace), "live": inventory.Build(live)} {
+			if n.Domain("plain") == nil || n.Domain("web") != nil {
+				t.Errorf("%s: domains are %v", from, n.Domains)
+			}
+			if got := describe(&n.Problems[0]); len(n.Problems) != 1 || !strings.HasPrefix(got, "RotationConfiguration/config NodesUnknown: ") {
+				t.Errorf("%s: problems are %s", from, got)
+			}
+		}
+		grant()
+		time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
+		synctest.Wait()
+		if n := c.Namespace(testNamespace); len(c.taken()) != 1 || n.Domain("web") == nil || len(n.Domain("web").Leaves) != 2 {
+			t.Errorf("the nodes are not known after the right was granted: %+v", n)
+		}
+	})
+}
