@@ -117,6 +117,8 @@ type Sources struct {
 	ConfigMaps map[string]*ConfigMap
 	// Nodes of the cluster by name.
 	Nodes map[string]*Node
+	// Classes are the StaticPodClasses of the cluster by name.
+	Classes map[string]*Class
 
 	certs *pki.Cache
 }

@@ -35,7 +35,7 @@ type Clients struct {
 	Core kubernetes.Interface
 	// Metadata reads of Secrets that are no certificates the metadata only: their content is never transferred.
 	Metadata metadata.Interface
-	// Config reads RotationConfigurations and RotationRecords.
+	// Config reads RotationConfigurations, RotationRecords and StaticPodClasses.
 	Config versioned.Interface
 }
 
@@ -47,8 +47,8 @@ type Inventory struct {
 	certs   *pki.Cache
 	sources clusterSources
 	// One informer for each of sources, but for ConfigMaps, which have one for each namespace.
-	configurations, records, secrets, others, aggregates, nodes cache.SharedIndexInformer
-	configMaps                                                  namespaceInformers
+	configurations, records, secrets, others, aggregates, nodes, classes cache.SharedIndexInformer
+	configMaps                                                           namespaceInformers
 
 	memory   memory
 	onChange []func(namespace string)
@@ -82,6 +82,9 @@ func New(clients Clients, opts Options) (*Inventory, error) {
 	i.nodes = add(i.sources.nodes, cache.ResourceEventHandlerFuncs{
 		AddFunc: i.nodeChanged, UpdateFunc: i.nodeUpdated, DeleteFunc: i.nodeChanged,
 	})
+	i.classes = add(i.sources.classes, cache.ResourceEventHandlerFuncs{
+		AddFunc: i.nodeChanged, UpdateFunc: i.classUpdated, DeleteFunc: i.nodeChanged,
+	})
 	i.configurations = add(i.sources.configurations, cache.ResourceEventHandlerFuncs{
 		AddFunc: i.configurationChanged, UpdateFunc: i.updated, DeleteFunc: i.configurationChanged,
 	})
@@ -102,7 +105,7 @@ func (i *Inventory) OnChange(fn func(namespace string)) {
 func (i *Inventory) Start(ctx context.Context) {
 	i.configMaps.start(ctx)
 	for _, informer := range []cache.SharedIndexInformer{
-		i.configurations, i.records, i.secrets, i.others, i.aggregates, i.nodes,
+		i.configurations, i.records, i.secrets, i.others, i.aggregates, i.nodes, i.classes,
 	} {
 		i.running.Go(func() { informer.RunWithContext(ctx) })
 	}
@@ -202,6 +205,7 @@ func (i *Inventory) snapshot(namespace string, configMaps cache.Store) *Sources 
 		others:         in(i.others),
 		aggregates:     in(i.aggregates),
 		nodes:          i.nodes.GetStore().List(),
+		classes:        i.classes.GetStore().List(),
 	}
 	if configMaps != nil {
 		f.configMaps = configMaps.List()

@@ -15,7 +15,7 @@ import (
 )
 
 // Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
-// page by page, with consistent reads, everything of the namespace and the nodes. Certificates that are
+// page by page, with consistent reads, everything of the namespace, the nodes and the classes. Certificates that are
 // known are not parsed again. The lists are not of one moment: what changes in between may be in one and not in
 // another, as in the cached Sources.
 func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error) {
@@ -38,6 +38,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 		{i.sources.aggregates, i.aggregates.GetStore(), &f.aggregates},
 		{i.sources.configMaps, known, &f.configMaps},
 		{i.sources.nodes, i.nodes.GetStore(), &f.nodes},
+		{i.sources.classes, i.classes.GetStore(), &f.classes},
 	} {
 		var err error
 		if *read.into, err = read.source.live(ctx, namespace, read.cached); err != nil {

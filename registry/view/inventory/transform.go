@@ -32,6 +32,8 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 			return ParseConfiguration(o), nil
 		case *configv1alpha1.RotationRecord:
 			return ParseRecord(o), nil
+		case *configv1alpha1.StaticPodClass:
+			return ParseClass(o), nil
 		case *corev1.Node:
 			return ParseNode(o), nil
 		default:
@@ -42,7 +44,7 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 
 // found are facts out of the sources, as lists.
 type found struct {
-	configurations, records, secrets, others, aggregates, configMaps, nodes []any
+	configurations, records, secrets, others, aggregates, configMaps, nodes, classes []any
 }
 
 // assemble puts the facts of one namespace together.
@@ -58,6 +60,7 @@ func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 		Others:         byName(f.others, func(other *OtherSecret) string { return other.Name }),
 		ConfigMaps:     byName(f.configMaps, func(cm *ConfigMap) string { return cm.Name }),
 		Nodes:          byName(f.nodes, func(node *Node) string { return node.Name }),
+		Classes:        byName(f.classes, func(class *Class) string { return class.Name }),
 		certs:          certs,
 	}
 	for _, object := range f.aggregates {
