@@ -38,8 +38,8 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	}
 	errs = append(errs, validateDirectory(out.ResourceDirectory, at.Child("resourceDirectory"))...)
 	errs = append(errs, validateDirectory(out.ManifestDirectory, at.Child("manifestDirectory"))...)
-	if out.ResourceDirectory == out.ManifestDirectory {
-		errs = append(errs, field.Invalid(at.Child("resourceDirectory"), out.ResourceDirectory, "is manifestDirectory: kubelet would run what lies there"))
+	if within(out.ResourceDirectory, out.ManifestDirectory) || within(out.ManifestDirectory, out.ResourceDirectory) {
+		errs = append(errs, field.Invalid(at.Child("resourceDirectory"), out.ResourceDirectory, "may neither hold manifestDirectory nor lie in it: kubelet would run what lies there"))
 	}
 	if len(out.Pod.Images) == 0 {
 		errs = append(errs, field.Required(at.Child("pod", "images"), "a pod without an image cannot run"))
@@ -62,12 +62,12 @@ func validateHostPaths(class *StaticPodClassSpec, at *field.Path) field.ErrorLis
 		}
 		others := append(slices.Clone(class.Pod.HostPaths), class.ResourceDirectory, class.ManifestDirectory)
 		for _, other := range others {
-			if strings.HasPrefix(other, strings.TrimSuffix(hostPath, "/")+"/") || other == hostPath && slices.Index(others, other) != i {
+			if other != hostPath && within(other, hostPath) {
 				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("%s is below it: what may write to the one would choose the other", other)))
 			}
 		}
 		for _, own := range []string{class.ResourceDirectory, class.ManifestDirectory} {
-			if hostPath == own || strings.HasPrefix(hostPath, own+"/") {
+			if within(hostPath, own) {
 				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("is in %s, which is the installer's", own)))
 			}
 		}
@@ -80,6 +80,11 @@ func validateDirectory(directory string, at *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, directory, "must be an absolute path without . or .. or a slash at its end")}
 	}
 	return nil
+}
+
+// within says whether a clean path is a directory or lies below it.
+func within(name, directory string) bool {
+	return name == directory || strings.HasPrefix(name, strings.TrimSuffix(directory, "/")+"/")
 }
 
 func unprintable(r rune) bool { return r < ' ' || r == 0x7f }
