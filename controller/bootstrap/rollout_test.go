@@ -38,6 +38,7 @@ func mirror(t *testing.T, node *Node) *corev1.Pod {
 	manifest, err := revision.Manifest(node.Content.PodTemplate, revision.Values{
 		Revision: node.Revision, NodeName: node.Name, NodeIP: node.Address, RestartHash: node.RestartHash,
 		Directory: node.ResourceDirectory + "/" + revision.DirectoryName(node.Rollout, node.Revision),
+		Permitted: node.Permitted,
 	})
 	if err != nil {
 		t.Fatal(err)
