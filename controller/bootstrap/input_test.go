@@ -32,7 +32,7 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"a record": {
 			soundNode + "---\napiVersion: config.certrotation.dev/v1alpha1\nkind: RotationRecord\nmetadata: {name: a, namespace: b}\n",
-			"RotationRecord a: only a RotationConfiguration can be given",
+			"RotationRecord a: only a RotationConfiguration or a StaticPodClass can be given",
 		},
 		"object twice":           {soundNode + "---\n" + soundMap + "---\n" + soundMap, "ConfigMap b/a is there twice"},
 		"node twice":             {soundNode + "---\n" + soundNode, "Node master-0 is there twice"},

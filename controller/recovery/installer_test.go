@@ -57,9 +57,6 @@ func TestBesideInstaller(t *testing.T) {
 	checkInUse(t, o, "8/8")
 }
 
-// permitted is what the class of the tests permits.
-var permitted = &configv1alpha1.PermittedPod{Images: []string{"etcd"}, HostNetwork: true}
-
 // request is what the installer pod of a revision asks for.
 func request(node *disktest.Node, n int, files map[string][]byte) generation.Request {
 	template := node.ManifestText(n)
@@ -79,5 +76,7 @@ func request(node *disktest.Node, n int, files map[string][]byte) generation.Req
 		}
 		kind[parts[1]][parts[2]] = data
 	}
-	return generation.Request{Content: content, Revision: n, ContentHash: "content", NodeName: node.Name, NodeIP: "127.0.0.1", Permitted: permitted}
+	return generation.Request{Content: content, Revision: n, ContentHash: "content", NodeName: node.Name, NodeIP: "127.0.0.1", Permitted: &configv1alpha1.PermittedPod{
+		Images: []string{"etcd"}, HostNetwork: true, HostPaths: []string{node.Data},
+	}}
 }
