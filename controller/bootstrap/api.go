@@ -199,10 +199,11 @@ func (a *API) sources(namespace string) (*inventory.Sources, error) {
 	records, noRecords := list[configv1alpha1.RotationRecord](a, configv1alpha1.SchemeGroupVersion.WithKind("RotationRecord"), namespace)
 	secrets, configMaps, noObjects := a.Objects(namespace)
 	nodes, noNodes := list[corev1.Node](a, corev1.SchemeGroupVersion.WithKind("Node"), metav1.NamespaceNone)
-	if err := errors.Join(noConfigurations, noRecords, noObjects, noNodes); err != nil {
+	classes, noClasses := list[configv1alpha1.StaticPodClass](a, configv1alpha1.SchemeGroupVersion.WithKind(classKind), metav1.NamespaceNone)
+	if err := errors.Join(noConfigurations, noRecords, noObjects, noNodes, noClasses); err != nil {
 		return nil, err
 	}
-	s := &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}}
+	s := &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}, Classes: map[string]*inventory.Class{}}
 	for _, configuration := range configurations {
 		s = s.WithConfiguration(configuration.Name, configuration)
 	}
@@ -214,6 +215,9 @@ func (a *API) sources(namespace string) (*inventory.Sources, error) {
 	}
 	for _, configMap := range configMaps {
 		s = s.WithConfigMap(configMap.Name, configMap)
+	}
+	for _, class := range classes {
+		s.Classes[class.Name] = inventory.ParseClass(class)
 	}
 	for _, node := range nodes {
 		s.Nodes[node.Name] = inventory.ParseNode(node)

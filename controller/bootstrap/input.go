@@ -25,10 +25,14 @@ import (
 // MaxInputBytes bounds the input.
 const MaxInputBytes = 16 << 20
 
+// classKind is the kind of what the owner of the nodes permits.
+const classKind = "StaticPodClass"
+
 // Input are the objects to begin with.
 type Input struct {
 	Namespaces     []*corev1.Namespace
 	Configurations []*configv1alpha1.RotationConfiguration
+	Classes        []*configv1alpha1.StaticPodClass
 	ConfigMaps     []*corev1.ConfigMap
 	Secrets        []*corev1.Secret
 	Nodes          []*corev1.Node
@@ -101,10 +105,14 @@ func (in *Input) add(document []byte) error {
 	return nil
 }
 
-// addConfiguration takes nothing else of the group: what a system remembers begins with the system.
-func (in *Input) addConfiguration(kind string, document []byte) error {
+// addConfiguration takes nothing of the group but what people write: what a system remembers begins with the system.
+func (in *Input) addConfiguration(kind string, document []byte) (err error) {
+	if kind == classKind {
+		in.Classes, err = appended(in.Classes, document)
+		return err
+	}
 	if kind != configv1alpha1.Kind {
-		return fmt.Errorf("only a %s can be given", configv1alpha1.Kind)
+		return fmt.Errorf("only a %s or a %s can be given", configv1alpha1.Kind, classKind)
 	}
 	configuration, err := configv1alpha1.Decode(document)
 	if err != nil {
@@ -204,6 +212,9 @@ func (in *Input) objects() []runtime.Object {
 		out = append(out, object)
 	}
 	for _, object := range in.Nodes {
+		out = append(out, object)
+	}
+	for _, object := range in.Classes {
 		out = append(out, object)
 	}
 	for _, object := range in.Configurations {

@@ -32,7 +32,7 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"a record": {
 			soundNode + "---\napiVersion: config.certrotation.dev/v1alpha1\nkind: RotationRecord\nmetadata: {name: a, namespace: b}\n",
-			"RotationRecord a: only a RotationConfiguration can be given",
+			"RotationRecord a: only a RotationConfiguration or a StaticPodClass can be given",
 		},
 		"object twice":           {soundNode + "---\n" + soundMap + "---\n" + soundMap, "ConfigMap b/a is there twice"},
 		"node twice":             {soundNode + "---\n" + soundNode, "Node master-0 is there twice"},
@@ -66,7 +66,12 @@ func TestRenderRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ old, replacement, want string }{
 		"no configuration":        {"apiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration", "apiVersion: v1\nkind: Service", "there is no configuration with a rollout"},
 		"broken configuration":    {"name: openshift-etcd\n    openshiftEtcd", "name: openshift\n    openshiftEtcd", "RotationConfiguration/etcd"},
-		"no rollout":              {"      rollout:\n        image: certrotation.dev/certrotation:local\n", "", "no configuration with a rollout"},
+		"no rollout":              {"      rollout:\n        className: etcd\n", "", "no configuration with a rollout"},
+		"no class":                {"kind: StaticPodClass\nmetadata:\n  name: etcd", "kind: StaticPodClass\nmetadata:\n  name: other", "StaticPodClass/etcd: it does not exist"},
+		"class of others":         {"namespaces: [openshift-etcd]", "namespaces: [other]", "does not list the namespace openshift-etcd"},
+		"class of another pod":    {"podName: etcd", "podName: apiserver", "permits the static pod apiserver"},
+		"class by a tag":          {"certrotation@sha256:0000000000000000000000000000000000000000000000000000000000000000", "certrotation:local", "NAME@sha256:DIGEST"},
+		"image of no class":       {"image: certrotation.dev/etcd:local", "image: evil", `"evil" in pod.images`},
 		"no selected node":        {`node-role.kubernetes.io/master: ""`, `node-role.kubernetes.io/worker: ""`, "none of the nodes has the labels"},
 		"no pod template":         {"name: etcd-pod\n", "name: etcd-other\n", "ConfigMap etcd-pod"},
 		"no key of the template":  {"pod.yaml: |", "other.yaml: |", "has no key pod.yaml"},

@@ -35,6 +35,11 @@ func manifests(in *Input, api *API) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	for _, class := range in.Classes {
+		if err := addManifest(out, orderNamespace, class.DeepCopy(), configv1alpha1.SchemeGroupVersion.String(), classKind); err != nil {
+			return nil, err
+		}
+	}
 	for _, other := range in.Others {
 		if err := addOther(out, other.DeepCopy()); err != nil {
 			return nil, err

@@ -20,7 +20,8 @@ func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 	}
 	manifest, err := revision.Manifest(r.Content.PodTemplate, revision.Values{
 		Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
-		Directory: path.Join(r.Rollout.Config.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
+		Directory: path.Join(r.Rollout.Class.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
+		Permitted: &r.Rollout.Class.Pod,
 	})
 	if err != nil {
 		return err

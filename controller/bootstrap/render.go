@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -34,6 +35,8 @@ type Node struct {
 	Rollout                              string
 	Revision                             int
 	ResourceDirectory, ManifestDirectory string
+	// Permitted is what the StaticPodClass permits of the pod.
+	Permitted *configv1alpha1.PermittedPod
 	// Hashes of the revision, which holds what is for other nodes too.
 	ContentHash, RestartHash string
 	// Content is what is for this node.
@@ -82,6 +85,9 @@ func (out *Result) addRollouts(ctx context.Context, api *API, namespace *invento
 		if len(rollout.Nodes) == 0 {
 			return fmt.Errorf("rollout %s: none of the nodes has the labels of its nodeSelector", rollout.Config.Name)
 		}
+		if rollout.Class == nil {
+			return fmt.Errorf("rollout %s: %s: %s", rollout.Config.Name, rollout.ClassProblem.Object, rollout.ClassProblem.Message)
+		}
 		cutRevision, err := cut(ctx, api, namespace.Name, rollout)
 		if err != nil {
 			return err
@@ -89,7 +95,7 @@ func (out *Result) addRollouts(ctx context.Context, api *API, namespace *invento
 		for _, node := range rollout.Nodes {
 			out.Nodes = append(out.Nodes, Node{
 				Name: node.Name, Address: node.Addresses[0], Rollout: rollout.Config.Name, Revision: first,
-				ResourceDirectory: rollout.Config.ResourceDirectory, ManifestDirectory: rollout.Config.ManifestDirectory,
+				ResourceDirectory: rollout.Class.ResourceDirectory, ManifestDirectory: rollout.Class.ManifestDirectory, Permitted: &rollout.Class.Pod,
 				ContentHash: cutRevision.Content.ContentHash(), RestartHash: cutRevision.Content.RestartHash(),
 				Content: cutRevision.contentFor(node),
 			})

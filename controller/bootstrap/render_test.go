@@ -31,7 +31,7 @@ func testNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func sample(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	for _, name := range []string{"namespace", "configuration", "etcd-pod", "rbac", "nodes"} {
+	for _, name := range []string{"class", "namespace", "configuration", "etcd-pod", "rbac", "nodes"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "manifests", "samples", "etcd-nodes", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestRenderSample(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	names := slices.Sorted(maps.Keys(result.Manifests))
-	if names[0] != "00-namespace-cluster-openshift-etcd.yaml" || names[len(names)-1] != "90-rotationconfiguration-openshift-etcd-etcd.yaml" {
+	if names[0] != "00-namespace-cluster-openshift-etcd.yaml" || names[1] != "00-staticpodclass-cluster-etcd.yaml" || names[len(names)-1] != "90-rotationconfiguration-openshift-etcd-etcd.yaml" {
 		t.Errorf("order of the manifests: %v", names)
 	}
 	for _, want := range []string{

@@ -38,6 +38,7 @@ func mirror(t *testing.T, node *Node) *corev1.Pod {
 	manifest, err := revision.Manifest(node.Content.PodTemplate, revision.Values{
 		Revision: node.Revision, NodeName: node.Name, NodeIP: node.Address, RestartHash: node.RestartHash,
 		Directory: node.ResourceDirectory + "/" + revision.DirectoryName(node.Rollout, node.Revision),
+		Permitted: node.Permitted,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +99,11 @@ func TestAdoptionByTheRollout(t *testing.T) {
 	cancel()
 	controller.Run(ended)
 
-	// What it may write: its own status, and on which nodes the revision is.
+	// What it may write: its own status, on which nodes the revision is, and what their installers mount.
 	own := []string{"configmaps/" + rollout.StatusName("etcd"), "configmaps/" + revision.StatusName(first), "serviceaccounts/installer-sa"}
+	for i := range result.Nodes {
+		own = append(own, "secrets/"+revision.NodeCopyName("etcd-all-certs", first, result.Nodes[i].Name))
+	}
 	installers := 0
 	for _, write := range api.Writes() {
 		_, object, _ := strings.Cut(write, " ")

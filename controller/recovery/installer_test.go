@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
@@ -75,5 +76,7 @@ func request(node *disktest.Node, n int, files map[string][]byte) generation.Req
 		}
 		kind[parts[1]][parts[2]] = data
 	}
-	return generation.Request{Content: content, Revision: n, ContentHash: "content", NodeName: node.Name, NodeIP: "127.0.0.1"}
+	return generation.Request{Content: content, Revision: n, ContentHash: "content", NodeName: node.Name, NodeIP: "127.0.0.1", Permitted: &configv1alpha1.PermittedPod{
+		Images: []string{"etcd"}, HostNetwork: true, HostPaths: []string{node.Data},
+	}}
 }

@@ -18,7 +18,7 @@ const rolloutConfig = webConfig + `
     staticPod:
       name: web
       nodeSelector: {matchLabels: {role: web}}
-      image: certrotation
+      className: etcd
 `
 
 // TestGate: with each new content of the aggregate of bundles goes the revision that does not have it yet.

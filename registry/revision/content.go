@@ -41,6 +41,23 @@ func (c Content) RestartHash() string {
 	return digest("certrotation restart 1", c.PodTemplate, c.ConfigMaps, atStart)
 }
 
+// Only is the content in which of one Secret there are some keys and of all else everything: what one node may see. Its
+// ContentHash is that of the node.
+func (c Content) Only(secret string, keys []string) Content {
+	out := c
+	out.Secrets = maps.Clone(c.Secrets)
+	if whole, ok := c.Secrets[secret]; ok {
+		kept := map[string][]byte{}
+		for _, key := range keys {
+			if value, ok := whole[key]; ok {
+				kept[key] = value
+			}
+		}
+		out.Secrets[secret] = kept
+	}
+	return out
+}
+
 func digest(purpose string, template []byte, kinds ...objects) string {
 	d := digester{sha256.New()}
 	d.bytes([]byte(purpose))

@@ -15,11 +15,15 @@ import (
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 // Values are what a manifest is made with.
@@ -31,13 +35,21 @@ type Values struct {
 	RestartHash string
 	// Directory is the absolute path on the node of the directory of this revision: its base name is DirectoryName.
 	Directory string
+	// Permitted is what the StaticPodClass of the rollout permits. Without one nothing is.
+	Permitted *configv1alpha1.PermittedPod
 }
+
+// maxBytes bounds a template, a manifest, and what lies between them: more does not fit into a ConfigMap.
+const maxBytes = 1 << 20
 
 // Manifest makes the manifest of a static pod of its template: it replaces the placeholders (see substitute), reads the
 // result strictly, refuses what cannot be a static pod of this revision, sets the metadata and encodes it.
 func Manifest(template []byte, values Values) ([]byte, error) {
 	if err := values.check(); err != nil {
 		return nil, err
+	}
+	if len(template) > maxBytes {
+		return nil, fmt.Errorf("pod template of %d bytes: at most %d are read", len(template), maxBytes)
 	}
 	text, err := substitute(template, values)
 	if err != nil {
@@ -47,11 +59,15 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pod template with its placeholders replaced: %w", err)
 	}
-	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory)); err != nil {
+	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory), Permits(values.Permitted, pod, values)); err != nil {
 		return nil, fmt.Errorf("pod template: %w", err)
 	}
 	setMetadata(pod, values)
-	return encode(pod)
+	manifest, err := encode(pod)
+	if err == nil && len(manifest) > maxBytes {
+		err = fmt.Errorf("pod template makes a manifest of %d bytes: at most %d are read", len(manifest), maxBytes)
+	}
+	return manifest, err
 }
 
 func (v Values) check() error {
@@ -73,10 +89,16 @@ func (v Values) check() error {
 	return nil
 }
 
-// ParsePod reads the manifest of a pod: one YAML document, no key twice, no field that a pod does not have.
+// ParsePod reads the manifest of a pod: one YAML document, no key twice, no alias, no field that a pod does not have.
 func ParsePod(text []byte) (*corev1.Pod, error) {
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("%d bytes: at most %d are read", len(text), maxBytes)
+	}
 	document, err := singleDocument(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := refuseAliases(document); err != nil {
 		return nil, err
 	}
 	encoded, err := yaml.YAMLToJSONStrict(document)
@@ -115,6 +137,23 @@ func singleDocument(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%d YAML documents: want one, the Pod", len(documents))
 	}
 	return documents[0], nil
+}
+
+// refuseAliases finds them without following one: a short text can stand for a very long one.
+func refuseAliases(document []byte) error {
+	var root yamlv3.Node
+	if err := yamlv3.Unmarshal(document, &root); err != nil {
+		return fmt.Errorf("read it as YAML: %w", err)
+	}
+	nodes := []*yamlv3.Node{&root}
+	for len(nodes) > 0 {
+		node := nodes[len(nodes)-1]
+		if node.Kind == yamlv3.AliasNode || node.Anchor != "" {
+			return fmt.Errorf("line %d: aliases and anchors of YAML are not read: write out what they stand for", node.Line)
+		}
+		nodes = append(nodes[:len(nodes)-1], node.Content...)
+	}
+	return nil
 }
 
 func blank(document []byte) bool {

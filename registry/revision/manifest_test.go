@@ -11,10 +11,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 var values = Values{
 	Revision: 7, NodeName: "master-1", NodeIP: "10.0.0.5", RestartHash: "abc", Directory: "/etc/kubernetes/static-pod-resources/etcd-pod-7",
+	Permitted: &configv1alpha1.PermittedPod{Images: []string{"etcd"}, HostPaths: []string{"/var/lib/etcd"}, HostNetwork: true},
 }
 
 func TestMain(m *testing.M) {
@@ -82,7 +85,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"the pointer as a mount", volume, volume + "/current", "does not follow the pointer"},
 		{"a subPath", "name: resource-dir\n", "name: resource-dir\n      subPath: current\n", "subPath"},
 		{"a subPathExpr", "name: resource-dir\n", "name: resource-dir\n      subPathExpr: current\n", "subPath"},
-		{"a volume that nobody mounts", "    - mountPath: /etc/kubernetes/static-pod-resources\n      name: resource-dir\n", "    - {mountPath: /x, name: data-dir}\n", "no container mounts"},
+		{"a volume that nobody mounts", "    - mountPath: /etc/kubernetes/static-pod-resources\n      name: resource-dir\n      readOnly: true\n", "    - {mountPath: /x, name: data-dir}\n", "no container mounts"},
 		{"a variable of kubelet", "value: master", "value: $(NODE_NAME)", "line 14: $(NODE_NAME looks like a variable"},
 		{"a variable of a shell", "value: master", "value: ${NODE_IP}", "looks like a variable"},
 		{"a bare variable", "value: master", "value: $REVISION", "looks like a variable"},

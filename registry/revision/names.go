@@ -43,11 +43,30 @@ const (
 	installedPrefix = "installed.certrotation.dev/"
 	// maxAnnotationName is what Kubernetes admits after the slash.
 	maxAnnotationName = 63
+	// maxObjectName is what Kubernetes admits as the name of a Secret or ConfigMap.
+	maxObjectName = 253
 )
 
 // CopyName is the name of the copy of an object that belongs to revision n.
 func CopyName(name string, n int) string {
 	return name + "-" + strconv.Itoa(n)
+}
+
+// NodeCopyName is the name of the copy of an object that belongs to revision n and to one node: it has what that node may
+// see. It reads as NAME-N-NODE; the hash at its end tells names apart that read alike, and its letter keeps it from being
+// the CopyName of anything.
+func NodeCopyName(name string, n int, node string) string {
+	sum := sha256.New()
+	d := digester{sum}
+	for _, part := range []string{"certrotation node copy 1", name, strconv.Itoa(n), node} {
+		d.bytes([]byte(part))
+	}
+	suffix := "-n" + hex.EncodeToString(sum.Sum(nil)[:10])
+	stem := CopyName(name, n) + "-" + node
+	if most := maxObjectName - len(suffix); len(stem) > most {
+		stem = strings.TrimRight(stem[:most], "-.")
+	}
+	return stem + suffix
 }
 
 // StatusName is the name of the ConfigMap that stands for revision n.

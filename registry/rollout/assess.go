@@ -11,12 +11,27 @@ import (
 func Assess(s *State) *Assessment {
 	a := &assessor{state: s, latest: s.latest(), now: s.Now.Truncate(time.Second), out: &Assessment{}}
 	a.members = a.observe()
-	a.assessSource()
-	a.assessOutcomes()
-	a.assessInstallers()
-	a.assessPrune()
+	if s.Refused != "" {
+		a.assessRefused()
+		a.assessOutcomes()
+	} else {
+		a.assessSource()
+		a.assessOutcomes()
+		a.assessInstallers()
+		a.assessPrune()
+	}
 	a.out.Status = a.status()
 	return a.out
+}
+
+// assessRefused begins nothing on a node, and takes back what has not begun. What runs goes on.
+func (a *assessor) assessRefused() {
+	a.wait("", ReasonClass, time.Time{}, 0, a.state.Refused)
+	for i := range a.state.Installers {
+		if p := &a.state.Installers[i]; !p.Started && !p.Finished && !p.Deleting {
+			a.do(Action{Kind: DeleteInstallerPod, Node: p.Node, Revision: p.Revision, Pod: p.Name, Reason: "it has not begun, and is not permitted any more"})
+		}
+	}
 }
 
 // assessor collects the Assessment of one State.

@@ -162,7 +162,7 @@ func (a *assessor) revisions() Condition {
 	}
 	for i := range a.blockers {
 		b := &a.blockers[i]
-		if b.Reason == ReasonSource || b.Reason == ReasonSourceChanging && b.Overdue {
+		if b.Reason == ReasonClass || b.Reason == ReasonSource || b.Reason == ReasonSourceChanging && b.Overdue {
 			messages = append(messages, b.Message)
 		}
 	}

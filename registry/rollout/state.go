@@ -13,9 +13,11 @@ import (
 // State is everything that Assess needs to know of one rollout.
 type State struct {
 	// Name of the static pod.
-	Name   string
-	Limits Limits
-	Source Source
+	Name string
+	// Refused says why the owner of the nodes permits nothing on them, "" if a StaticPodClass does.
+	Refused string
+	Limits  Limits
+	Source  Source
 	// Revisions ordered by number, each number once.
 	Revisions []Revision
 	// Nodes that run the static pod, ordered by name.

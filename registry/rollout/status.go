@@ -69,6 +69,8 @@ type Reason string
 
 // Reasons of blockers.
 const (
+	// ReasonClass: no StaticPodClass permits the rollout.
+	ReasonClass Reason = "NotPermitted"
 	// ReasonSource: no revision can be cut.
 	ReasonSource Reason = "SourceNotUsable"
 	// ReasonSourceChanging: the sources do not agree with each other yet.

@@ -30,9 +30,6 @@ const (
 	DefaultStaticPodTimeout           = 5 * time.Minute
 	DefaultRevisionLimit        int32 = 5
 	DefaultQuorumTimeout              = 10 * time.Second
-
-	DefaultResourceDirectory = "/etc/kubernetes/static-pod-resources"
-	DefaultManifestDirectory = "/etc/kubernetes/manifests"
 )
 
 // SetDefaults fills in the optional fields of the explicit trust domains, in place. A value that is there stays, even an
@@ -107,8 +104,6 @@ func setRolloutDefaults(rollout *StaticPodRollout, aggregate *Aggregate) {
 		}
 	}
 	rollout.PodConfigMapName = cmp.Or(rollout.PodConfigMapName, rollout.Name+"-pod")
-	rollout.ResourceDirectory = cmp.Or(rollout.ResourceDirectory, DefaultResourceDirectory)
-	rollout.ManifestDirectory = cmp.Or(rollout.ManifestDirectory, DefaultManifestDirectory)
 	rollout.FailedRevisionLimit = cmp.Or(rollout.FailedRevisionLimit, DefaultRevisionLimit)
 	rollout.SucceededRevisionLimit = cmp.Or(rollout.SucceededRevisionLimit, DefaultRevisionLimit)
 	setDefault(&rollout.Coalesce, DefaultCoalesce)

@@ -64,7 +64,7 @@ func (e openShiftEtcd) rollout() *Rollout {
 	return &Rollout{StaticPod: &StaticPodRollout{
 		Name:         "etcd",
 		NodeSelector: *e.nodes.DeepCopy(),
-		Image:        e.params.Rollout.Image,
+		ClassName:    e.params.Rollout.ClassName,
 		Quorum: &Quorum{
 			Endpoint:            fmt.Sprintf("https://%s:2379", NodePlaceholder),
 			ClientLeaf:          etcdClient,
@@ -98,8 +98,6 @@ func validateOpenShiftEtcd(params *OpenShiftEtcdPreset, path *field.Path) field.
 	if params.Rollout == nil {
 		return errs
 	}
-	if params.Rollout.Image == "" {
-		errs = append(errs, field.Required(path.Child("rollout", "image"), "the installer pods run certrotation"))
-	}
+	errs = append(errs, validateClassName(params.Rollout.ClassName, path.Child("rollout", "className"))...)
 	return append(errs, validateStrategy(params.Rollout.Strategy, path.Child("rollout", "strategy"))...)
 }

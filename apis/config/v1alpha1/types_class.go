@@ -74,7 +74,8 @@ type PermittedPod struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	Images []string `json:"images"`
-	// hostPaths that volumes may mount, besides the directory of the revision. A path permits what is below it.
+	// hostPaths that volumes may mount, besides the directory of the revision, which is mounted read-only. They are meant
+	// exactly: what is below a directory could be a symbolic link that the pod has made there, and lead anywhere.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -86,7 +87,7 @@ type PermittedPod struct {
 	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
 	// +optional
 	Privileged bool `json:"privileged,omitempty"`
-	// priorityClassNames that the pod may have.
+	// priorityClassNames that the pod may have. One of the system's permits its priority.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -118,10 +118,10 @@ type OpenShiftEtcdPreset struct {
 
 // OpenShiftEtcdRollout are the parameters of the rollout that the preset openshift-etcd makes.
 type OpenShiftEtcdRollout struct {
-	// image of certrotation, for the installer and pruner pods.
+	// className is the StaticPodClass that permits the static pod etcd in this namespace.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Image string `json:"image"`
+	// +kubebuilder:validation:MaxLength=253
+	ClassName string `json:"className"`
 	// strategy of the quorum. Defaults to Automatic.
 	// +optional
 	Strategy QuorumStrategy `json:"strategy,omitempty"`

@@ -52,18 +52,11 @@ type StaticPodRollout struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
-	// image of certrotation, for the installer and pruner pods.
+	// className is the StaticPodClass that says which image, which directories and which shape of the pod the owner of the
+	// nodes permits. The class has to name this namespace and the static pod.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Image string `json:"image"`
-	// resourceDirectory on the nodes. Defaults to /etc/kubernetes/static-pod-resources.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	ResourceDirectory string `json:"resourceDirectory,omitempty"`
-	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	ManifestDirectory string `json:"manifestDirectory,omitempty"`
+	// +kubebuilder:validation:MaxLength=253
+	ClassName string `json:"className"`
 	// coalesce is how long a change waits for others that come with it, so that they make one revision. Defaults to 3s.
 	// +optional
 	// +kubebuilder:validation:Type=string

@@ -6,7 +6,6 @@ package v1alpha1
 import (
 	"fmt"
 	"net/url"
-	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -43,11 +42,7 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 			"must have %s, the Secret of the aggregate: a node sees only its own leaves of it, so it cannot be part of what all nodes restart for",
 			aggregate.SecretName)))
 	}
-	if r.Image == "" {
-		v.add(field.Required(at.Child("image"), "the installer pods run certrotation"))
-	}
-	v.add(validateDirectory(r.ResourceDirectory, at.Child("resourceDirectory"))...)
-	v.add(validateDirectory(r.ManifestDirectory, at.Child("manifestDirectory"))...)
+	v.add(validateClassName(r.ClassName, at.Child("className"))...)
 	v.add(validatePositive(r.Coalesce, at.Child("coalesce"))...)
 	v.add(validatePositive(r.InstallerTimeout, at.Child("installerTimeout"))...)
 	v.add(validatePositive(r.StaticPodTimeout, at.Child("staticPodTimeout"))...)
@@ -97,9 +92,9 @@ func validateLabelName(name string, at *field.Path) field.ErrorList {
 	return invalid(at, name, validation.IsDNS1123Label(name))
 }
 
-func validateDirectory(directory string, at *field.Path) field.ErrorList {
-	if !path.IsAbs(directory) || path.Clean(directory) != directory || directory == "/" {
-		return field.ErrorList{field.Invalid(at, directory, "must be an absolute path without . or .. or a slash at its end")}
+func validateClassName(name string, at *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "the StaticPodClass in which the owner of the nodes says what may run there")}
 	}
-	return nil
+	return validateName(name, at)
 }

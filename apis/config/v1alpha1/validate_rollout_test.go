@@ -22,7 +22,7 @@ func rolloutConfig() *RotationConfigurationSpec {
 	cfg.Rollout = &Rollout{StaticPod: &StaticPodRollout{
 		Name:         "store",
 		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "store"}},
-		Image:        "certrotation:test",
+		ClassName:    "store",
 		Quorum:       &Quorum{Endpoint: "https://{node}:2379", ClientLeaf: "web-client", BundleConfigMapName: "nodes-bundle"},
 	}}
 	cfg.Copies = []Copy{
@@ -46,19 +46,21 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 			want:   []string{"FieldValueRequired " + rollout},
 		},
 		{
-			name: "names, image and directories",
+			name: "names",
 			mutate: func(c *RotationConfigurationSpec) {
 				r := c.Rollout.StaticPod
-				r.Name, r.PodConfigMapName, r.Image = "a.b", "A", ""
-				r.ResourceDirectory, r.ManifestDirectory = "relative", "/etc/../etc"
+				r.Name, r.PodConfigMapName, r.ClassName = "a.b", "A", ""
 			},
 			want: []string{
 				"FieldValueInvalid " + rollout + ".name",
 				"FieldValueInvalid " + rollout + ".podConfigMapName",
-				"FieldValueRequired " + rollout + ".image",
-				"FieldValueInvalid " + rollout + ".resourceDirectory",
-				"FieldValueInvalid " + rollout + ".manifestDirectory",
+				"FieldValueRequired " + rollout + ".className",
 			},
+		},
+		{
+			name:   "class that climbs",
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.ClassName = "../etcd" },
+			want:   []string{"FieldValueInvalid " + rollout + ".className"},
 		},
 		{
 			name:   "every node of the cluster",
@@ -213,14 +215,12 @@ func TestRolloutDefaults(t *testing.T) {
 	want := &StaticPodRollout{
 		Name:         "store",
 		NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "store"}},
-		Image:        "certrotation:test",
+		ClassName:    "store",
 
 		PodConfigMapName:    "store-pod",
 		ConfigMapNames:      []string{"all-bundles"},
 		SecretNames:         []string{"all-certs"},
 		ReloadedSecretNames: []string{"all-certs"},
-		ResourceDirectory:   "/etc/kubernetes/static-pod-resources",
-		ManifestDirectory:   "/etc/kubernetes/manifests",
 		Coalesce:            duration(3 * time.Second),
 		InstallerTimeout:    duration(2 * time.Minute),
 		StaticPodTimeout:    duration(5 * time.Minute),
@@ -245,7 +245,7 @@ func TestPresetOpenShiftEtcdWithRollout(t *testing.T) {
 			SignerValidity: duration(240 * time.Hour),
 			LeafValidity:   duration(24 * time.Hour),
 			Copies:         true,
-			Rollout:        &OpenShiftEtcdRollout{Image: "certrotation:test"},
+			Rollout:        &OpenShiftEtcdRollout{ClassName: "etcd"},
 		},
 	}}, "openshift-etcd")
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 )
@@ -33,7 +34,7 @@ spec:
   - name: etcd
     image: etcd
     args: ["--name=NODE_NAME", "--listen=https://NODE_IP:2379"]
-    volumeMounts: [{name: resource-dir, mountPath: /etc/kubernetes/static-pod-resources}]
+    volumeMounts: [{name: resource-dir, mountPath: /etc/kubernetes/static-pod-resources, readOnly: true}]
   volumes:
   - name: resource-dir
     hostPath: {path: "DIRECTORY/etcd-pod-REVISION"}
@@ -94,8 +95,12 @@ func content(signer *pki.Pair, trusted ...*pki.Pair) revision.Content {
 	}
 }
 
+func permitted() *configv1alpha1.PermittedPod {
+	return &configv1alpha1.PermittedPod{Images: []string{"etcd", "etcd2"}}
+}
+
 func request(n int, c revision.Content) Request {
-	return Request{Content: c, Revision: n, ContentHash: c.ContentHash(), NodeName: "master-0", NodeIP: "10.0.0.5"}
+	return Request{Content: c, Revision: n, ContentHash: c.ContentHash(), NodeName: "master-0", NodeIP: "10.0.0.5", Permitted: permitted()}
 }
 
 // machine is a node whose disk is in memory.

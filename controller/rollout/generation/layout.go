@@ -46,8 +46,8 @@ func (l Layout) check() error {
 	for what, dir := range map[string]string{
 		"resource": l.ResourceDirectory, "manifest": l.ManifestDirectory, "resource (on the host)": l.HostResourceDirectory,
 	} {
-		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("%s directory %q: want an absolute path", what, dir)
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || dir == "/" {
+			return fmt.Errorf("%s directory %q: want an absolute path without . or .. or a slash at its end", what, dir)
 		}
 	}
 	return nil

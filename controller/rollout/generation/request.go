@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/revision"
 )
 
@@ -25,6 +26,8 @@ type Request struct {
 	RestartHash string
 	NodeName    string
 	NodeIP      string
+	// Permitted is what the StaticPodClass permits of the pod. Without one nothing is installed.
+	Permitted *configv1alpha1.PermittedPod
 	// Now is what the leaves are not to have expired at; zero if their dates do not matter.
 	Now time.Time
 }
@@ -72,6 +75,7 @@ func (r Request) check() (*order, error) {
 func (o *order) manifest(l Layout, n int) ([]byte, error) {
 	text, err := revision.Manifest(o.Content.PodTemplate, revision.Values{
 		Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.hostDirectory(n),
+		Permitted: o.Permitted,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)

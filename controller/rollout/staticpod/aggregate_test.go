@@ -4,6 +4,7 @@
 package staticpod
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -166,15 +167,22 @@ func TestInstallerGetsThePairsOfItsNodeOnly(t *testing.T) {
 			if volume.Secret == nil {
 				continue
 			}
-			if volume.Secret.SecretName != revision.CopyName("certs", 1) {
-				t.Errorf("%s mounts the Secret %s", pod.Name, volume.Secret.SecretName)
+			if volume.Secret.SecretName != revision.NodeCopyName("certs", 1, pod.Spec.NodeName) || len(volume.Secret.Items) > 0 {
+				t.Errorf("%s mounts the Secret %+v", pod.Name, volume.Secret)
 			}
-			for _, item := range volume.Secret.Items {
-				keys = append(keys, item.Key)
+			secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, volume.Secret.SecretName, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
 			}
+			keys = slices.Sorted(maps.Keys(secret.Data))
 		}
 		if want := []string{"peer-" + pod.Spec.NodeName + ".crt", "peer-" + pod.Spec.NodeName + ".key"}; !slices.Equal(keys, want) {
 			t.Errorf("%s mounts %v, want %v", pod.Name, keys, want)
+		}
+		for _, volume := range pod.Spec.Volumes {
+			if path := volume.HostPath; path != nil && path.Path != w.class.ResourceDirectory && path.Path != w.class.ManifestDirectory {
+				t.Errorf("%s mounts %s of the node", pod.Name, path.Path)
+			}
 		}
 		if spec := pod.Spec; *spec.AutomountServiceAccountToken || spec.Containers[0].SecurityContext.Privileged != nil || !spec.HostNetwork {
 			t.Errorf("%s: %+v", pod.Name, spec)

@@ -44,7 +44,7 @@ func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.content.Secrets)) {
-		if err := l.copySecret(ctx, status, name, action.Revision); err != nil {
+		if err := l.copySecret(ctx, status, l.copyMeta(status, name, action.Revision), l.content.Secrets[name]); err != nil {
 			return err
 		}
 	}
@@ -194,11 +194,9 @@ func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigM
 	return out
 }
 
-func (l *look) copySecret(ctx context.Context, status *corev1.ConfigMap, name string, number int) error {
+func (l *look) copySecret(ctx context.Context, status *corev1.ConfigMap, meta metav1.ObjectMeta, data map[string][]byte) error {
 	secrets := l.client.CoreV1().Secrets(l.namespace)
-	wanted := &corev1.Secret{
-		ObjectMeta: l.copyMeta(status, name, number), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: l.content.Secrets[name],
-	}
+	wanted := &corev1.Secret{ObjectMeta: meta, Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: data}
 	live, err := secrets.Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err == nil {
 		anew, err := l.outdated(&live.ObjectMeta, status, live.Immutable, sameData(live.Data, wanted.Data))
@@ -211,7 +209,7 @@ func (l *look) copySecret(ctx context.Context, status *corev1.ConfigMap, name st
 			return err
 		}
 	} else if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("copy secret %s: %w", name, err)
+		return fmt.Errorf("copy secret %s: %w", meta.Name, err)
 	}
 	_, err = secrets.Create(ctx, wanted, metav1.CreateOptions{FieldManager: FieldManager})
 	l.metrics.wrote("create", "secrets", err)

@@ -12,8 +12,12 @@
 //   - The status is written before anything is begun on a node. Every step can be cut off; the next look goes on.
 //   - A revision is made of what was read at one moment, and of nothing that is not as its aggregate wants it. Copies are
 //     immutable and belong to the ConfigMap of their revision. What is not a copy of ours is neither changed nor deleted.
-//   - An installer pod gets the pairs of its own node only, asks the API for nothing, has no token, and is not privileged:
+//   - An installer pod refers to the pairs of its own node only, in a Secret NAME-REVISION-NODE of that node, so that the Node
+//     authorizer lets no kubelet read those of another one. It asks the API for nothing, has no token, and is not privileged:
 //     the ServiceAccount installer-sa has no rights at all, and no Role is made for it.
+//   - What runs on a node is what a StaticPodClass permits: its image, its directories, and the shape of the pod, judged before
+//     a revision is cut and again by the installer. Without a class nothing is begun, and no source is read.
+//   - What an installer gets is what the revision recorded: the copies are proven before, and the installer compares the hash.
 //   - When nothing is to be done nothing is written.
 //
 // It stands for cluster-etcd-operator and the static pod operator of library-go that it runs. Where each of their parts is

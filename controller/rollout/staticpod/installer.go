@@ -24,7 +24,11 @@ func (l *look) runInstaller(ctx context.Context, action *rollout.Action) error {
 	if err := l.ensureServiceAccount(ctx); err != nil {
 		return err
 	}
-	_, err := l.client.CoreV1().Pods(l.namespace).Create(ctx, l.installerPod(node, r, action), metav1.CreateOptions{FieldManager: FieldManager})
+	hash, err := l.prepareNode(ctx, node, r)
+	if err != nil {
+		return err
+	}
+	_, err = l.client.CoreV1().Pods(l.namespace).Create(ctx, l.installerPod(node, r, action, hash), metav1.CreateOptions{FieldManager: FieldManager})
 	l.metrics.wrote("create", "pods", err)
 	if err != nil {
 		return err

@@ -60,16 +60,24 @@ func (l *look) take(ctx context.Context) (time.Duration, error) {
 	return max(assessment.Recheck.Sub(l.clock.Now()), settle), nil
 }
 
-// observe makes the State. Each part is read by the controller that it belongs to.
+// observe makes the State. Each part is read by the controller that it belongs to. Where no class permits the rollout, its
+// sources are not read.
 func (l *look) observe(ctx context.Context) error {
 	l.state = &rollout.State{Name: l.name, Limits: l.limits(), Failures: l.memory.failures(l.id()), Now: l.now}
+	reads := []func(context.Context) error{l.observeStatus, l.observeNodes, l.observePods, l.observeRevisions}
+	if problem := l.rollout.ClassProblem; l.rollout.Class == nil {
+		l.state.Refused = "nothing is permitted on the nodes"
+		if problem != nil {
+			l.state.Refused = problem.Object + ": " + problem.Message
+		}
+	} else {
+		reads = append(reads, l.observeSource, l.observeCopies)
+	}
 	l.state.Quorum.Configured = l.rollout.Config.Quorum != nil
 	if q := l.rollout.Config.Quorum; q != nil {
 		l.state.Quorum.Strategy = q.Strategy
 	}
-	for _, read := range []func(context.Context) error{
-		l.observeStatus, l.observeNodes, l.observePods, l.observeRevisions, l.observeSource, l.observeCopies,
-	} {
+	for _, read := range reads {
 		if err := read(ctx); err != nil {
 			return err
 		}
@@ -78,9 +86,12 @@ func (l *look) observe(ctx context.Context) error {
 }
 
 func (l *look) limits() rollout.Limits {
-	cfg := l.rollout.Config
+	cfg, image := l.rollout.Config, ""
+	if l.rollout.Class != nil {
+		image = l.rollout.Class.Image
+	}
 	return rollout.Limits{
-		Image:            cfg.Image,
+		Image:            image,
 		Coalesce:         cfg.Coalesce.Duration,
 		InstallerTimeout: cfg.InstallerTimeout.Duration,
 		StaticPodTimeout: cfg.StaticPodTimeout.Duration,

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
@@ -43,10 +44,10 @@ const (
 )
 
 // installerPod brings one revision to one node. All that it needs is mounted: the copies of the revision, of the leaves
-// only those of the node itself, and the directories that it writes. It is pinned to the node and tolerates everything,
+// only those of the node itself, and the directories that it writes. nodeHash is the ContentHash of just that. It is pinned to the node and tolerates everything,
 // and it uses the network of the node only because a node without a pod network has no other.
-func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rollout.Action) *corev1.Pod {
-	cfg := l.rollout.Config
+func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rollout.Action, nodeHash string) *corev1.Pod {
+	cfg, class := l.rollout.Config, l.rollout.Class
 	pod := l.pod(node.Name, node.UID, appInstaller, r.Number)
 	pod.Name = installerName(node.Name, r.Number, action.Attempt)
 	pod.Annotations[annotationAttempt] = strconv.Itoa(action.Attempt)
@@ -60,22 +61,41 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 		"--node-name="+node.Name,
 		"--node-ip="+node.Address,
 		"--source-dir="+sourceDirectory,
-		"--resource-dir="+cfg.ResourceDirectory,
-		"--manifest-dir="+cfg.ManifestDirectory,
+		"--resource-dir="+class.ResourceDirectory,
+		"--manifest-dir="+class.ManifestDirectory,
 		"--pod-configmap="+cfg.PodConfigMapName,
 		"--content-hash="+r.ContentHash,
+		"--node-content-hash="+nodeHash,
 		"--restart-hash="+r.RestartHash,
 		"--timeout="+cfg.InstallerTimeout.Duration.String(),
 	)
 	for _, name := range cfg.ReloadedSecretNames {
 		c.Args = append(c.Args, "--reloaded-secret="+name)
 	}
+	c.Args = append(c.Args, permissions(&class.Pod)...)
 	return pod
+}
+
+// permissions tell the installer what the class permits: it judges the manifest again, by nothing that is read in the namespace.
+func permissions(permitted *configv1alpha1.PermittedPod) []string {
+	out := []string{
+		"--permit-host-network=" + strconv.FormatBool(permitted.HostNetwork),
+		"--permit-privileged=" + strconv.FormatBool(permitted.Privileged),
+	}
+	for flag, values := range map[string][]string{
+		"--permit-image=": permitted.Images, "--permit-host-path=": permitted.HostPaths, "--permit-priority-class=": permitted.PriorityClassNames,
+	} {
+		for _, value := range values {
+			out = append(out, flag+value)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // prunerPod removes what nothing needs from one node.
 func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
-	cfg := l.rollout.Config
+	cfg, class := l.rollout.Config, l.rollout.Class
 	pod := l.pod(action.Node, action.NodeUID, appPruner, action.Revision)
 	pod.Name = shortened(fmt.Sprintf("revision-pruner-%d-%s", action.Revision, action.Node))
 	protected := make([]string, 0, len(action.Protected))
@@ -87,8 +107,8 @@ func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
 		"--rollout=" + l.name,
 		"--max-eligible-revision=" + strconv.Itoa(action.Revision),
 		"--protected-revisions=" + strings.Join(protected, ","),
-		"--resource-dir=" + cfg.ResourceDirectory,
-		"--manifest-dir=" + cfg.ManifestDirectory,
+		"--resource-dir=" + class.ResourceDirectory,
+		"--manifest-dir=" + class.ManifestDirectory,
 		"--timeout=" + cfg.InstallerTimeout.Duration.String(),
 	}
 	return pod
@@ -120,7 +140,7 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 			},
 			Containers: []corev1.Container{{
 				Name:                     containerName,
-				Image:                    cfg.Image,
+				Image:                    l.rollout.Class.Image,
 				ImagePullPolicy:          corev1.PullIfNotPresent,
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 				Resources: corev1.ResourceRequirements{
@@ -141,27 +161,27 @@ func (l *look) pod(node, nodeUID, app string, number int) *corev1.Pod {
 	return pod
 }
 
-// mountHost mounts the directories under which the resources and the manifests are: their parents, so that they can be
-// made, and only one where one is inside the other.
+// mountHost mounts the directories of the resources and of the manifests, and nothing beside them. That of the manifests is
+// kubelet's own: if there is none, kubelet is not configured for static pods, or the class is wrong.
 func (l *look) mountHost(pod *corev1.Pod) {
-	directories := []string{path.Dir(l.rollout.Config.ResourceDirectory), path.Dir(l.rollout.Config.ManifestDirectory)}
-	slices.Sort(directories)
-	last := ""
-	for i, directory := range directories {
-		if last != "" && (directory == last || strings.HasPrefix(directory, strings.TrimSuffix(last, "/")+"/")) {
-			continue
-		}
-		last = directory
+	for i, directory := range []struct {
+		path string
+		kind corev1.HostPathType
+	}{
+		{l.rollout.Class.ResourceDirectory, corev1.HostPathDirectoryOrCreate},
+		{l.rollout.Class.ManifestDirectory, corev1.HostPathDirectory},
+	} {
 		name := hostVolume + strconv.Itoa(i)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: new(corev1.HostPathDirectoryOrCreate)},
+			HostPath: &corev1.HostPathVolumeSource{Path: directory.path, Type: new(directory.kind)},
 		}})
-		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory})
+		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory.path})
 	}
 }
 
-// mountSources mounts the copies of a revision as configmaps/NAME/KEY and secrets/NAME/KEY. Of the Secret of the aggregate
-// only the pairs of the node are there: the keys of other nodes never get to this one.
+// mountSources mounts the copies of a revision as configmaps/NAME/KEY and secrets/NAME/KEY. In the place of the copy of the
+// aggregate is that of the node, with its own pairs: a kubelet may read the Secrets that the pods of its node refer to, so no
+// pod refers to one with the keys of others.
 func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
 	mount := func(source corev1.VolumeSource, at string) {
 		name := "source" + strconv.Itoa(len(pod.Spec.Volumes))
@@ -178,22 +198,20 @@ func (l *look) mountSources(pod *corev1.Pod, node string, number int) {
 	for _, name := range l.rollout.Config.SecretNames {
 		source := &corev1.SecretVolumeSource{SecretName: revision.CopyName(name, number), DefaultMode: mode}
 		if name == l.aggregateSecret() {
-			if source.Items = pairsOf(l.rollout.Leaves[node]); len(source.Items) == 0 {
-				// Without items, all of it would be mounted.
-				continue
-			}
+			source.SecretName = revision.NodeCopyName(name, number, node)
 		}
 		mount(corev1.VolumeSource{Secret: source}, path.Join("secrets", name))
 	}
 }
 
-func pairsOf(leaves []string) []corev1.KeyToPath {
-	items := make([]corev1.KeyToPath, 0, 2*len(leaves))
+// pairKeys are the keys of the aggregate that hold the pairs of some leaves.
+func pairKeys(leaves []string) []string {
+	keys := make([]string, 0, 2*len(leaves))
 	for _, leaf := range leaves {
 		cert, key := inventory.AggregateKeys(leaf)
-		items = append(items, corev1.KeyToPath{Key: cert, Path: cert}, corev1.KeyToPath{Key: key, Path: key})
+		keys = append(keys, cert, key)
 	}
-	return items
+	return keys
 }
 
 // installerName is that which library-go gives.

@@ -50,6 +50,7 @@ func (l *look) deleteRevision(ctx context.Context, number int) error {
 	for _, name := range l.rollout.Config.SecretNames {
 		errs = append(errs, l.deleteSecretCopy(ctx, revision.CopyName(name, number), status))
 	}
+	errs = append(errs, l.deleteNodeCopies(ctx, number))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -97,9 +97,9 @@ func (w *world) misfortune(rt *rapid.T) {
 	case "members unreachable":
 		w.unreachable = !w.unreachable
 	case "image":
-		config := *w.config
-		config.Image = fmt.Sprintf("certrotation:%d", w.version)
-		w.config = &config
+		class := *w.class
+		class.Image = fmt.Sprintf("certrotation:%d", w.version)
+		w.class = &class
 	case "mirror lost":
 		w.drop("pods", "etcd-"+m.name)
 	}

@@ -70,6 +70,11 @@ func (l *look) remember(src *rollout.Source, differs bool) {
 }
 
 func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, err error) {
+	return l.readObjects(ctx, func(name string) string { return name })
+}
+
+// readObjects reads the sources, or the copies of a revision if named says their names.
+func (l *look) readObjects(ctx context.Context, named func(string) string) (s *snapshot, problem string, err error) {
 	cfg := l.rollout.Config
 	s = &snapshot{
 		content: revision.Content{
@@ -79,17 +84,20 @@ func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, er
 		versions: map[string]string{},
 	}
 	for _, name := range l.configMapNames() {
-		cm, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, name, metav1.GetOptions{})
-		if problem, err := absent("configmap", name, err); problem != "" || err != nil {
+		cm, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, named(name), metav1.GetOptions{})
+		if problem, err := absent("configmap", named(name), err); problem != "" || err != nil {
 			return nil, problem, err
 		}
 		s.versions["configmap/"+name] = cm.ResourceVersion
 		s.content.ConfigMaps[name] = dataOf(cm)
 	}
 	for _, name := range cfg.SecretNames {
-		secret, err := l.client.CoreV1().Secrets(l.namespace).Get(ctx, name, metav1.GetOptions{})
-		if problem, err := absent("secret", name, err); problem != "" || err != nil {
+		secret, err := l.client.CoreV1().Secrets(l.namespace).Get(ctx, named(name), metav1.GetOptions{})
+		if problem, err := absent("secret", named(name), err); problem != "" || err != nil {
 			return nil, problem, err
+		}
+		if problem := l.unfitSecret(secret); problem != "" && named(name) == name {
+			return nil, problem, nil
 		}
 		s.versions["secret/"+name] = secret.ResourceVersion
 		s.content.Secrets[name] = secret.Data

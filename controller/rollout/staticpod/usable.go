@@ -17,12 +17,12 @@ import (
 )
 
 // unusable says why no revision may be made of the sources, "" if one may. What is refused here never gets to a node: an
-// empty bundle, a key that does not belong to its certificate, a manifest that kubelet or the installer would refuse.
+// empty bundle, a key that does not belong to its certificate, a manifest that the class, kubelet or the installer would refuse.
 //
-// It takes a while to find out, so that is done once for a content and the nodes that it is for.
+// It takes a while to find out, so that is done once for a content, the class and the nodes that it is for.
 func (l *look) unusable(s *snapshot) (problem string) {
 	var what strings.Builder
-	what.WriteString(s.content.ContentHash())
+	fmt.Fprintf(&what, "%s %v", s.content.ContentHash(), *l.rollout.Class)
 	for i := range l.state.Nodes {
 		what.WriteString(" " + l.state.Nodes[i].Name + "=" + l.state.Nodes[i].Address)
 	}
@@ -84,7 +84,8 @@ func (l *look) badManifest(s *snapshot) string {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		manifest, err := revision.Manifest(s.content.PodTemplate, revision.Values{
 			Revision: number, NodeName: name, NodeIP: names[name], RestartHash: s.content.RestartHash(),
-			Directory: path.Join(cfg.ResourceDirectory, revision.DirectoryName(l.name, number)),
+			Directory: path.Join(l.rollout.Class.ResourceDirectory, revision.DirectoryName(l.name, number)),
+			Permitted: &l.rollout.Class.Pod,
 		})
 		if err != nil {
 			return fmt.Sprintf("configmap/%s, for node %s: %v", cfg.PodConfigMapName, name, err)

@@ -46,7 +46,7 @@ spec:
   - name: etcd
     image: etcd
     command: [etcd, --name=NODE_NAME, "--listen-client-urls=https://NODE_IP:2379"]
-    volumeMounts: [{name: resources, mountPath: /etc/kubernetes/static-pod-resources}]
+    volumeMounts: [{name: resources, mountPath: /etc/kubernetes/static-pod-resources, readOnly: true}]
   volumes:
   - name: resources
     hostPath: {path: /etc/kubernetes/static-pod-resources/etcd-pod-REVISION}
@@ -71,6 +71,8 @@ type world struct {
 	clock   *testclock.FakeClock
 	events  *recorder
 	config  *configv1alpha1.StaticPodRollout
+	// class is nil where none permits the rollout.
+	class   *configv1alpha1.StaticPodClassSpec
 	version int
 	// writes of the controller so far; the one with the number crashAt happens, and kills it.
 	writes, crashAt int
@@ -94,13 +96,17 @@ type world struct {
 
 func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:revive // the testing context comes second to what tests
 	w := &world{
+		class: &configv1alpha1.StaticPodClassSpec{
+			Image: "certrotation:1", ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests",
+			Pod: configv1alpha1.PermittedPod{Images: []string{"etcd"}, HostNetwork: true},
+		},
 		t: t, ctx: ctx, client: &fake.Clientset{}, tracker: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()), clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
 		events: &recorder{}, version: 100, leaves: map[string][]string{},
 		config: &configv1alpha1.StaticPodRollout{
 			Name: "etcd", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "master"}},
 			PodConfigMapName: "etcd-pod", ConfigMapNames: []string{"bundles"}, SecretNames: []string{"certs"}, ReloadedSecretNames: []string{"certs"},
-			Image: "certrotation:1", ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests",
-			Coalesce: duration(3 * time.Second), InstallerTimeout: duration(2 * time.Minute), StaticPodTimeout: duration(5 * time.Minute),
+			ClassName: "etcd",
+			Coalesce:  duration(3 * time.Second), InstallerTimeout: duration(2 * time.Minute), StaticPodTimeout: duration(5 * time.Minute),
 			FailedRevisionLimit: 5, SucceededRevisionLimit: 5,
 			Quorum: &configv1alpha1.Quorum{Strategy: configv1alpha1.QuorumAutomatic},
 		},
@@ -156,7 +162,7 @@ func (w *world) changeLeaves() {
 
 // Namespace implements Inventory.
 func (w *world) Namespace(string) *inventory.Namespace {
-	r := &inventory.Rollout{Config: w.config, Aggregate: w.aggregate, Leaves: w.leaves}
+	r := &inventory.Rollout{Config: w.config, Class: w.class, Aggregate: w.aggregate, Leaves: w.leaves}
 	return &inventory.Namespace{Name: testNamespace, Rollouts: []*inventory.Rollout{r}, Domains: w.domains}
 }
 

@@ -121,6 +121,8 @@ type Sources struct {
 	Nodes map[string]*Node
 	// NodesUnknown says that the nodes have not been listed, or may not be. None is not what there is then.
 	NodesUnknown bool
+	// Classes are the StaticPodClasses of the cluster by name.
+	Classes map[string]*Class
 
 	certs *pki.Cache
 }

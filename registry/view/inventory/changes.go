@@ -55,6 +55,16 @@ func (i *Inventory) nodeUpdated(before, after any) {
 	i.nodeChanged(after)
 }
 
+// classUpdated: a class may concern any namespace, like a node.
+func (i *Inventory) classUpdated(before, after any) {
+	x, okX := before.(*Class)
+	y, okY := after.(*Class)
+	if okX && okY && x.ResourceVersion == y.ResourceVersion {
+		return
+	}
+	i.nodeChanged(after)
+}
+
 func (i *Inventory) tell(namespace string) {
 	for _, fn := range i.onChange {
 		fn(namespace)

@@ -41,7 +41,7 @@ type Clients struct {
 	// Metadata reads of Namespaces, and of Secrets that are no certificates, the metadata only: their content is never
 	// transferred.
 	Metadata metadata.Interface
-	// Config reads RotationConfigurations and RotationRecords.
+	// Config reads RotationConfigurations, RotationRecords and StaticPodClasses.
 	Config versioned.Interface
 }
 
@@ -55,9 +55,10 @@ type Inventory struct {
 	// namespaces is nil if names has the namespaces that are managed.
 	namespaces *observed
 	names      []string
-	nodes      *observed
-	managed    namespaces
-	refusals   *refusals
+	// nodes and classes are of the whole cluster.
+	nodes, classes *observed
+	managed        namespaces
+	refusals       *refusals
 
 	memory   memory
 	onChange []func(namespace string)
@@ -77,6 +78,12 @@ func New(clients Clients, opts Options) (*Inventory, error) {
 	}, i.refusals.report(i.nodes.source)); err != nil {
 		return nil, err
 	}
+	i.classes = &observed{source: i.sources.classes}
+	if err := i.classes.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
+		AddFunc: i.nodeChanged, UpdateFunc: i.classUpdated, DeleteFunc: i.nodeChanged,
+	}, i.refusals.report(i.classes.source)); err != nil {
+		return nil, err
+	}
 	if !i.named() {
 		if err := i.watchNamespaces(); err != nil {
 			return nil, err
@@ -89,6 +96,9 @@ func New(clients Clients, opts Options) (*Inventory, error) {
 	}
 	return i, nil
 }
+
+// ofCluster are what is read of the whole cluster, besides the Namespaces.
+func (i *Inventory) ofCluster() []*observed { return []*observed{i.nodes, i.classes} }
 
 // named says whether the installation names the namespaces.
 func (i *Inventory) named() bool { return len(i.names) > 0 }
@@ -109,7 +119,9 @@ func (i *Inventory) Start(ctx context.Context) {
 	if !i.named() {
 		i.running.Go(func() { i.namespaces.informer.RunWithContext(ctx) })
 	}
-	i.running.Go(func() { i.nodes.informer.RunWithContext(ctx) })
+	for _, o := range i.ofCluster() {
+		i.running.Go(func() { o.informer.RunWithContext(ctx) })
+	}
 	i.running.Go(func() {
 		select {
 		case <-i.nodes.listed.Done():
@@ -159,8 +171,10 @@ func (i *Inventory) pending() (*pending, <-chan struct{}) {
 		return &pending{what: "Namespaces", done: i.namespaces.listed.Done()}, nil
 	}
 	refused, turned := i.refusals.state()
-	if !cache.IsDone(i.nodes.listed) && (!i.named() || refused == nil) {
-		return &pending{what: "Nodes", done: i.nodes.listed.Done()}, turned
+	for _, o := range i.ofCluster() {
+		if !cache.IsDone(o.listed) && (!i.named() || refused == nil) {
+			return &pending{what: o.source.name, done: o.listed.Done()}, turned
+		}
 	}
 	for _, n := range i.managed.list() {
 		refused, turned := n.refusals.state()
@@ -239,5 +253,6 @@ func (i *Inventory) look(namespace string) *Sources {
 func (i *Inventory) snapshot(n *namespace) *Sources {
 	f := n.found()
 	f.nodes, f.nodesUnknown = i.nodes.informer.GetStore().List(), !cache.IsDone(i.nodes.listed)
+	f.classes = i.classes.informer.GetStore().List()
 	return assemble(n.name, i.certs, f)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
-// page by page, with consistent reads, everything of the namespace and the nodes. Certificates that are
+// page by page, with consistent reads, everything of the namespace, the nodes and the classes. Certificates that are
 // known are not parsed again. The lists are not of one moment: what changes in between may be in one and not in
 // another, as in the cached Sources. Of a namespace that is not managed nothing is read: that is ErrUnmanaged.
 func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error) {
@@ -52,6 +52,10 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	f.nodesUnknown = i.named() && apierrors.IsForbidden(err)
 	if err != nil && !f.nodesUnknown {
 		return nil, fmt.Errorf("list Nodes: %w", err)
+	}
+	f.classes, err = i.sources.classes.live(ctx, metav1.NamespaceAll, i.classes.informer.GetStore())
+	if err != nil && (!i.named() || !apierrors.IsForbidden(err)) {
+		return nil, fmt.Errorf("list StaticPodClasses: %w", err)
 	}
 	return assemble(namespace, i.certs, &f), nil
 }

@@ -29,6 +29,10 @@ type Rollout struct {
 	Domains []string
 	// Status is what was last written of it, nil if nothing was or if that cannot be read.
 	Status *rollout.Status
+	// Class is what the owner of the nodes permits, with its defaults, nil if ClassProblem says why nothing is permitted. It is
+	// shared and must not be changed.
+	Class        *configv1alpha1.StaticPodClassSpec
+	ClassProblem *trust.Problem
 	// Problem says why the status cannot be read, nil if it can. It stops nothing: the controller writes a new one.
 	Problem *trust.Problem
 }
@@ -50,6 +54,7 @@ func (b *builder) rollout(p *part, cfg *configv1alpha1.RotationConfigurationSpec
 		return err
 	}
 	p.rollout = &Rollout{Config: cfg.Rollout.StaticPod, Aggregate: p.aggregate, Nodes: nodes, Leaves: map[string][]string{}}
+	p.rollout.Class, p.rollout.ClassProblem = b.class(p.rollout.Config)
 	b.readStatus(p.rollout)
 	if cfg.Aggregate == nil {
 		return nil

@@ -23,10 +23,10 @@ import (
 
 // clusterSources are the kinds of objects that are read, each by its own list and watch.
 type clusterSources struct {
-	// namespaces and nodes are of the cluster, all others are read namespace by namespace. secrets are of type
+	// namespaces, nodes and classes are of the cluster, all others are read namespace by namespace. secrets are of type
 	// kubernetes.io/tls, others are the metadata of all other types, and aggregates are those of the others that are
 	// labelled as such, with their content.
-	namespaces, nodes, configurations, records, secrets, others, aggregates, configMaps *source
+	namespaces, nodes, classes, configurations, records, secrets, others, aggregates, configMaps *source
 }
 
 // source lists and watches one kind of object.
@@ -94,6 +94,7 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 			keep:     secrets.keep,
 		},
 	}
+	out.classes = classSource(clients.Config, secrets.keep)
 	out.configurations, out.records = ownSources(clients.Config, secrets.keep)
 	return out
 }
@@ -148,6 +149,24 @@ func ownSources(client versioned.Interface, keep cache.TransformFunc) (configura
 		keep:     keep,
 	}
 	return configurations, records
+}
+
+// classSource is that of the StaticPodClasses, which belong to the cluster.
+func classSource(client versioned.Interface, keep cache.TransformFunc) *source {
+	classes := client.ConfigV1alpha1().StaticPodClasses()
+	return &source{
+		name:    "StaticPodClasses",
+		example: &configv1alpha1.StaticPodClass{},
+		client:  client,
+		list: func(ctx context.Context, _ string, opts metav1.ListOptions) (runtime.Object, error) {
+			return classes.List(ctx, opts)
+		},
+		watch: func(ctx context.Context, _ string, opts metav1.ListOptions) (watch.Interface, error) {
+			return classes.Watch(ctx, opts)
+		},
+		restrict: everything,
+		keep:     keep,
+	}
 }
 
 func everything(*metav1.ListOptions) {}

@@ -24,7 +24,7 @@ rollout:
   staticPod:
     name: ` + name + `
     nodeSelector: {matchLabels: {role: web}}
-    image: certrotation:1
+    className: etcd
 `
 }
 

@@ -32,6 +32,8 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 			return ParseConfiguration(o), nil
 		case *configv1alpha1.RotationRecord:
 			return ParseRecord(o), nil
+		case *configv1alpha1.StaticPodClass:
+			return ParseClass(o), nil
 		case *corev1.Node:
 			return ParseNode(o), nil
 		default:
@@ -42,7 +44,7 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 
 // found are facts out of the sources, as lists.
 type found struct {
-	configurations, records, secrets, others, aggregates, configMaps, nodes []any
+	configurations, records, secrets, others, aggregates, configMaps, nodes, classes []any
 	// nodesUnknown says that nodes have not been listed.
 	nodesUnknown bool
 }
@@ -61,6 +63,7 @@ func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 		ConfigMaps:     byName(f.configMaps, func(cm *ConfigMap) string { return cm.Name }),
 		Nodes:          byName(f.nodes, func(node *Node) string { return node.Name }),
 		NodesUnknown:   f.nodesUnknown,
+		Classes:        byName(f.classes, func(class *Class) string { return class.Name }),
 		certs:          certs,
 	}
 	for _, object := range f.aggregates {

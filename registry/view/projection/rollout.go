@@ -132,6 +132,9 @@ func (r *renderer) rolloutDegraded() verdict {
 	if problem := r.rollout.Problem; problem != nil {
 		return verdict{status: true, reason: string(problem.Reason), message: about(problem.Object, problem.Message)}
 	}
+	if problem := r.rollout.ClassProblem; problem != nil {
+		return verdict{status: true, reason: string(problem.Reason), message: about(problem.Object, problem.Message)}
+	}
 	var texts []string
 	var reason string
 	var since time.Time

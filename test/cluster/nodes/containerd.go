@@ -127,7 +127,7 @@ mount -t overlay overlay -o lowerdir=$d/lower,upperdir=$d/upper,workdir=$d/work 
 	return chosen, n.write(stamp, chosen)
 }
 
-// ImportImage makes the image of a docker archive known to this node.
+// ImportImage makes the image of an archive known to this node.
 func (n *Node) ImportImage(ctx context.Context, archive string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -53,7 +53,7 @@ func TestEtcd(t *testing.T) {
 	}
 	image := filepath.Join(t.TempDir(), "etcd.tar")
 	files := map[string]string{"usr/bin/etcd": filepath.Join(root, "bin", "tools", "etcd")}
-	if err := nodes.WriteImage(image, "certrotation.dev/etcd:1", files, []string{"/usr/bin/etcd"}); err != nil {
+	if _, err := nodes.WriteImage(image, "certrotation.dev/etcd:1", files, []string{"/usr/bin/etcd"}); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()

@@ -26,39 +26,45 @@ import (
 // pauseImage is the sandbox of every pod.
 const pauseImage = "certrotation.dev/pause:1"
 
-// WriteImage writes a docker archive of an image named ref that has nothing in it but files (path in the image to file of
-// this machine, whose mode it keeps) and /tmp. The programs must be static. The same files make the same archive.
-func WriteImage(archive, ref string, files map[string]string, entrypoint []string) error {
+// WriteImage writes an archive (an OCI layout) of an image named ref that has nothing in it but files (path in the image to
+// file of this machine, whose mode it keeps) and /tmp. The programs must be static. The same files make the same archive. It
+// returns the name of the image by digest, under which each node that imports the archive knows it too.
+func WriteImage(archive, ref string, files map[string]string, entrypoint []string) (byDigest string, err error) {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
-		return fmt.Errorf("name of the image %s: %w", archive, err)
+		return "", fmt.Errorf("name of the image %s: %w", archive, err)
 	}
 	content, err := layerOf(files)
 	if err != nil {
-		return fmt.Errorf("make the image %s: %w", ref, err)
+		return "", fmt.Errorf("make the image %s: %w", ref, err)
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 	if err != nil {
-		return fmt.Errorf("make the image %s: %w", ref, err)
+		return "", fmt.Errorf("make the image %s: %w", ref, err)
 	}
 	image, err := mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
-		return fmt.Errorf("make the image %s: %w", ref, err)
+		return "", fmt.Errorf("make the image %s: %w", ref, err)
 	}
 	image, err = mutate.ConfigFile(image, &v1.ConfigFile{
 		OS: "linux", Architecture: runtime.GOARCH, RootFS: rootFS(image),
 		Config: v1.Config{Entrypoint: entrypoint, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, WorkingDir: "/"},
 	})
 	if err != nil {
-		return fmt.Errorf("make the image %s: %w", ref, err)
+		return "", fmt.Errorf("make the image %s: %w", ref, err)
 	}
+	digest, err := image.Digest()
+	if err != nil {
+		return "", fmt.Errorf("make the image %s: %w", ref, err)
+	}
+	byDigest = tag.Repository.Name() + "@" + digest.String()
 	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
-		return err
+		return "", err
 	}
-	if err := tarball.WriteToFile(archive+".new", tag, image); err != nil {
-		return fmt.Errorf("write the image %s: %w", archive, err)
+	if err := writeLayout(archive+".new", image, tag.Name(), byDigest); err != nil {
+		return "", fmt.Errorf("write the image %s: %w", archive, err)
 	}
-	return os.Rename(archive+".new", archive)
+	return byDigest, os.Rename(archive+".new", archive)
 }
 
 // rootFS is the list of layers that a configuration must repeat. It cannot fail for an image made in memory, and an empty
@@ -123,5 +129,6 @@ func addFile(archive *tar.Writer, target, from string) error {
 func (w *Network) pauseArchive() string { return filepath.Join(w.cfg.Dir, "images", "pause.tar") }
 
 func (w *Network) writePauseImage() error {
-	return WriteImage(w.pauseArchive(), pauseImage, map[string]string{"pause": w.tool("pause")}, []string{"/pause"})
+	_, err := WriteImage(w.pauseArchive(), pauseImage, map[string]string{"pause": w.tool("pause")}, []string{"/pause"})
+	return err
 }

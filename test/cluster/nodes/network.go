@@ -30,7 +30,7 @@ type Config struct {
 	Detach bool
 	// Names are the nodes to start now. None is fine: Add adds them.
 	Names []string
-	// Images are docker archives (see WriteImage) that each node imports. Pods use them with imagePullPolicy Never.
+	// Images are archives (see WriteImage) that each node imports. Pods use them with imagePullPolicy Never.
 	Images []string
 	// Kubeconfig returns the file that the kubelet of a node reaches kube-apiserver with (see KubeconfigOf). The server
 	// need not answer yet. Without it kubelets run the static pods of their files only, until Register.

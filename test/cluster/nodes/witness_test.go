@@ -34,7 +34,7 @@ func buildWitness(t *testing.T) string {
 		t.Fatalf("build testdata/witness: %v\n%s", err, out)
 	}
 	archive := filepath.Join(dir, "witness.tar")
-	if err := nodes.WriteImage(archive, witnessImage, map[string]string{"usr/bin/witness": program}, []string{"/usr/bin/witness"}); err != nil {
+	if _, err := nodes.WriteImage(archive, witnessImage, map[string]string{"usr/bin/witness": program}, []string{"/usr/bin/witness"}); err != nil {
 		t.Fatal(err)
 	}
 	return archive

@@ -62,6 +62,10 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if !strings.Contains(sample, unbuilt) {
+		return "", fmt.Errorf("the sample etcd-nodes has no class with the image %s", unbuilt)
+	}
+	sample = strings.ReplaceAll(sample, unbuilt, c.installer)
 	if !strings.Contains(sample, preset) {
 		return "", fmt.Errorf("the sample etcd-nodes has no line %q", preset)
 	}
@@ -114,11 +118,18 @@ func peerURL(node *nodes.Node) string {
 	return "https://" + net.JoinHostPort(node.IP().String(), "2380")
 }
 
-// applyRendered creates the objects of the rendered certificates, once.
+// applyRendered creates the objects of the rendered certificates, once, and has the class name the image of this build.
 func (c *Cluster) applyRendered(ctx context.Context) error {
-	if exists(c.path("applied")) {
-		return nil
+	if !exists(c.path("applied")) {
+		if err := c.createRendered(ctx); err != nil {
+			return err
+		}
 	}
+	_, err := c.Kubectl(ctx, "patch", "staticpodclass", "etcd", "--type=merge", fmt.Sprintf("--patch={%q:{%q:%q}}", "spec", "image", c.installer))
+	return err
+}
+
+func (c *Cluster) createRendered(ctx context.Context) error {
 	if err := c.Installation.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}

@@ -52,6 +52,8 @@ type Cluster struct {
 
 	cfg  Config
 	root string
+	// installer is the image of certrotation by digest.
+	installer string
 
 	mu   sync.Mutex
 	left []string // names of nodes that are gone for good

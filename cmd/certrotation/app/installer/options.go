@@ -15,6 +15,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/utils/clock"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/revision"
 )
@@ -35,7 +36,11 @@ type Options struct {
 	ReloadedSecrets      []string
 	// ContentHash is recorded, RestartHash is what the mounted objects have to have.
 	ContentHash, RestartHash string
-	Timeout                  time.Duration
+	// NodeContentHash is what everything that is mounted has to have.
+	NodeContentHash string
+	// Permitted is what the StaticPodClass of the rollout says of the pod.
+	Permitted configv1alpha1.PermittedPod
+	Timeout   time.Duration
 	// TerminationLog gets the outcome if it exists.
 	TerminationLog string
 	// Clock says what has expired.
@@ -72,6 +77,16 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.ContentHash, "content-hash", o.ContentHash, "The hash of the whole revision, of all nodes. It is recorded.")
 	fs.StringVar(&o.RestartHash, "restart-hash", o.RestartHash,
 		"The hash of the pod template and of all objects that are not reloaded. If what is mounted has another one, nothing is installed.")
+
+	fs.StringVar(&o.NodeContentHash, "node-content-hash", o.NodeContentHash,
+		"The hash of everything that is mounted for this node. If what is mounted has another one, nothing is installed.")
+
+	fs = sections.FlagSet("class")
+	fs.StringArrayVar(&o.Permitted.Images, "permit-image", o.Permitted.Images, "An image that containers of the static pod may run. May be repeated.")
+	fs.StringArrayVar(&o.Permitted.HostPaths, "permit-host-path", o.Permitted.HostPaths, "A directory of the node that the static pod may mount. May be repeated.")
+	fs.StringArrayVar(&o.Permitted.PriorityClassNames, "permit-priority-class", o.Permitted.PriorityClassNames, "A priority class that the static pod may have. May be repeated.")
+	fs.BoolVar(&o.Permitted.HostNetwork, "permit-host-network", o.Permitted.HostNetwork, "The static pod may use the network of the node.")
+	fs.BoolVar(&o.Permitted.Privileged, "permit-privileged", o.Permitted.Privileged, "The static pod may be root on the node.")
 
 	fs = sections.FlagSet("node")
 	fs.StringVar(&o.NodeName, "node-name", o.NodeName, "The name of the node: NODE_NAME in the pod template.")
@@ -112,6 +127,8 @@ func (o *Options) Validate() error {
 	refuse(o.PodKey == "", "--pod-key is empty")
 	refuse(o.ContentHash == "", "--content-hash is required")
 	refuse(o.RestartHash == "", "--restart-hash is required: without it nothing proves that all of the revision is mounted")
+	refuse(o.NodeContentHash == "", "--node-content-hash is required: without it nothing proves what is mounted")
+	refuse(len(o.Permitted.Images) == 0, "--permit-image is required: without one no pod is permitted")
 	refuse(o.Timeout <= 0, "--timeout is %s, want more than 0", o.Timeout)
 	return errors.Join(errs...)
 }

@@ -42,6 +42,10 @@ func (o *Options) install(ctx context.Context) (result generation.Result, err er
 			return result, fmt.Errorf("%w: Secret %s has no key for this node in %s", generation.ErrContent, name, o.SourceDirectory)
 		}
 	}
+	if hash := content.ContentHash(); hash != o.NodeContentHash {
+		return result, fmt.Errorf("%w: what is mounted has the hash %s, want %s: somebody has changed or replaced the copies of revision %d",
+			generation.ErrContent, hash, o.NodeContentHash, o.Revision)
+	}
 	node, err := generation.Create(o.Layout)
 	if err != nil {
 		return result, err
@@ -49,6 +53,6 @@ func (o *Options) install(ctx context.Context) (result generation.Result, err er
 	defer func() { err = errors.Join(err, node.Close()) }()
 	return node.Install(ctx, generation.Request{
 		Content: content, Revision: o.Revision, ContentHash: o.ContentHash, RestartHash: o.RestartHash,
-		NodeName: o.NodeName, NodeIP: o.NodeIP, Now: o.Clock.Now(),
+		NodeName: o.NodeName, NodeIP: o.NodeIP, Permitted: &o.Permitted, Now: o.Clock.Now(),
 	})
 }

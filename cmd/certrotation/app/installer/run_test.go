@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 const template = `{apiVersion: v1, kind: Pod, metadata: {name: etcd}, spec: {
-  containers: [{name: etcd, image: etcd, volumeMounts: [{name: r, mountPath: /r}]}],
+  containers: [{name: etcd, image: etcd, volumeMounts: [{name: r, mountPath: /r, readOnly: true}]}],
   volumes: [{name: r, hostPath: {path: %s/etcd-pod-REVISION}}]}}`
 
 // world is a node with the mounted objects of a revision.
@@ -85,7 +85,7 @@ func newWorld(t *testing.T) *world {
 	w.args = []string{
 		"--rollout=etcd", "--revision=7", "--node-name=master-0", "--node-ip=10.0.0.5", "--source-dir=" + w.path("source"),
 		"--resource-dir=" + w.path("resources"), "--manifest-dir=" + w.path("manifests"), "--reloaded-secret=certs",
-		"--content-hash=" + content.ContentHash(), "--restart-hash=" + content.RestartHash(), "--termination-log=" + w.path("termination-log"),
+		"--permit-image=etcd", "--node-content-hash=" + content.ContentHash(), "--content-hash=" + content.ContentHash(), "--restart-hash=" + content.RestartHash(), "--termination-log=" + w.path("termination-log"),
 	}
 	return w
 }
@@ -128,6 +128,7 @@ func TestRun(t *testing.T) {
 		{"later", []string{"--revision=8"}, `{"revision":8,"changed":true,"restart":false}`},
 		{"older", nil, `{"revision":7,"reason":"Newer","error":"a more recent revision is on this node: etcd-pod-7/current points at generation 8, asked for was 7"}`},
 		{"other hash", []string{"--restart-hash=x"}, `"reason":"Refused"`},
+		{"other content of the node", []string{"--node-content-hash=x"}, `"reason":"Refused"`},
 		{"Secret that is not mounted", []string{"--reloaded-secret=gone"}, `"reason":"Refused","error":"the content of the revision is refused: Secret gone has no key`},
 		{"no manifest directory", []string{"--manifest-dir=/does/not/exist"}, `"reason":"Failed"`},
 		{"no template", []string{"--pod-key=x"}, `"reason":"Refused"`},
@@ -200,7 +201,7 @@ func TestValidate(t *testing.T) {
 	err := o.Validate()
 	for _, name := range []string{
 		"--rollout", "--revision", "--node-name", "--node-ip", "--source-dir", "--resource-dir", "--manifest-dir", "--pod-key", "--content-hash",
-		"--restart-hash", "--timeout",
+		"--restart-hash", "--node-content-hash", "--permit-image", "--timeout",
 	} {
 		if err == nil || !strings.Contains(err.Error(), name+" is") {
 			t.Errorf("%s is accepted: %v", name, err)

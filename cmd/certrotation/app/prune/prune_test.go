@@ -20,6 +20,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/revision"
 )
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 const template = `{apiVersion: v1, kind: Pod, metadata: {name: etcd}, spec: {
-  containers: [{name: etcd, image: "etcd:%d", volumeMounts: [{name: r, mountPath: /r}]}],
+  containers: [{name: etcd, image: "etcd:%d", volumeMounts: [{name: r, mountPath: /r, readOnly: true}]}],
   volumes: [{name: r, hostPath: {path: %s/etcd-pod-REVISION}}]}}`
 
 // node has revisions 1 to 4, of which 4 is installed.
@@ -50,7 +51,7 @@ func node(t *testing.T) (dir string, args []string) {
 	defer disk.Close()
 	for n := 1; n <= 4; n++ {
 		content := revision.Content{PodTemplate: fmt.Appendf(nil, template, n, layout.ResourceDirectory)}
-		if _, err := disk.Install(t.Context(), generation.Request{Content: content, Revision: n, NodeName: "n", NodeIP: "10.0.0.5"}); err != nil {
+		if _, err := disk.Install(t.Context(), generation.Request{Content: content, Revision: n, NodeName: "n", NodeIP: "10.0.0.5", Permitted: &configv1alpha1.PermittedPod{Images: []string{fmt.Sprintf("etcd:%d", n)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

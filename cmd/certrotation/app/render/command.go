@@ -18,8 +18,8 @@ import (
 const long = `Render the first nodes of a cluster, before there is an API server.
 
 --config has the objects that would be applied to the cluster: the namespace, the
-RotationConfiguration, the ConfigMap with the template of the static pod, and the first Nodes with
-their labels and InternalIPs. A Secret with a CA may be among them; it is used instead of a new one.
+RotationConfiguration, the StaticPodClass that it names, the ConfigMap with the template of the
+static pod, and the first Nodes with their labels and InternalIPs. A Secret with a CA may be among them; it is used instead of a new one.
 manifests/samples/etcd-nodes has an example. The same controller that will rotate the certificates
 later makes them now, against an API in memory, and cuts revision 1.
 

@@ -32,7 +32,7 @@ func testNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // sample are the files of manifests/samples/etcd-nodes that are rendered.
 func sample() []string {
 	var out []string
-	for _, name := range []string{"namespace", "configuration", "etcd-pod", "rbac", "nodes"} {
+	for _, name := range []string{"class", "namespace", "configuration", "etcd-pod", "rbac", "nodes"} {
 		out = append(out, filepath.Join("..", "..", "..", "..", "manifests", "samples", "etcd-nodes", name+".yaml"))
 	}
 	return out
@@ -160,7 +160,7 @@ func TestInstallerChangesNothing(t *testing.T) {
 		}
 		done, err := disk.Install(ctx, generation.Request{
 			Content: node.Content, Revision: node.Revision, ContentHash: node.ContentHash, RestartHash: node.RestartHash,
-			NodeName: node.Name, NodeIP: node.Address,
+			NodeName: node.Name, NodeIP: node.Address, Permitted: node.Permitted,
 		})
 		if err = errors.Join(err, disk.Close()); err != nil || done.Changed || done.Restart {
 			t.Errorf("%s: %+v, %v, want no change", node.Name, done, err)

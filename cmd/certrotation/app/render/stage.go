@@ -68,7 +68,7 @@ func (s *staging) install(ctx context.Context, node *bootstrap.Node) (err error)
 	defer func() { err = errors.Join(err, disk.Close()) }()
 	_, err = disk.Install(ctx, generation.Request{
 		Content: node.Content, Revision: node.Revision, ContentHash: node.ContentHash, RestartHash: node.RestartHash,
-		NodeName: node.Name, NodeIP: node.Address,
+		NodeName: node.Name, NodeIP: node.Address, Permitted: node.Permitted,
 	})
 	return err
 }

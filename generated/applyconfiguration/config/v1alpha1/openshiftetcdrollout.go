@@ -14,8 +14,8 @@ import (
 //
 // OpenShiftEtcdRollout are the parameters of the rollout that the preset openshift-etcd makes.
 type OpenShiftEtcdRolloutApplyConfiguration struct {
-	// image of certrotation, for the installer and pruner pods.
-	Image *string `json:"image,omitempty"`
+	// className is the StaticPodClass that permits the static pod etcd in this namespace.
+	ClassName *string `json:"className,omitempty"`
 	// strategy of the quorum. Defaults to Automatic.
 	Strategy *configv1alpha1.QuorumStrategy `json:"strategy,omitempty"`
 }
@@ -26,11 +26,11 @@ func OpenShiftEtcdRollout() *OpenShiftEtcdRolloutApplyConfiguration {
 	return &OpenShiftEtcdRolloutApplyConfiguration{}
 }
 
-// WithImage sets the Image field in the declarative configuration to the given value
+// WithClassName sets the ClassName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Image field is set to the value of the last call.
-func (b *OpenShiftEtcdRolloutApplyConfiguration) WithImage(value string) *OpenShiftEtcdRolloutApplyConfiguration {
-	b.Image = &value
+// If called multiple times, the ClassName field is set to the value of the last call.
+func (b *OpenShiftEtcdRolloutApplyConfiguration) WithClassName(value string) *OpenShiftEtcdRolloutApplyConfiguration {
+	b.ClassName = &value
 	return b
 }
 

@@ -12,13 +12,14 @@ package v1alpha1
 type PermittedPodApplyConfiguration struct {
 	// images that containers may run, as the manifest writes them.
 	Images []string `json:"images,omitempty"`
-	// hostPaths that volumes may mount, besides the directory of the revision. A path permits what is below it.
+	// hostPaths that volumes may mount, besides the directory of the revision, which is mounted read-only. They are meant
+	// exactly: what is below a directory could be a symbolic link that the pod has made there, and lead anywhere.
 	HostPaths []string `json:"hostPaths,omitempty"`
 	// hostNetwork permits the network of the node.
 	HostNetwork *bool `json:"hostNetwork,omitempty"`
 	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
 	Privileged *bool `json:"privileged,omitempty"`
-	// priorityClassNames that the pod may have.
+	// priorityClassNames that the pod may have. One of the system's permits its priority.
 	PriorityClassNames []string `json:"priorityClassNames,omitempty"`
 }
 

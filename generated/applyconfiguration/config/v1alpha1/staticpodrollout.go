@@ -30,12 +30,9 @@ type StaticPodRolloutApplyConfiguration struct {
 	// reloadedSecretNames are those of secretNames that the processes read again by themselves. Defaults to the Secret of
 	// the aggregate.
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
-	// image of certrotation, for the installer and pruner pods.
-	Image *string `json:"image,omitempty"`
-	// resourceDirectory on the nodes. Defaults to /etc/kubernetes/static-pod-resources.
-	ResourceDirectory *string `json:"resourceDirectory,omitempty"`
-	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
-	ManifestDirectory *string `json:"manifestDirectory,omitempty"`
+	// className is the StaticPodClass that says which image, which directories and which shape of the pod the owner of the
+	// nodes permits. The class has to name this namespace and the static pod.
+	ClassName *string `json:"className,omitempty"`
 	// coalesce is how long a change waits for others that come with it, so that they make one revision. Defaults to 3s.
 	Coalesce *metav1.Duration `json:"coalesce,omitempty"`
 	// installerTimeout bounds one attempt of an installer pod. Defaults to 2m.
@@ -111,27 +108,11 @@ func (b *StaticPodRolloutApplyConfiguration) WithReloadedSecretNames(values ...s
 	return b
 }
 
-// WithImage sets the Image field in the declarative configuration to the given value
+// WithClassName sets the ClassName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Image field is set to the value of the last call.
-func (b *StaticPodRolloutApplyConfiguration) WithImage(value string) *StaticPodRolloutApplyConfiguration {
-	b.Image = &value
-	return b
-}
-
-// WithResourceDirectory sets the ResourceDirectory field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ResourceDirectory field is set to the value of the last call.
-func (b *StaticPodRolloutApplyConfiguration) WithResourceDirectory(value string) *StaticPodRolloutApplyConfiguration {
-	b.ResourceDirectory = &value
-	return b
-}
-
-// WithManifestDirectory sets the ManifestDirectory field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ManifestDirectory field is set to the value of the last call.
-func (b *StaticPodRolloutApplyConfiguration) WithManifestDirectory(value string) *StaticPodRolloutApplyConfiguration {
-	b.ManifestDirectory = &value
+// If called multiple times, the ClassName field is set to the value of the last call.
+func (b *StaticPodRolloutApplyConfiguration) WithClassName(value string) *StaticPodRolloutApplyConfiguration {
+	b.ClassName = &value
 	return b
 }
 

@@ -1,0 +1,106 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package staticpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/rollout"
+	registrystaticpod "certrotation.dev/registry/staticpod"
+)
+
+// prepareNode makes the Secret with the node's own pairs of the aggregate, which is the only one with pairs that its
+// installer refers to. It returns the ContentHash of what the node sees, for the installer to compare. The copies are
+// proven first: what somebody has put in their place does not get to a node.
+//
+// It is made when the installer is, so that a node which joins later finds its own.
+func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.Revision) (hash string, err error) {
+	copies, problem, err := l.readObjects(ctx, func(name string) string { return revision.CopyName(name, r.Number) })
+	if err != nil {
+		return "", err
+	}
+	if problem != "" {
+		return "", errStale
+	}
+	recorded := registrystaticpod.Revision{Number: r.Number, ContentHash: r.ContentHash, RestartHash: r.RestartHash}
+	if failure := registrystaticpod.Prove(recorded, copies.content); failure != "" {
+		return "", errors.New(failure)
+	}
+	aggregate := l.aggregateSecret()
+	if aggregate == "" {
+		return copies.content.ContentHash(), nil
+	}
+	keys := pairKeys(l.rollout.Leaves[node.Name])
+	own := copies.content.Only(aggregate, keys)
+	if len(keys) == 0 || len(own.Secrets[aggregate]) != len(keys) {
+		return "", errStale
+	}
+	status, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, revision.StatusName(r.Number), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", errStale
+	}
+	if err != nil {
+		return "", fmt.Errorf("read configmap %s: %w", revision.StatusName(r.Number), err)
+	}
+	meta := l.copyMeta(status, aggregate, r.Number)
+	meta.Name = revision.NodeCopyName(aggregate, r.Number, node.Name)
+	meta.Labels = l.nodeCopyLabels(r.Number)
+	return own.ContentHash(), l.copySecret(ctx, status, meta, own.Secrets[aggregate])
+}
+
+// nodeCopyLabels find the copies of all nodes, those of nodes that are gone among them.
+func (l *look) nodeCopyLabels(number int) map[string]string {
+	return map[string]string{revision.LabelRollout: l.name, revision.LabelRevision: strconv.Itoa(number)}
+}
+
+// deleteNodeCopies deletes those of a revision.
+func (l *look) deleteNodeCopies(ctx context.Context, number int) error {
+	selector := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: l.nodeCopyLabels(number)})
+	list, err := l.client.CoreV1().Secrets(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return fmt.Errorf("list the copies of nodes of revision %d: %w", number, err)
+	}
+	var errs []error
+	for i := range list.Items {
+		errs = append(errs, l.deleteSecretCopy(ctx, list.Items[i].Name, revision.StatusName(number)))
+	}
+	return errors.Join(errs...)
+}
+
+// unfitSecret says why a Secret must not be brought to all nodes, "" if it may be.
+func (l *look) unfitSecret(secret *corev1.Secret) string {
+	if secret.Labels[revision.LabelRollout] != "" || l.ownedByRevision(secret) {
+		return fmt.Sprintf("secret/%s is a copy of a revision: name what it is a copy of", secret.Name)
+	}
+	for _, d := range l.known.Domains {
+		if d.Signer.Name == secret.Name {
+			return fmt.Sprintf("secret/%s is a signer, whose key belongs on no node: take it out of rollout.staticPod.secretNames", secret.Name)
+		}
+		for i := range d.Leaves {
+			if leaf := &d.Leaves[i]; leaf.Name == secret.Name && leaf.Template != leaf.Name {
+				return fmt.Sprintf("secret/%s is the leaf of one node, and must not get to the others: have the aggregate bring it, and take it out of "+
+					"rollout.staticPod.secretNames", secret.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// ownedByRevision says whether the owner of an object is the ConfigMap of a revision.
+func (l *look) ownedByRevision(secret *corev1.Secret) bool {
+	for _, owner := range secret.OwnerReferences {
+		if _, ok := revision.ParseStatusName(owner.Name); ok && owner.Kind == "ConfigMap" {
+			return true
+		}
+	}
+	return false
+}
