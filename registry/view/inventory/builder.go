@@ -47,7 +47,7 @@ func (b *builder) add(cfg *Configuration) *part {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, cfg.Error)
 		return nil
 	}
-	p, err := b.expand(cfg.Loaded)
+	p, err := b.expand(cfg.Name, cfg.Loaded)
 	if err != nil {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, err.Error())
 		return nil
