@@ -27,8 +27,10 @@ import (
 
 const (
 	testNamespace = "etcd"
-	leafName      = "etcd-client"
-	bundleName    = "etcd-bundle"
+	// testConfiguration is the one to which the leaf and the bundle consent.
+	testConfiguration = "pki"
+	leafName          = "etcd-client"
+	bundleName        = "etcd-bundle"
 )
 
 // members are real etcd members on addresses of the loopback, which have all ports in common, as nodes have.
@@ -148,7 +150,7 @@ func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 
 func (m *members) check(t *testing.T, c *Checker) quorum.Observation {
 	t.Helper()
-	o, err := c.Check(t.Context(), testNamespace, m.quorum, m.nodes)
+	o, err := c.Check(t.Context(), testNamespace, testConfiguration, m.quorum, m.nodes)
 	if err != nil {
 		t.Fatal(err)
 	}

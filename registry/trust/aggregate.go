@@ -71,7 +71,9 @@ func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*
 	return nil, nil
 }
 
-func (a *Aggregate) write(action Action) []Action { return consenting([]Action{action}, a.Configuration) }
+func (a *Aggregate) write(action Action) []Action {
+	return consenting([]Action{action}, a.Configuration)
+}
 
 func firstProblem(problems ...*Problem) *Problem {
 	for _, p := range problems {

@@ -83,6 +83,9 @@ func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, er
 		if problem, err := absent("configmap", name, err); problem != "" || err != nil {
 			return nil, problem, err
 		}
+		if !trust.Consents(cm.Annotations, l.rollout.Configuration) {
+			return nil, l.unadopted("configmap", name), nil
+		}
 		s.versions["configmap/"+name] = cm.ResourceVersion
 		s.content.ConfigMaps[name] = dataOf(cm)
 	}
@@ -91,12 +94,21 @@ func (l *look) readSources(ctx context.Context) (s *snapshot, problem string, er
 		if problem, err := absent("secret", name, err); problem != "" || err != nil {
 			return nil, problem, err
 		}
+		if !trust.Consents(secret.Annotations, l.rollout.Configuration) {
+			return nil, l.unadopted("secret", name), nil
+		}
 		s.versions["secret/"+name] = secret.ResourceVersion
 		s.content.Secrets[name] = secret.Data
 	}
 	s.content.PodTemplate = s.content.ConfigMaps[cfg.PodConfigMapName][configv1alpha1.PodKey]
 	delete(s.content.ConfigMaps, cfg.PodConfigMapName)
 	return s, "", nil
+}
+
+// unadopted says why an object is not brought to the nodes that the configuration names and that does not consent to it.
+func (l *look) unadopted(kind, name string) string {
+	return fmt.Sprintf("%s/%s does not consent to RotationConfiguration/%s, so it is not brought to any node: run `kubectl certrotation adopt -n %s %s`",
+		kind, name, l.rollout.Configuration, l.namespace, l.rollout.Configuration)
 }
 
 // absent tells an object that does not exist from an error.

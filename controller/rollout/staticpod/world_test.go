@@ -161,7 +161,7 @@ func (w *world) Namespace(string) *inventory.Namespace {
 }
 
 // Check implements QuorumChecker.
-func (w *world) Check(context.Context, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
+func (w *world) Check(context.Context, string, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
 	if w.unreachable {
 		return quorum.Observation{}, errors.New("no client certificate")
 	}

@@ -37,7 +37,9 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 }
 
 // consents says whether an object consents to any configuration at all. To which one is for whoever builds the namespace.
-func consents(meta *metav1.ObjectMeta) bool { return meta.Annotations[trust.AnnotationConfiguration] != "" }
+func consents(meta *metav1.ObjectMeta) bool {
+	return meta.Annotations[trust.AnnotationConfiguration] != ""
+}
 
 // presented is the chain of a Secret that nobody may use, nil if it has none that can be read.
 func presented(certPEM []byte, certs *pki.Cache) []*pki.Certificate {
