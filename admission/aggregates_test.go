@@ -29,7 +29,7 @@ func (w *world) aggregate() *world {
 	cert, key := inventory.AggregateKeys("service-server")
 	server := w.secrets["service-server"]
 	w.secrets["all-certs"] = &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: "all-certs", Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: "all-certs", Labels: labels, Annotations: consent()},
 		Type:       corev1.SecretTypeOpaque,
 		Data:       map[string][]byte{cert: server.Data[corev1.TLSCertKey], key: server.Data[corev1.TLSPrivateKeyKey]},
 	}

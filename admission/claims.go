@@ -13,6 +13,13 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
+// othersOwn says whether an object, of which these are the annotations, consents to the configuration that claims it neither
+// before an edit nor after it. Then it is its owner's alone: nobody else's configuration stands against what is done to it.
+func othersOwn(claim inventory.Claim, old, changed map[string]string) bool {
+	return claim.Kind != inventory.ClaimCopy &&
+		!trust.Consents(old, claim.Configuration) && !trust.Consents(changed, claim.Configuration)
+}
+
 // judgeClaim judges an object by the part that it plays.
 func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
 	if before == nil || after == nil {

@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -23,7 +24,8 @@ func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.Admissio
 	if err != nil {
 		return nil, err
 	}
-	if _, claimed := n.Claim(trust.ConfigMapKind, e.name); !claimed {
+	claim, claimed := n.Claim(trust.ConfigMapKind, e.name)
+	if !claimed || othersOwn(claim, ptr.Deref(e.old, corev1.ConfigMap{}).Annotations, ptr.Deref(e.changed, corev1.ConfigMap{}).Annotations) {
 		return allowed(), nil
 	}
 	fields := changedConfigMapFields(e.old, e.changed)

@@ -78,7 +78,7 @@ func TestReviewCopy(t *testing.T) {
 func TestReviewGate(t *testing.T) {
 	gate := func(value string) func(*corev1.ConfigMap) {
 		return func(cm *corev1.ConfigMap) {
-			cm.Annotations = map[string]string{}
+			cm.Annotations = consent()
 			if value != "" {
 				cm.Annotations[trust.AnnotationRolloutRevision] = value
 			}

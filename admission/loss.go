@@ -29,7 +29,10 @@ func loses(before, after *trust.Domain) bool {
 		!contains(after.Signer.Previous, before.Signer.Previous...)
 }
 
-func gone(before, after *trust.Object) bool { return before.Present && !after.Present }
+// gone says whether an object is lost to certrotation: deleted, or without the consent that it had.
+func gone(before, after *trust.Object) bool {
+	return before.Present && (!after.Present || trust.Released(before, after))
+}
 
 // slotKept says whether what was in a slot is still there; an empty slot may be filled.
 func slotKept(before, after *pki.Certificate) bool { return before == nil || before.Equal(after) }

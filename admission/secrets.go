@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -23,7 +24,8 @@ func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRe
 	if err != nil {
 		return nil, err
 	}
-	if _, claimed := n.Claim(trust.SecretKind, e.name); !claimed {
+	claim, claimed := n.Claim(trust.SecretKind, e.name)
+	if !claimed || othersOwn(claim, ptr.Deref(e.old, corev1.Secret{}).Annotations, ptr.Deref(e.changed, corev1.Secret{}).Annotations) {
 		return allowed(), nil
 	}
 	fields := changedSecretFields(e.old, e.changed)

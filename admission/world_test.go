@@ -137,7 +137,8 @@ func (w *world) publish(anchors ...*pki.Pair) {
 		published = append(published, fmt.Sprintf("%s=%s", ca.Certificate.Fingerprint, now.Format(time.RFC3339)))
 	}
 	bundle := configMap("service-ca-bundle", nil, map[string]string{inventory.BundleKey: pem.String()})
-	bundle.Annotations = map[string]string{trust.AnnotationPublished: strings.Join(published, " ")}
+	bundle.Annotations = consent()
+	bundle.Annotations[trust.AnnotationPublished] = strings.Join(published, " ")
 	w.configMaps["service-ca-bundle"] = bundle
 }
 
@@ -178,6 +179,8 @@ func (w *world) secret(name string, pair *pki.Pair) *corev1.Secret {
 			Annotations: map[string]string{
 				trust.AnnotationNotBefore: pair.Certificate.NotBefore.Format(time.RFC3339),
 				trust.AnnotationNotAfter:  pair.Certificate.NotAfter.Format(time.RFC3339),
+
+				trust.AnnotationConfiguration: "certrotation",
 			},
 		},
 		Type: corev1.SecretTypeTLS,
@@ -194,10 +197,15 @@ func (w *world) key(pair *pki.Pair) []byte {
 	return pem
 }
 
+// consent is the annotation of what the configuration may use.
+func consent() map[string]string {
+	return map[string]string{trust.AnnotationConfiguration: "certrotation"}
+}
+
 func configMap(name string, labels, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1", Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "1", Labels: labels, Annotations: consent()},
 		Data:       data,
 	}
 }

@@ -56,7 +56,7 @@ func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time
 
 // sameRevision compares the sources as they are, and the status, with the copies.
 func sameRevision(ctx context.Context, api *API, namespace string, r *Revision) error {
-	live, err := readSources(ctx, api, namespace, r.Rollout.Config)
+	live, err := readSources(ctx, api, namespace, r.Rollout.Configuration, r.Rollout.Config)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func sameRevision(ctx context.Context, api *API, namespace string, r *Revision) 
 	numbered := *r.Rollout.Config
 	numbered.PodConfigMapName = revision.CopyName(numbered.PodConfigMapName, first)
 	numbered.ConfigMapNames, numbered.SecretNames = copyNames(numbered.ConfigMapNames), copyNames(numbered.SecretNames)
-	frozen, err := readSources(ctx, api, namespace, &numbered)
+	frozen, err := readSources(ctx, api, namespace, r.Rollout.Configuration, &numbered)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/revision"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -35,7 +36,7 @@ type Revision struct {
 // cut makes revision 1 of a rollout from what the API holds: its content, and the objects that hold it in the API.
 func cut(ctx context.Context, api *API, namespace string, rollout *inventory.Rollout) (*Revision, error) {
 	out := &Revision{Rollout: rollout}
-	sources, err := readSources(ctx, api, namespace, rollout.Config)
+	sources, err := readSources(ctx, api, namespace, rollout.Configuration, rollout.Config)
 	if err != nil {
 		return nil, fmt.Errorf("rollout %s: %w", rollout.Config.Name, err)
 	}
@@ -55,7 +56,7 @@ type sources struct {
 	secrets    []*corev1.Secret
 }
 
-func readSources(ctx context.Context, api *API, namespace string, config *configv1alpha1.StaticPodRollout) (*sources, error) {
+func readSources(ctx context.Context, api *API, namespace, configuration string, config *configv1alpha1.StaticPodRollout) (*sources, error) {
 	out := &sources{}
 	core := api.client.CoreV1()
 	var err error
@@ -65,10 +66,16 @@ func readSources(ctx context.Context, api *API, namespace string, config *config
 	if out.pod.Data[configv1alpha1.PodKey] == "" {
 		return nil, fmt.Errorf("read the pod template: ConfigMap %s has no key %s", config.PodConfigMapName, configv1alpha1.PodKey)
 	}
+	if err := consented("ConfigMap", out.pod, configuration); err != nil {
+		return nil, err
+	}
 	for _, name := range config.ConfigMapNames {
 		configMap, err := core.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("read ConfigMap %s: %w", name, err)
+		}
+		if err := consented("ConfigMap", configMap, configuration); err != nil {
+			return nil, err
 		}
 		out.configMaps = append(out.configMaps, configMap)
 	}
@@ -77,9 +84,21 @@ func readSources(ctx context.Context, api *API, namespace string, config *config
 		if err != nil {
 			return nil, fmt.Errorf("read Secret %s: %w", name, err)
 		}
+		if err := consented("Secret", secret, configuration); err != nil {
+			return nil, err
+		}
 		out.secrets = append(out.secrets, secret)
 	}
 	return out, nil
+}
+
+// consented fails for an object that no controller would bring to a node later.
+func consented(kind string, object metav1.Object, configuration string) error {
+	if trust.Consents(object.GetAnnotations(), configuration) {
+		return nil
+	}
+	return fmt.Errorf("%s %s does not consent to RotationConfiguration %s: give it the annotation %s: %s",
+		kind, object.GetName(), configuration, trust.AnnotationConfiguration, configuration)
 }
 
 func (s *sources) content(config *configv1alpha1.StaticPodRollout) revision.Content {
@@ -143,6 +162,7 @@ func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Re
 func frozenMeta(namespace, name string, r *Revision) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: revision.CopyName(name, first), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
+		Annotations: map[string]string{trust.AnnotationConfiguration: r.Rollout.Configuration},
 	}
 }
 
@@ -151,7 +171,7 @@ func (r *Revision) status(namespace string) *corev1.ConfigMap {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: revision.StatusName(first),
 			Labels:      map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
-			Annotations: map[string]string{revision.AnnotationReady: "true"},
+			Annotations: map[string]string{revision.AnnotationReady: "true", trust.AnnotationConfiguration: r.Rollout.Configuration},
 		},
 		Data: map[string]string{
 			revision.StatusKeyStatus: "Ready", revision.StatusKeyRevision: strconv.Itoa(first), revision.StatusKeyReason: reasonBootstrap,

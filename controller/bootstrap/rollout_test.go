@@ -27,7 +27,7 @@ import (
 // unasked is a cluster that must not be asked: nothing is to be restarted.
 type unasked struct{ t *testing.T }
 
-func (u unasked) Check(context.Context, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
+func (u unasked) Check(context.Context, string, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
 	u.t.Error("the quorum is asked, as before a restart")
 	return quorum.Observation{}, nil
 }

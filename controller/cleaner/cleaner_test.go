@@ -111,7 +111,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.put(secretOf("signer", ca, nil))
-	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundle"}, Data: map[string]string{inventory.BundleKey: string(ca.CertPEM())}})
+	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundle", Annotations: consent()}, Data: map[string]string{inventory.BundleKey: string(ca.CertPEM())}})
 	for _, node := range []string{"a", "b", "c"} {
 		leaf, err := ca.Issue(pki.Profile{CommonName: "peer", Usages: []pki.Usage{pki.ServerAuth}, Key: pki.ECDSAP256, Validity: 24 * 300 * time.Hour}, time.Now())
 		if err != nil {
@@ -129,13 +129,16 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// consent is the annotation of what the configuration may use.
+func consent() map[string]string { return map[string]string{trust.AnnotationConfiguration: "mesh"} }
+
 func secretOf(name string, pair *pki.Pair, labels map[string]string) *corev1.Secret {
 	key, err := pair.KeyPEM()
 	if err != nil {
 		return nil
 	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Type: corev1.SecretTypeTLS,
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: consent()}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
 	}
 }
@@ -323,7 +326,7 @@ func TestANodeLeaves(t *testing.T) {
 		w := newWorld(t)
 		w.put(func() runtime.Object {
 			s := w.secret("peer-c")
-			s.Annotations = map[string]string{"example.com/owner": "me"}
+			s.Annotations["example.com/owner"] = "me"
 			return s
 		}())
 		c := w.controller()
@@ -389,7 +392,7 @@ func (w *world) secret(name string) *corev1.Secret {
 // due marks what c has left behind as old enough.
 func (w *world) due() {
 	s := w.secret("peer-c")
-	s.Annotations = map[string]string{trust.AnnotationDeleteGraceStart: time.Now().Add(-cleaner.Grace).UTC().Format(time.RFC3339)}
+	s.Annotations[trust.AnnotationDeleteGraceStart] = time.Now().Add(-cleaner.Grace).UTC().Format(time.RFC3339)
 	w.put(s)
 	gvr := resourceOf(&configv1alpha1.RotationRecord{})
 	if err := w.tracker(gvr).Delete(gvr, demo, recordC); err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Quorum is what the collector asks of controller/quorum.
 type Quorum interface {
-	Check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
+	Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
 }
 
 // Absences returns the proofs that members are gone, by trust.AbsenceKey. It is asked for members that count although the
@@ -120,5 +120,5 @@ func (c *Collector) askCluster(ctx context.Context, namespace string, r *invento
 		return quorum.Observation{}, fmt.Errorf("rollout %s has an etcd quorum, and nobody to ask about it", r.Config.Name)
 	}
 	nodes := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *inventory.Node) bool { return n.UID == but })
-	return c.quorum.Check(ctx, namespace, r.Config.Quorum, nodes)
+	return c.quorum.Check(ctx, namespace, r.Configuration, r.Config.Quorum, nodes)
 }

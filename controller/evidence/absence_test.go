@@ -33,7 +33,7 @@ type etcdMembers struct {
 }
 
 // Check implements Quorum.
-func (m *etcdMembers) Check(_ context.Context, _ string, _ *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
+func (m *etcdMembers) Check(_ context.Context, _, _ string, _ *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
 	for _, n := range nodes {
 		m.asked = append(m.asked, string(n.UID))
 	}

@@ -48,7 +48,7 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 	id := &identity{}
 	profile := pki.Profile{CommonName: "certrotation-probe", Usages: []pki.Usage{pki.ClientAuth}}
 	if probe.ClientLeaf != "" {
-		leaf, err := c.clientLeaf(ctx, s.namespace, probe.ClientLeaf, id)
+		leaf, err := c.clientLeaf(ctx, s.d, probe.ClientLeaf, id)
 		if err != nil {
 			return nil, err
 		}
@@ -84,14 +84,19 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 }
 
 // clientLeaf reads the configured client leaf. Its certificate is nil if there is no usable pair.
-func (c *Collector) clientLeaf(ctx context.Context, namespace, name string, id *identity) (*pki.Certificate, error) {
-	secret, err := c.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string, id *identity) (*pki.Certificate, error) {
+	secret, err := c.client.CoreV1().Secrets(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		id.failure = "the client leaf Secret/" + name + " does not exist"
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read client leaf %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("read client leaf %s/%s: %w", d.Namespace, name, err)
+	}
+	if !trust.Consents(secret.Annotations, d.Configuration) {
+		id.failure = fmt.Sprintf("the client leaf Secret/%s does not consent to RotationConfiguration/%s: run `kubectl certrotation adopt -n %s %s`",
+			name, d.Configuration, d.Namespace, d.Configuration)
+		return nil, nil
 	}
 	pair, err := tls.X509KeyPair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
 	if err != nil {

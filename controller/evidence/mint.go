@@ -51,6 +51,9 @@ func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint,
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
 	}
+	if !trust.Consents(secret.Annotations, d.Configuration) {
+		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not consent to RotationConfiguration/%s: %w", d.Namespace, d.Signer.Name, d.Configuration, ErrUnmintable)
+	}
 	pair, err := signer.Authority(secret, ca)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, d.Signer.Name, ErrUnmintable, err)

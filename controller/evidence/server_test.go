@@ -171,7 +171,7 @@ func (f *fixed) set(d *trust.Domain) {
 // domain has one probed member that holds leaf and is reached at address.
 func domain(address string, leaf *pki.Certificate, anchors ...*pki.Pair) *trust.Domain {
 	d := &trust.Domain{
-		Namespace: testNamespace, Name: "web",
+		Namespace: testNamespace, Name: "web", Configuration: "pki",
 		Signer: trust.Signer{Object: trust.Object{Name: "web-signer", Present: true}, Active: anchors[0].Certificate},
 		Bundle: trust.Bundle{Object: trust.Object{Name: "web-bundle", Present: true}},
 		Leaves: []trust.Leaf{{
@@ -191,6 +191,11 @@ func domain(address string, leaf *pki.Certificate, anchors ...*pki.Pair) *trust.
 	return d
 }
 
+// consenting is the metadata of what the configuration of the domain may use.
+func consenting(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: testNamespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: "pki"}}
+}
+
 func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
 	t.Helper()
 	key, err := pair.KeyPEM()
@@ -198,7 +203,7 @@ func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
 		t.Fatal(err)
 	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "web-client"},
+		ObjectMeta: consenting("web-client"),
 		Data:       map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
 	}
 }
@@ -206,7 +211,7 @@ func clientSecret(t *testing.T, pair *pki.Pair) runtime.Object {
 // signerSecret holds active, and next unless it is nil.
 func signerSecret(t *testing.T, active, next *pki.Pair) runtime.Object {
 	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "web-signer"}, Data: map[string][]byte{}}
+	secret := &corev1.Secret{ObjectMeta: consenting("web-signer"), Data: map[string][]byte{}}
 	set := func(pair *pki.Pair, cert, key string) {
 		text, err := pair.KeyPEM()
 		if err != nil {

@@ -56,14 +56,14 @@ func New(cfg Config) (*Checker, error) {
 	return c, nil
 }
 
-// Check asks the members on all nodes, now. It fails if they cannot be asked, because the client leaf or the bundle
+// Check asks the members on all nodes, now, with what consents to the configuration that asks for it. It fails if they cannot be asked, because the client leaf or the bundle
 // cannot be read, or ctx has ended.
-func (c *Checker) Check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
+func (c *Checker) Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
 	if q == nil {
 		return quorum.Observation{}, fmt.Errorf("check quorum in namespace %s: no quorum is configured", namespace)
 	}
-	return c.flights.share(ctx, key(namespace, q, nodes), func(ctx context.Context) (quorum.Observation, error) {
-		return c.check(ctx, namespace, q, nodes)
+	return c.flights.share(ctx, key(namespace, configuration, q, nodes), func(ctx context.Context) (quorum.Observation, error) {
+		return c.check(ctx, namespace, configuration, q, nodes)
 	})
 }
 
@@ -71,12 +71,12 @@ func (c *Checker) Check(ctx context.Context, namespace string, q *configv1alpha1
 func (c *Checker) Forget(namespace string) { c.meters.forget(namespace) }
 
 // key tells questions apart.
-func key(namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) string {
-	parts := []string{namespace, q.Endpoint, q.ClientLeaf, q.BundleConfigMapName, timeout(q).String()}
+func key(namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) string {
+	parts := []string{namespace, configuration, q.Endpoint, q.ClientLeaf, q.BundleConfigMapName, timeout(q).String()}
 	for _, node := range nodes {
 		parts = append(parts, node.Name+"="+string(node.UID)+"="+strings.Join(node.Addresses, ","))
 	}
-	slices.Sort(parts[5:])
+	slices.Sort(parts[6:])
 	return strings.Join(parts, "\n")
 }
 
@@ -87,9 +87,9 @@ func timeout(q *configv1alpha1.Quorum) time.Duration {
 	return q.Timeout.Duration
 }
 
-func (c *Checker) check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
+func (c *Checker) check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
 	started := c.clock.Now()
-	identity, err := c.identity(ctx, namespace, q)
+	identity, err := c.identity(ctx, namespace, configuration, q)
 	if err != nil {
 		return quorum.Observation{}, err
 	}

@@ -76,7 +76,7 @@ func TestHealthyMembers(t *testing.T) {
 	t.Run("endpoints that lead to one member", func(t *testing.T) {
 		q := m.quorum.DeepCopy()
 		q.Endpoint = fmt.Sprintf("https://127.0.0.1:%d", m.clientPort)
-		o, err := m.checker(t).Check(t.Context(), testNamespace, q, m.nodes)
+		o, err := m.checker(t).Check(t.Context(), testNamespace, testConfiguration, q, m.nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestCannotAsk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.Check(t.Context(), testNamespace, test.q, nil)
+			_, err = c.Check(t.Context(), testNamespace, testConfiguration, test.q, nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want ...%s...", err, test.want)
 			}
@@ -283,7 +283,7 @@ func TestNodeWithoutAddress(t *testing.T) {
 	}
 	q := &configv1alpha1.Quorum{Endpoint: "https://{node}:1", ClientLeaf: leafName, BundleConfigMapName: bundleName}
 	nodes := []*inventory.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
-	o, err := c.Check(t.Context(), testNamespace, q, nodes)
+	o, err := c.Check(t.Context(), testNamespace, testConfiguration, q, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,14 +21,17 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/quorum"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/cluster"
 )
 
 const (
 	testNamespace = "etcd"
-	leafName      = "etcd-client"
-	bundleName    = "etcd-bundle"
+	// testConfiguration is the one to which the leaf and the bundle consent.
+	testConfiguration = "pki"
+	leafName          = "etcd-client"
+	bundleName        = "etcd-bundle"
 )
 
 // members are real etcd members on addresses of the loopback, which have all ports in common, as nodes have.
@@ -148,7 +151,7 @@ func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 
 func (m *members) check(t *testing.T, c *Checker) quorum.Observation {
 	t.Helper()
-	o, err := c.Check(t.Context(), testNamespace, m.quorum, m.nodes)
+	o, err := c.Check(t.Context(), testNamespace, testConfiguration, m.quorum, m.nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +232,15 @@ func leafSecret(t *testing.T, pair *pki.Pair) *corev1.Secret {
 		t.Fatal(err)
 	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: leafName},
+		ObjectMeta: consenting(leafName),
 		Data:       map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
+	}
+}
+
+// consenting is the metadata of an object that the configuration may use.
+func consenting(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: testNamespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: testConfiguration},
 	}
 }
 
@@ -240,7 +250,7 @@ func bundleOf(cas ...*pki.Pair) *corev1.ConfigMap {
 		text.Write(ca.Certificate.PEM())
 	}
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: bundleName},
+		ObjectMeta: consenting(bundleName),
 		Data:       map[string]string{inventory.BundleKey: text.String()},
 	}
 }

@@ -80,6 +80,9 @@ func (c *Controller) collectPairs(ctx context.Context, namespace string, agg *tr
 		if err != nil {
 			return nil, stale(err)
 		}
+		if !trust.Consents(secret.Annotations, agg.Configuration) {
+			return nil, errStale
+		}
 		pair, err := pki.ParsePair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
 		if err != nil {
 			return nil, fmt.Errorf("read leaf %s/%s: %w", namespace, name, err)

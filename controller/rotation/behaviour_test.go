@@ -306,7 +306,7 @@ func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
 	w, c := settled(t)
 	w.put(configuration(t, broken))
 	w.put(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "other-signer"}, Type: corev1.SecretTypeTLS,
+		ObjectMeta: metav1.ObjectMeta{Name: "other-signer", Annotations: map[string]string{trust.AnnotationConfiguration: "other"}}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{"tls.crt": []byte("-----BEGIN CERTIFICATE-----\nbroken"), "tls.key": []byte("secret")},
 	})
 	third := configuration(t, broken)

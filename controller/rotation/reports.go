@@ -6,6 +6,7 @@ package rotation
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ type status struct {
 	// wrong are the texts of the problems, which are so many.
 	wrong    string
 	problems int
+	// unadopted says that an object of the domain does not consent to its configuration.
+	unadopted bool
 	// waivers are those in force.
 	waivers []trust.Waiver
 	// since is when the stage began, zero where that is not known.
@@ -56,6 +59,7 @@ func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 		wrong: wrongText(a), problems: len(a.Problems), waivers: inForce(d.Waivers, now),
 		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a),
 	}
+	s.unadopted = slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonNotAdopted })
 	if d.Signer.Active != nil {
 		s.expires = d.Signer.Active.NotAfter
 	}

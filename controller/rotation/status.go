@@ -88,13 +88,16 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 				continue
 			}
 			wrong = append(wrong, name+": "+d.Message)
-			if s.blocked != "" {
+			switch {
+			case s.unadopted:
+				ready.Reason = string(trust.ReasonNotAdopted)
+			case s.blocked != "" && ready.Reason == reasonReady:
 				ready.Reason = reasonBlocked
 			}
 		}
 		if len(wrong) > 0 {
 			ready.Status, ready.Message = metav1.ConditionFalse, cutAt(strings.Join(wrong, "; "), longestMessage)
-			if ready.Reason != reasonBlocked {
+			if ready.Reason == reasonReady {
 				ready.Reason = reasonProblem
 			}
 		}

@@ -5,6 +5,7 @@ package cleaner
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func (w *world) signer(name, bundle string) *pki.Pair {
 	}
 	w.put(name, ca, nil, nil)
 	w.s = w.s.WithConfigMap(bundle, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: bundle}, Data: map[string]string{inventory.BundleKey: string(ca.CertPEM())},
+		ObjectMeta: metav1.ObjectMeta{Name: bundle, Annotations: consenting(nil)}, Data: map[string]string{inventory.BundleKey: string(ca.CertPEM())},
 	})
 	return ca
 }
@@ -121,10 +122,17 @@ func (w *world) put(name string, pair *pki.Pair, labels, annotations map[string]
 	}
 	w.s = w.s.WithSecret(name, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", Labels: labels, Annotations: annotations,
+			Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", Labels: labels, Annotations: consenting(annotations),
 		},
 		Type: corev1.SecretTypeTLS, Data: map[string][]byte{inventory.ActiveCertKey: pair.CertPEM(), inventory.ActiveKeyKey: key},
 	})
+}
+
+// consenting adds to the annotations the consent to the configuration.
+func consenting(annotations map[string]string) map[string]string {
+	out := map[string]string{trust.AnnotationConfiguration: "etcd"}
+	maps.Copy(out, annotations)
+	return out
 }
 
 func (w *world) issue(ca *pki.Pair, name string) *pki.Pair {
@@ -237,7 +245,7 @@ func TestDecide(t *testing.T) {
 			want: []string{"Delete Secret/etcd-peer-z"}},
 		{name: "the beginning of the grace cannot be read", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 0)
-			w.s.Secrets["etcd-peer-z"].Annotations = map[string]string{trust.AnnotationDeleteGraceStart: "long ago"}
+			w.s.Secrets["etcd-peer-z"].Annotations = consenting(map[string]string{trust.AnnotationDeleteGraceStart: "long ago"})
 		}, want: []string{"Mark Secret/etcd-peer-z"}},
 		{name: "the beginning of the grace is ahead", world: func(w *world) { w.leaf("etcd-peer-z", "etcd", -day) }, recheck: 4 * day},
 		// Names: H15.

@@ -12,8 +12,11 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// secret decides about one Secret of type kubernetes.io/tls.
+// secret decides about one Secret of type kubernetes.io/tls. One that consents to no configuration is never touched.
 func (d *decider) secret(secret *inventory.Secret) {
+	if !slices.ContainsFunc(d.namespace.Configurations, func(name string) bool { return trust.Consents(secret.Annotations, name) }) {
+		return
+	}
 	if claim, claimed := d.namespace.Claim(trust.SecretKind, secret.Name); claimed && !d.unnamed(claim, secret.Name) {
 		if claim.Kind == inventory.ClaimLeaf {
 			d.back(trust.SecretKind, &secret.ObjectMeta)
@@ -71,8 +74,12 @@ func leafIn(secret *inventory.Secret) *pki.Certificate {
 	return nil
 }
 
-// belongs says whether a leaf is of a trust domain: the label says so, or, where there is none, its signer does.
+// belongs says whether a leaf is of a trust domain: it consents to the configuration, and the label says so, or, where there is
+// none, its signer does.
 func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Domain) bool {
+	if !trust.Consents(secret.Annotations, domain.Configuration) {
+		return false
+	}
 	if name, ok := secret.Labels[trust.LabelTrustDomain]; ok {
 		return name == domain.Name
 	}

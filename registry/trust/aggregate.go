@@ -19,6 +19,9 @@ const (
 
 // Aggregate is the state of a namespace's aggregate Secret and ConfigMap.
 type Aggregate struct {
+	// Configuration is the name of the RotationConfiguration that asks for the aggregate.
+	Configuration string
+
 	Secret    Object
 	ConfigMap Object
 	// Leaves are the names of the leaves that belong into the Secret, ordered.
@@ -51,21 +54,25 @@ func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*
 		return nil, blockers
 	}
 	if a.bundlesDiffer(bundles) {
-		return []Action{{
+		return a.write(Action{
 			Kind: WriteAggregateConfigMap, ObjectKind: ConfigMapKind, Object: a.ConfigMap.Name,
 			ResourceVersion: a.ConfigMap.ResourceVersion, Reason: "its bundles have changed",
-		}}, nil
+		}), nil
 	}
 	if blockers := a.missingLeaves(leaves); len(blockers) > 0 {
 		return nil, blockers
 	}
 	if a.pairsDiffer(leaves) {
-		return []Action{{
+		return a.write(Action{
 			Kind: WriteAggregateSecret, ObjectKind: SecretKind, Object: a.Secret.Name,
 			ResourceVersion: a.Secret.ResourceVersion, Reason: "its leaves have changed",
-		}}, nil
+		}), nil
 	}
 	return nil, nil
+}
+
+func (a *Aggregate) write(action Action) []Action {
+	return consenting([]Action{action}, a.Configuration)
 }
 
 func firstProblem(problems ...*Problem) *Problem {

@@ -32,7 +32,7 @@ func Assess(d *Domain, now time.Time) *Assessment {
 		}
 	}
 	a.pace()
-	out.Actions = a.actions(out)
+	out.Actions = consenting(a.actions(out), d.Configuration)
 	out.Blockers = a.blockers(out)
 	out.Recheck = a.recheck
 	return out

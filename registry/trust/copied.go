@@ -84,6 +84,8 @@ func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 		return hold(ReasonMissing, "does not exist; the copy keeps what it has until it is issued")
 	case l.Problem != nil:
 		return hold(l.Problem.Reason, l.Problem.Message)
+	case !Consents(l.Annotations, d.Configuration):
+		return hold(ReasonNotAdopted, "does not consent to be copied; name it as a leaf of the trust domain and adopt it")
 	case l.Certificate == nil:
 		return hold(ReasonUnparsable, "cannot be read; restore it, or delete the Secret to have it reissued")
 	case l.Certificate.IsCA:

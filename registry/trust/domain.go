@@ -13,8 +13,10 @@ import (
 type Domain struct {
 	// Namespace of all objects, and Name of the domain within it.
 	Namespace, Name string
-	Signer          Signer
-	Bundle          Bundle
+	// Configuration is the name of the RotationConfiguration that declares the domain, to which its objects consent.
+	Configuration string
+	Signer        Signer
+	Bundle        Bundle
 	// Leaves ordered by name.
 	Leaves []Leaf
 	// Parties ordered as configured.

@@ -18,21 +18,21 @@ func JudgeAggregate(before, after *Aggregate, inFlight bool) []Violation {
 		{configMap(after.ConfigMap.Name), &before.ConfigMap, &after.ConfigMap, before.anchors() > 0 && after.anchors() == 0},
 		{secret(after.Secret.Name), &before.Secret, &after.Secret, len(before.Pairs) > 0 && len(after.Pairs) == 0},
 	} {
-		if !side.before.Present {
+		if !side.before.Present || side.before.Unadopted() {
 			continue
 		}
-		if inFlight && !side.after.Present {
-			j.refuse(NeverEmpty, side.object, nil, "the aggregate would be gone while nodes roll out from it",
-				"wait for the stage Stable; a stable aggregate may be deleted and is rebuilt")
+		if gone := !side.after.Present || Released(side.before, side.after); gone {
+			if inFlight {
+				j.refuse(NeverEmpty, side.object, nil, "the aggregate would be gone while nodes roll out from it",
+					"wait for the stage Stable; a stable aggregate may be deleted and is rebuilt")
+			}
 			continue
 		}
-		if side.after.Present && side.emptied {
+		if side.emptied {
 			j.refuse(NeverEmpty, side.object, nil, "the aggregate would be empty",
 				"edit the trust domain's own Secrets and ConfigMaps; the aggregate follows them")
 		}
-		if side.after.Present {
-			j.judgeAnnotations(side.object, side.before, side.after, earlier)
-		}
+		j.judgeAnnotations(side.object, side.before, side.after, earlier)
 	}
 	return j.found
 }

@@ -13,6 +13,12 @@ func (j *judge) judgeBundle() {
 	old, b := &j.before.d.Bundle, &j.after.Bundle
 	object := configMap(b.Name)
 	switch {
+	case belongsToOthers(&old.Object, &b.Object):
+		j.judgeAdoption(object, &b.Object)
+		return
+	case Released(&old.Object, &b.Object):
+		j.judgeBundleRelease()
+		return
 	case !b.Present:
 		if old.Present {
 			j.judgeBundleDeletion()

@@ -13,6 +13,10 @@ import (
 
 func (j *judge) judgeLeaf(old, l *Leaf) {
 	object := secret(l.Name)
+	if belongsToOthers(&old.Object, &l.Object) {
+		j.judgeAdoption(object, &l.Object)
+		return
+	}
 	if !l.Present {
 		j.judgeLeafDeletion(old)
 		return

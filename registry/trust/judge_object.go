@@ -8,15 +8,19 @@ import (
 	"slices"
 )
 
-// leaving is the domain after an edit, without the objects that the edit lets go: one that was deleted goes when the last
-// finalizer is taken from it, so that edit is its deletion.
+// goes says whether an edit lets an object go: one that was deleted goes when the last finalizer is taken from it, and one
+// whose consent is taken from it is as good as gone.
+func goes(was, is *Object) bool {
+	return Released(was, is) || (is.Present && was.Deleting && was.Finalizers && !is.Finalizers)
+}
+
+// leaving is the domain after an edit, without the objects that the edit lets go: that edit is judged as their deletion.
 func leaving(before, after *Domain) *Domain {
-	goes := func(was, is *Object) bool { return is.Present && was.Deleting && was.Finalizers && !is.Finalizers }
 	out := *after
 	if goes(&before.Signer.Object, &after.Signer.Object) {
 		out.Signer = Signer{Object: Object{Name: after.Signer.Name}, Policy: after.Signer.Policy}
 	}
-	if goes(&before.Bundle.Object, &after.Bundle.Object) {
+	if !Released(&before.Bundle.Object, &after.Bundle.Object) && goes(&before.Bundle.Object, &after.Bundle.Object) {
 		out.Bundle = Bundle{Object: Object{Name: after.Bundle.Name}}
 	}
 	out.Leaves = slices.Clone(after.Leaves)
@@ -31,11 +35,18 @@ func leaving(before, after *Domain) *Domain {
 	return &out
 }
 
+// belongsToOthers says whether an object did not consent before an edit, or does not exist before and does not consent after it:
+// what its owner does with it is nobody's business here. To give it consent adds to what the model knows, and takes nothing
+// away.
+func belongsToOthers(was, is *Object) bool {
+	return was.Unadopted() || (!was.Present && is.Unadopted())
+}
+
 // judgeObjects refuses what would keep the controller from writing an object ever again: nothing would say so before a
 // rotation waits at it.
 func (j *judge) judgeObjects() {
 	judge := func(object string, was, is *Object) {
-		if is.Present && is.Immutable && !was.Immutable {
+		if !belongsToOthers(was, is) && is.Present && is.Immutable && !was.Immutable {
 			j.refuse(NoSilentWait, object, nil, "the object would be immutable, so that its certificates could never be rotated",
 				"leave `immutable` unset on objects of a trust domain")
 		}

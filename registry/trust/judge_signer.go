@@ -13,6 +13,10 @@ import (
 func (j *judge) judgeSigner() {
 	old, s := &j.before.d.Signer, &j.after.Signer
 	object := secret(s.Name)
+	if belongsToOthers(&old.Object, &s.Object) {
+		j.judgeAdoption(object, &s.Object)
+		return
+	}
 	if !s.Present {
 		switch {
 		case !old.Present:

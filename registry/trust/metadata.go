@@ -100,7 +100,7 @@ func (a *assessor) recordMetadata() []Action {
 	}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
-		if l.Problem == nil && l.Certificate != nil {
+		if l.Problem == nil && l.Certificate != nil && (!l.Unnamed || Consents(l.Annotations, a.d.Configuration)) {
 			out = a.recordOne(out, SecretKind, &l.Object, MetadataOfLeaf(a.d.Name, l.Certificate, l.Policy, l.issuedAt()))
 		}
 	}

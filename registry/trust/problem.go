@@ -24,6 +24,8 @@ const (
 	// ReasonImmutable and ReasonDeleting are objects that cannot be written any more.
 	ReasonImmutable Reason = "Immutable"
 	ReasonDeleting  Reason = "Deleting"
+	// ReasonNotAdopted is an object that a configuration names and that does not consent to it.
+	ReasonNotAdopted Reason = "NotAdopted"
 	// ReasonOutlived is an expired CA whose key members that were recovered still need.
 	ReasonOutlived Reason = "Outlived"
 )

@@ -47,7 +47,7 @@ func newWorld(t rapid.TB) *world {
 		return Leaf{Object: Object{Name: name}, Policy: p}
 	}
 	return &world{t: t, now: start, keys: map[pki.Fingerprint]*pki.Pair{}, d: Domain{
-		Namespace: "demo", Name: "service", StageDeadline: time.Hour,
+		Namespace: "demo", Name: "service", Configuration: "pki", StageDeadline: time.Hour,
 		Signer: Signer{Object: Object{Name: "signer"}, Policy: policy},
 		Bundle: Bundle{Object: Object{Name: "bundle"}},
 		Leaves: []Leaf{leaf("client-a", pki.ClientAuth), leaf("client-b", pki.ClientAuth), leaf("server", pki.ServerAuth)},

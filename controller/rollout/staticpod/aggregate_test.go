@@ -68,8 +68,8 @@ func (w *aggregated) issue() {
 		w.aggregate.Pairs[name] = pair.Certificate.Fingerprint
 		w.domain.Leaves = append(w.domain.Leaves, trust.Leaf{Object: trust.Object{Name: name, Present: true}, Certificate: pair.Certificate})
 	}
-	w.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "certs"}, Data: data})
-	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundles"}, Data: map[string]string{"ca.crt": string(pki.EncodeCertificates(w.ca.Certificate))}})
+	w.put(&corev1.Secret{ObjectMeta: consenting("certs"), Data: data})
+	w.put(&corev1.ConfigMap{ObjectMeta: consenting("bundles"), Data: map[string]string{"ca.crt": string(pki.EncodeCertificates(w.ca.Certificate))}})
 	w.known()
 }
 
@@ -126,7 +126,7 @@ func TestRevisionWaitsForTheAggregate(t *testing.T) {
 func TestNothingUnusableIsRevisioned(t *testing.T) {
 	for name, spoil := range map[string]func(*aggregated){
 		"empty bundle": func(w *aggregated) {
-			w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundles"}, Data: map[string]string{"ca.crt": ""}})
+			w.put(&corev1.ConfigMap{ObjectMeta: consenting("bundles"), Data: map[string]string{"ca.crt": ""}})
 		},
 		"key of another certificate": func(w *aggregated) {
 			secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, "certs", metav1.GetOptions{})

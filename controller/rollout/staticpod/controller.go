@@ -31,7 +31,7 @@ type Inventory interface {
 
 // QuorumChecker asks the members of an etcd cluster.
 type QuorumChecker interface {
-	Check(ctx context.Context, namespace string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
+	Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
 }
 
 // Config of a Controller.

@@ -19,6 +19,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/trust"
 )
 
 const (
@@ -66,7 +67,7 @@ func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*core
 		live, err = configMaps.Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
-				Annotations: map[string]string{revision.AnnotationReady: annotationFalse},
+				Annotations: map[string]string{revision.AnnotationReady: annotationFalse, trust.AnnotationConfiguration: l.rollout.Configuration},
 			},
 			Data: l.statusData(action, statusCreating),
 		}, metav1.CreateOptions{FieldManager: FieldManager})
@@ -115,6 +116,7 @@ func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap, a
 func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: l.namespace, Name: revision.CopyName(name, number),
+		Annotations:     map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: status.Name, UID: status.UID}},
 	}
 }

@@ -102,7 +102,7 @@ func (l *look) limits() rollout.Limits {
 
 // ask observes the quorum for the decision of this look.
 func (l *look) ask(ctx context.Context) {
-	observation, err := l.quorum.Check(ctx, l.namespace, l.rollout.Config.Quorum, l.nodes())
+	observation, err := l.quorum.Check(ctx, l.namespace, l.rollout.Configuration, l.rollout.Config.Quorum, l.nodes())
 	if err != nil {
 		l.state.Quorum.Failure = fmt.Sprintf("the members cannot be asked: %v", err)
 		return

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/trust"
 )
 
 // observeStatus reads what was last written. What cannot be read is written anew.
@@ -25,6 +26,9 @@ func (l *look) observeStatus(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("read configmap %s: %w", name, err)
+	}
+	if stored.Labels[rollout.LabelStatus] != l.name && !trust.Consents(stored.Annotations, l.rollout.Configuration) {
+		return fmt.Errorf("configmap %s is not the status of this rollout: rename it or remove it", name)
 	}
 	l.stored = stored
 	record, err := rollout.Decode(stored.Data[rollout.StatusKey])
@@ -65,6 +69,7 @@ func (l *look) writeStatus(ctx context.Context, text string) error {
 		_, err := configMaps.Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: l.namespace, Name: rollout.StatusName(l.name), Labels: map[string]string{rollout.LabelStatus: l.name},
+				Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
 			},
 			Data: map[string]string{rollout.StatusKey: text},
 		}, metav1.CreateOptions{FieldManager: FieldManager})

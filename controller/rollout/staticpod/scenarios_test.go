@@ -333,10 +333,10 @@ func TestSourcesThatCannotBeUsed(t *testing.T) {
 	for name, spoil := range map[string]func(*world){
 		"missing": func(w *world) { w.drop("configmaps", "bundles") },
 		"no template": func(w *world) {
-			w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod"}})
+			w.put(&corev1.ConfigMap{ObjectMeta: consenting("etcd-pod")})
 		},
 		"other pod": func(w *world) {
-			w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod"},
+			w.put(&corev1.ConfigMap{ObjectMeta: consenting("etcd-pod"),
 				Data: map[string]string{"pod.yaml": strings.ReplaceAll(podTemplate, "name: etcd, ", "name: other, ")}})
 		},
 	} {

@@ -88,6 +88,9 @@ func (l *look) readObjects(ctx context.Context, named func(string) string) (s *s
 		if problem, err := absent("configmap", named(name), err); problem != "" || err != nil {
 			return nil, problem, err
 		}
+		if !trust.Consents(cm.Annotations, l.rollout.Configuration) {
+			return nil, l.unadopted("configmap", named(name)), nil
+		}
 		s.versions["configmap/"+name] = cm.ResourceVersion
 		s.content.ConfigMaps[name] = dataOf(cm)
 	}
@@ -99,12 +102,21 @@ func (l *look) readObjects(ctx context.Context, named func(string) string) (s *s
 		if problem := l.unfitSecret(secret); problem != "" && named(name) == name {
 			return nil, problem, nil
 		}
+		if !trust.Consents(secret.Annotations, l.rollout.Configuration) {
+			return nil, l.unadopted("secret", named(name)), nil
+		}
 		s.versions["secret/"+name] = secret.ResourceVersion
 		s.content.Secrets[name] = secret.Data
 	}
 	s.content.PodTemplate = s.content.ConfigMaps[cfg.PodConfigMapName][configv1alpha1.PodKey]
 	delete(s.content.ConfigMaps, cfg.PodConfigMapName)
 	return s, "", nil
+}
+
+// unadopted says why an object is not brought to the nodes that the configuration names and that does not consent to it.
+func (l *look) unadopted(kind, name string) string {
+	return fmt.Sprintf("%s/%s does not consent to RotationConfiguration/%s, so it is not brought to any node: run `kubectl certrotation adopt -n %s %s`",
+		kind, name, l.rollout.Configuration, l.namespace, l.rollout.Configuration)
 }
 
 // absent tells an object that does not exist from an error.

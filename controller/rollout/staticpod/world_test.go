@@ -120,7 +120,7 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 		watcher, err := w.tracker.Watch(action.GetResource(), action.GetNamespace())
 		return true, watcher, err
 	})
-	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod"}, Data: map[string]string{"pod.yaml": podTemplate}})
+	w.put(&corev1.ConfigMap{ObjectMeta: consenting("etcd-pod"), Data: map[string]string{"pod.yaml": podTemplate}})
 	w.changeTrust()
 	w.changeLeaves()
 	for i := range nodes {
@@ -128,6 +128,11 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 	}
 	w.restart()
 	return w
+}
+
+// consenting is the metadata of what the configuration may bring to nodes.
+func consenting(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: "pki"}}
 }
 
 func duration(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
@@ -152,22 +157,22 @@ func (w *world) close() {
 
 func (w *world) changeTrust() {
 	w.trustChanges++
-	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundles"}, Data: map[string]string{"ca.crt": "trust " + strconv.Itoa(w.trustChanges)}})
+	w.put(&corev1.ConfigMap{ObjectMeta: consenting("bundles"), Data: map[string]string{"ca.crt": "trust " + strconv.Itoa(w.trustChanges)}})
 }
 
 func (w *world) changeLeaves() {
 	w.serial++
-	w.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "certs"}, Data: map[string][]byte{"leaf": []byte(strconv.Itoa(w.serial))}})
+	w.put(&corev1.Secret{ObjectMeta: consenting("certs"), Data: map[string][]byte{"leaf": []byte(strconv.Itoa(w.serial))}})
 }
 
 // Namespace implements Inventory.
 func (w *world) Namespace(string) *inventory.Namespace {
-	r := &inventory.Rollout{Config: w.config, Class: w.class, Aggregate: w.aggregate, Leaves: w.leaves}
+	r := &inventory.Rollout{Configuration: "pki", Config: w.config, Class: w.class, Aggregate: w.aggregate, Leaves: w.leaves}
 	return &inventory.Namespace{Name: testNamespace, Rollouts: []*inventory.Rollout{r}, Domains: w.domains}
 }
 
 // Check implements QuorumChecker.
-func (w *world) Check(context.Context, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
+func (w *world) Check(context.Context, string, string, *configv1alpha1.Quorum, []*inventory.Node) (quorum.Observation, error) {
 	if w.unreachable {
 		return quorum.Observation{}, errors.New("no client certificate")
 	}

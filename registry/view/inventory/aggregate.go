@@ -16,8 +16,10 @@ import (
 //
 // What is in them is known only if they have the label trust.LabelAggregate. Without it they count as empty, and the
 // first write labels them.
-func (b *builder) aggregate(cfg *configv1alpha1.Aggregate, leaves map[string][]string) *trust.Aggregate {
+func (b *builder) aggregate(p *part, cfg *configv1alpha1.Aggregate, leaves map[string][]string) *trust.Aggregate {
 	out := &trust.Aggregate{
+		Configuration: p.configuration,
+
 		Secret:    trust.Object{Name: cfg.SecretName},
 		ConfigMap: trust.Object{Name: cfg.ConfigMapName},
 		Pairs:     map[string]pki.Fingerprint{},
@@ -31,15 +33,18 @@ func (b *builder) aggregate(cfg *configv1alpha1.Aggregate, leaves map[string][]s
 		out.Bundles = append(out.Bundles, trust.AggregatedBundle{Key: bundle.Key, Bundle: bundle.ConfigMapName})
 	}
 	slices.SortFunc(out.Bundles, func(x, y trust.AggregatedBundle) int { return cmp.Compare(x.Key, y.Key) })
-	b.readAggregateSecret(out)
-	b.readAggregateConfigMap(out)
+	b.readAggregateSecret(p, out)
+	b.readAggregateConfigMap(p, out)
 	return out
 }
 
-func (b *builder) readAggregateSecret(out *trust.Aggregate) {
+func (b *builder) readAggregateSecret(p *part, out *trust.Aggregate) {
 	name := out.Secret.Name
 	if secret := b.sources.Secrets[name]; secret != nil {
 		out.Secret = secret.object()
+		if !b.adopted(p, trust.SecretKind, &out.Secret) {
+			return
+		}
 		out.Secret.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
 			"it is of type kubernetes.io/tls, want Opaque; delete it or rename it in the configuration")
 		return
@@ -49,7 +54,7 @@ func (b *builder) readAggregateSecret(out *trust.Aggregate) {
 		return
 	}
 	out.Secret = other.object()
-	if other.Aggregate == nil {
+	if !b.adopted(p, trust.SecretKind, &out.Secret) || other.Aggregate == nil {
 		return
 	}
 	out.Pairs = other.Aggregate.Pairs
@@ -61,13 +66,13 @@ func (b *builder) readAggregateSecret(out *trust.Aggregate) {
 	out.Foreign = append(out.Foreign, foreign(other.Aggregate.Keys, belongs)...)
 }
 
-func (b *builder) readAggregateConfigMap(out *trust.Aggregate) {
+func (b *builder) readAggregateConfigMap(p *part, out *trust.Aggregate) {
 	cm := b.sources.ConfigMaps[out.ConfigMap.Name]
 	if cm == nil {
 		return
 	}
 	out.ConfigMap = cm.object()
-	if cm.Aggregate == nil {
+	if !b.adopted(p, trust.ConfigMapKind, &out.ConfigMap) || cm.Aggregate == nil {
 		return
 	}
 	out.Anchors = cm.Aggregate

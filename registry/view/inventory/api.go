@@ -74,6 +74,8 @@ type Claim struct {
 	// Domain is "" for aggregates, which span domains, and for copies.
 	Domain string
 	Kind   ClaimKind
+	// Configuration is the name of the one that claims the object. Its consent is the object's own matter.
+	Configuration string
 }
 
 // ClaimKind is the part that an object plays.

@@ -218,7 +218,7 @@ func TestBadInput(t *testing.T) {
 			base := sources(t, configuration("config", webConfig), configuration("fine", disjointConfig("other")),
 				pairSecret(t, "web-signer", ca), pairSecret(t, "web-client", leaf), bundle("web-bundle", ca.Certificate),
 				pairSecret(t, "web-serving-n1", leaf), pairSecret(t, "web-serving-n2", leaf),
-				pairSecret(t, "other-serving-n2", leaf), node("n1", "10.0.0.1"), node("n2", "10.0.0.2"))
+				adoptedBy("fine", pairSecret(t, "other-serving-n2", leaf)), node("n1", "10.0.0.1"), node("n2", "10.0.0.2"))
 			before := inventory.Build(base)
 			if got := allProblems(before); got != "" {
 				t.Fatalf("problems without bad input:\n%s", got)

@@ -51,7 +51,8 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 	object := func(name string) trust.Object {
 		return trust.Object{
 			Name: name, Present: true, UID: "uid-" + name, ResourceVersion: "7", Created: testTime,
-			Annotations: map[string]string{trust.AnnotationIssuer: "x"}, Labels: map[string]string{trust.LabelTrustDomain: "web"},
+			Annotations: map[string]string{trust.AnnotationIssuer: "x", trust.AnnotationConfiguration: "config"},
+			Labels:      map[string]string{trust.LabelTrustDomain: "web"},
 		}
 	}
 	policy := func(validity time.Duration, p pki.Profile) trust.Policy {
@@ -77,7 +78,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 		}
 	}
 	want := &trust.Domain{
-		Namespace: testNamespace, Name: "web", StageDeadline: 30 * time.Minute, ReissuePerMinute: 600,
+		Namespace: testNamespace, Name: "web", Configuration: "config", StageDeadline: 30 * time.Minute, ReissuePerMinute: 600,
 		Unlisted: &trust.Unlisted{Drain: 10 * time.Minute},
 		Signer: trust.Signer{
 			Object: object("web-signer"), Active: ca.Certificate, Next: next.Certificate,
@@ -117,7 +118,8 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 		t.Errorf("Build() domain (-want +got):\n%s", diff)
 	}
 	wantAggregates := []*trust.Aggregate{{
-		Secret: trust.Object{Name: "all-certs"}, ConfigMap: trust.Object{Name: "all-bundles"},
+		Configuration: "config",
+		Secret:        trust.Object{Name: "all-certs"}, ConfigMap: trust.Object{Name: "all-bundles"},
 		Leaves:  []string{"web-serving-n1", "web-serving-n2"},
 		Bundles: []trust.AggregatedBundle{{Key: "web.crt", Bundle: "web-bundle"}},
 	}}
@@ -145,15 +147,15 @@ func TestClaims(t *testing.T) {
 		name string
 		want inventory.Claim
 	}{
-		{trust.SecretKind, "web-signer", inventory.Claim{Domain: "web", Kind: inventory.ClaimSigner}},
-		{trust.SecretKind, "web-client", inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf}},
-		{trust.SecretKind, "web-serving-n1", inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf}},
+		{trust.SecretKind, "web-signer", inventory.Claim{Domain: "web", Kind: inventory.ClaimSigner, Configuration: "config"}},
+		{trust.SecretKind, "web-client", inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf, Configuration: "config"}},
+		{trust.SecretKind, "web-serving-n1", inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf, Configuration: "config"}},
 		{trust.SecretKind, "web-serving-n2", inventory.Claim{}},
-		{trust.SecretKind, "all-certs", inventory.Claim{Kind: inventory.ClaimAggregate}},
+		{trust.SecretKind, "all-certs", inventory.Claim{Kind: inventory.ClaimAggregate, Configuration: "config"}},
 		{trust.SecretKind, "other", inventory.Claim{}},
 		{trust.SecretKind, "web-bundle", inventory.Claim{}},
-		{trust.ConfigMapKind, "web-bundle", inventory.Claim{Domain: "web", Kind: inventory.ClaimBundle}},
-		{trust.ConfigMapKind, "all-bundles", inventory.Claim{Kind: inventory.ClaimAggregate}},
+		{trust.ConfigMapKind, "web-bundle", inventory.Claim{Domain: "web", Kind: inventory.ClaimBundle, Configuration: "config"}},
+		{trust.ConfigMapKind, "all-bundles", inventory.Claim{Kind: inventory.ClaimAggregate, Configuration: "config"}},
 		{inventory.ConfigurationKind, "config", inventory.Claim{}},
 		{trust.RecordKind, "evidence.web.clients.a", inventory.Claim{}},
 	}

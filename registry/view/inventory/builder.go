@@ -53,7 +53,7 @@ func (b *builder) add(cfg *Configuration) *part {
 			"listed here; grant list and watch of nodes to certrotation, controller and serve")
 		return nil
 	}
-	p, err := b.expand(cfg.Loaded)
+	p, err := b.expand(cfg.Name, cfg.Loaded)
 	if err != nil {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, err.Error())
 		return nil

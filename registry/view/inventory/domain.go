@@ -22,8 +22,9 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 	out := &trust.Domain{
 		Namespace:     b.sources.Namespace,
 		Name:          cfg.Name,
-		Signer:        b.signer(&cfg.Signer),
-		Bundle:        b.bundle(&cfg.Bundle),
+		Configuration: p.configuration,
+		Signer:        b.signer(p, &cfg.Signer),
+		Bundle:        b.bundle(p, &cfg.Bundle),
 		StageDeadline: durationOf(cfg.StageDeadline),
 
 		ReissuePerMinute: int(cfg.ReissuePerMinute),

@@ -15,6 +15,9 @@ import (
 
 // part is what one configuration contributes.
 type part struct {
+	// configuration is its name.
+	configuration string
+
 	domains   []*trust.Domain
 	aggregate *trust.Aggregate
 	rollout   *Rollout
@@ -28,12 +31,12 @@ type part struct {
 
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
-func (b *builder) expand(cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
+func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
 	rivals, err := b.candidates(cfg)
 	if err != nil {
 		return nil, err
 	}
-	p := &part{claims: map[objectKey]Claim{}, rivals: rivals, nodeLeaves: map[string]map[string]string{}}
+	p := &part{configuration: name, claims: map[objectKey]Claim{}, rivals: rivals, nodeLeaves: map[string]map[string]string{}}
 	for i := range cfg.TrustDomains {
 		if err := p.claimDomain(&cfg.TrustDomains[i]); err != nil {
 			return nil, err
@@ -57,7 +60,7 @@ func (b *builder) expand(cfg *configv1alpha1.RotationConfigurationSpec) (*part, 
 		b.remember(domain, p)
 	}
 	if cfg.Aggregate != nil {
-		p.aggregate = b.aggregate(cfg.Aggregate, leaves)
+		p.aggregate = b.aggregate(p, cfg.Aggregate, leaves)
 	}
 	if err := b.rollout(p, cfg); err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -114,6 +117,7 @@ func (p *part) claim(kind trust.ObjectKind, name string, claim Claim) bool {
 	if _, taken := p.claims[key]; taken {
 		return false
 	}
+	claim.Configuration = p.configuration
 	p.claims[key] = claim
 	return true
 }

@@ -5,6 +5,7 @@ package inventory_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func objectMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: testNamespace, Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7",
 		CreationTimestamp: metav1.NewTime(testTime),
-		Annotations:       map[string]string{trust.AnnotationIssuer: "x", "kubectl.kubernetes.io/last-applied-configuration": "y"},
+		Annotations:       map[string]string{trust.AnnotationIssuer: "x", trust.AnnotationConfiguration: "config", "kubectl.kubernetes.io/last-applied-configuration": "y"},
 		Labels:            map[string]string{trust.LabelTrustDomain: "web", "app": "z"},
 	}
 }
@@ -119,6 +120,14 @@ func pairSecret(t *testing.T, name string, pair *pki.Pair) *corev1.Secret {
 
 func opaqueSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: objectMeta(name), Type: corev1.SecretTypeOpaque, Data: data}
+}
+
+// adoptedBy has an object consent to another configuration than the usual one.
+func adoptedBy[T metav1.Object](configuration string, object T) T {
+	annotations := maps.Clone(object.GetAnnotations())
+	annotations[trust.AnnotationConfiguration] = configuration
+	object.SetAnnotations(annotations)
+	return object
 }
 
 func configMap(name string, data map[string]string, labels ...string) *corev1.ConfigMap {

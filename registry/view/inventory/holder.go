@@ -41,11 +41,12 @@ func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map
 // holds says whether a node's leaf may have a name that others would have too: the one whose addresses the existing
 // certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take what
 // another one presents.
-func (b *builder) holds(name, template string, node *Node, rivals []candidate) bool {
+func (b *builder) holds(p *part, name, template string, node *Node) bool {
+	rivals := p.rivals[name]
 	if len(rivals) < 2 {
 		return true
 	}
-	_, secret := b.tlsSecret(name)
+	_, secret := b.tlsSecret(p, name)
 	if secret == nil {
 		return rivals[0].template == template && rivals[0].node == node
 	}

@@ -44,14 +44,14 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 		for _, node := range nodes {
 			name := nameFor(cfg.SecretName, node)
 			if node != nil {
-				holds := b.holds(name, cfg.SecretName, node, p.rivals[name])
+				holds := b.holds(p, name, cfg.SecretName, node)
 				if problem := p.claimNodeLeaf(domain.Name, name, node, holds); problem != nil {
 					problems = append(problems, *problem)
 					continue
 				}
 				p.addNodeLeaf(node.Name, cfg.SecretName, name)
 			}
-			leaf, fault := b.leaf(name, cfg, node)
+			leaf, fault := b.leaf(p, name, cfg, node)
 			switch {
 			case fault == nil:
 			case node != nil && cfg.NodeAddresses && len(node.Addresses) == 0:
@@ -85,8 +85,8 @@ func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust
 }
 
 // leaf reads one leaf. The error says why its profile cannot be made.
-func (b *builder) leaf(name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
-	object, secret := b.tlsSecret(name)
+func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Node) (*trust.Leaf, error) {
+	object, secret := b.tlsSecret(p, name)
 	out := &trust.Leaf{Object: object, Template: cfg.SecretName, Policy: policyOf(&cfg.Policy)}
 	if secret != nil {
 		readLeaf(out, secret)

@@ -46,17 +46,34 @@ func (c *ConfigMap) object() trust.Object {
 	return out
 }
 
-// tlsSecret returns a Secret and what is known of it as an object. The facts are nil if it does not exist or has
-// another type, which is a problem: the type cannot be changed.
-func (b *builder) tlsSecret(name string) (trust.Object, *Secret) {
+// adopted says whether an object consents to the configuration that names it. Otherwise the model is to know only that the
+// object exists.
+func (b *builder) adopted(p *part, kind trust.ObjectKind, object *trust.Object) bool {
+	if trust.Consents(object.Annotations, p.configuration) {
+		return true
+	}
+	*object = trust.NotAdopted(kind, object, b.sources.Namespace, p.configuration)
+	return false
+}
+
+// tlsSecret returns a Secret and what is known of it as an object. The facts are nil if it does not exist or does not
+// consent, or has another type, which is a problem: the type cannot be changed.
+func (b *builder) tlsSecret(p *part, name string) (trust.Object, *Secret) {
 	if secret := b.sources.Secrets[name]; secret != nil {
-		return secret.object(), secret
+		object := secret.object()
+		if !b.adopted(p, trust.SecretKind, &object) {
+			return object, nil
+		}
+		return object, secret
 	}
 	other := b.sources.Others[name]
 	if other == nil {
 		return trust.Object{Name: name}, nil
 	}
 	object := other.object()
+	if !b.adopted(p, trust.SecretKind, &object) {
+		return object, nil
+	}
 	object.Problem = problemOf(trust.SecretKind, name, trust.ReasonWrongType,
 		"it is not of type kubernetes.io/tls; delete it or rename it in the configuration")
 	return object, nil
@@ -68,8 +85,8 @@ func problemOf(kind trust.ObjectKind, name string, reason trust.Reason, message 
 
 // signer reads the slots. Each keeps the certificates that could be read, whatever else is wrong; the first thing that
 // is wrong, in the order of the slots, is the problem. Dates are for the model to judge.
-func (b *builder) signer(cfg *configv1alpha1.Signer) trust.Signer {
-	object, secret := b.tlsSecret(cfg.SecretName)
+func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
+	object, secret := b.tlsSecret(p, cfg.SecretName)
 	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy)}
 	if secret == nil {
 		return out
@@ -115,13 +132,13 @@ func slotProblem(name string, slot trust.Slot, pair *Pair, cas []*pki.Certificat
 //
 // An anchor that is no CA is a problem, but it stays among the anchors. It may be what a verifier pins, and
 // crypto/x509 accepts it as such; whoever writes the anchors back must not lose it.
-func (b *builder) bundle(cfg *configv1alpha1.Bundle) trust.Bundle {
+func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	cm := b.sources.ConfigMaps[cfg.ConfigMapName]
 	if cm == nil {
 		return trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}}
 	}
 	out := trust.Bundle{Object: cm.object()}
-	if cm.Bundle == nil {
+	if !b.adopted(p, trust.ConfigMapKind, &out.Object) || cm.Bundle == nil {
 		return out
 	}
 	out.Anchors = cm.Bundle.Anchors

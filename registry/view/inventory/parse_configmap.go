@@ -16,11 +16,11 @@ import (
 // a bundle must not make its anchors vanish.
 func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	out := &ConfigMap{ObjectMeta: keptMeta(cm), Immutable: ptr.Deref(cm.Immutable, false)}
-	if data, ok := valueOf(cm, BundleKey); ok {
+	if data, ok := valueOf(cm, BundleKey); ok && consents(&out.ObjectMeta) {
 		out.Bundle = &Bundle{}
 		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
 	}
-	if _, ok := cm.Labels[trust.LabelAggregate]; ok {
+	if _, ok := cm.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregateConfigMap(cm, certs)
 	}
 	if _, ok := cm.Labels[rollout.LabelStatus]; ok {

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"certrotation.dev/registry/pki"
@@ -15,15 +16,19 @@ import (
 
 // ParseSecret keeps of a Secret of type kubernetes.io/tls what the model needs. The private keys are looked at and
 // forgotten. The Secret is not changed.
+//
+// Of one that consents to no configuration no key is looked at, and only what its holder shows to everybody is kept: the
+// chain of its leaf, of which a CA of a trust domain may turn out to be the signer.
 func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	data := secret.Data
-	out := &Secret{
-		ObjectMeta: keptMeta(secret),
-		Immutable:  ptr.Deref(secret.Immutable, false),
-		Active:     parsePair(ActiveCertKey, data[ActiveCertKey], ActiveKeyKey, data[ActiveKeyKey], certs),
-		Next:       parsePair(NextCertKey, data[NextCertKey], NextKeyKey, data[NextKeyKey], certs),
-		Previous:   parsePairs(PreviousCertKey, data[PreviousCertKey], PreviousKeyKey, data[PreviousKeyKey], certs),
+	out := &Secret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
+	if !consents(&out.ObjectMeta) {
+		out.Active.Certificates = presented(data[ActiveCertKey], certs)
+		return out
 	}
+	out.Active = parsePair(ActiveCertKey, data[ActiveCertKey], ActiveKeyKey, data[ActiveKeyKey], certs)
+	out.Next = parsePair(NextCertKey, data[NextCertKey], NextKeyKey, data[NextKeyKey], certs)
+	out.Previous = parsePairs(PreviousCertKey, data[PreviousCertKey], PreviousKeyKey, data[PreviousKeyKey], certs)
 	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
 	for _, value := range data {
 		out.DataBytes += len(value)
@@ -31,10 +36,24 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	return out
 }
 
+// consents says whether an object consents to any configuration at all. To which one is for whoever builds the namespace.
+func consents(meta *metav1.ObjectMeta) bool {
+	return meta.Annotations[trust.AnnotationConfiguration] != ""
+}
+
+// presented is the chain of a Secret that nobody may use, nil if it has none that can be read.
+func presented(certPEM []byte, certs *pki.Cache) []*pki.Certificate {
+	chain, err := certs.Chain(certPEM)
+	if err != nil {
+		return nil
+	}
+	return chain
+}
+
 // ParseOtherSecret keeps of a Secret of another type that it exists, and of an aggregate what is in it.
 func ParseOtherSecret(secret *corev1.Secret, certs *pki.Cache) *OtherSecret {
 	out := &OtherSecret{ObjectMeta: keptMeta(secret), Immutable: ptr.Deref(secret.Immutable, false)}
-	if _, ok := secret.Labels[trust.LabelAggregate]; ok {
+	if _, ok := secret.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregate(secret.Data, certs)
 	}
 	return out

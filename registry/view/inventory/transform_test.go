@@ -105,7 +105,7 @@ func TestTransformKeepsNoKey(t *testing.T) {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "demo", Name: "s", ResourceVersion: "7", Labels: map[string]string{trust.LabelAggregate: ""},
-				Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: string(key)},
+				Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: string(key), trust.AnnotationConfiguration: "config"},
 				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 			},
 			Type: kind, Data: data,
@@ -159,12 +159,15 @@ func TestTransformKeepsNoKey(t *testing.T) {
 	}
 }
 
+// consenting is the metadata of what a configuration may use.
+var consenting = metav1.ObjectMeta{Annotations: map[string]string{trust.AnnotationConfiguration: "config"}}
+
 func TestTransformSharesCertificates(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	certs := pki.NewCache(10)
-	secret := ParseSecret(&corev1.Secret{Data: map[string][]byte{ActiveCertKey: pair.CertPEM(), ActiveKeyKey: keyOf(t, pair)}}, certs)
-	cm := ParseConfigMap(&corev1.ConfigMap{BinaryData: map[string][]byte{BundleKey: append([]byte("# CA\n"), pair.CertPEM()...)}}, certs)
+	secret := ParseSecret(&corev1.Secret{ObjectMeta: consenting, Data: map[string][]byte{ActiveCertKey: pair.CertPEM(), ActiveKeyKey: keyOf(t, pair)}}, certs)
+	cm := ParseConfigMap(&corev1.ConfigMap{ObjectMeta: consenting, BinaryData: map[string][]byte{BundleKey: append([]byte("# CA\n"), pair.CertPEM()...)}}, certs)
 	if secret.Active.Certificates[0] != cm.Bundle.Anchors[0] {
 		t.Error("one certificate is kept twice")
 	}
@@ -193,9 +196,9 @@ func TestLabelsHideNothing(t *testing.T) {
 	t.Parallel()
 	pair := newPair(t)
 	cm := ParseConfigMap(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
-			trust.LabelAggregate: "", rollout.LabelStatus: "",
-		}},
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{trust.LabelAggregate: "", rollout.LabelStatus: ""}, Annotations: consenting.Annotations,
+		},
 		Data: map[string]string{BundleKey: string(pair.CertPEM())},
 	}, pki.NewCache(1))
 	if cm.Bundle == nil || len(cm.Bundle.Anchors) != 1 || cm.Aggregate == nil || cm.Rollout == nil {
@@ -207,7 +210,7 @@ func TestParseAggregate(t *testing.T) {
 	t.Parallel()
 	pair, other := newPair(t), newPair(t)
 	got := ParseOtherSecret(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{trust.LabelAggregate: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{trust.LabelAggregate: "true"}, Annotations: consenting.Annotations},
 		Data: map[string][]byte{
 			"good.crt": pair.CertPEM(), "good.key": keyOf(t, pair), "mixed.crt": pair.CertPEM(), "mixed.key": keyOf(t, other),
 			"half.crt": pair.CertPEM(), "empty.crt": nil, "empty.key": nil, "broken.crt": []byte("x"), "extra": nil,

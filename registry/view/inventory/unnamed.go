@@ -28,8 +28,8 @@ func (b *builder) addUnnamed(domains []*trust.Domain) {
 		authorities := authoritiesOf(d)
 		for _, secret := range unclaimed {
 			if !slices.Contains(d.Released, secret.Name) && belongs(secret, d, authorities) {
-				d.Leaves = append(d.Leaves, unnamed(secret))
-				b.claimUnnamed(d.Name, secret.Name)
+				d.Leaves = append(d.Leaves, unnamed(secret, d.Configuration))
+				b.claimUnnamed(d, secret.Name)
 			}
 		}
 		slices.SortFunc(d.Leaves, func(x, y trust.Leaf) int { return cmp.Compare(x.Name, y.Name) })
@@ -43,7 +43,8 @@ func keepUnnamed(aggregate *trust.Aggregate, domains []*trust.Domain) {
 		abandoned := trust.Abandoned(d)
 		for i := range d.Leaves {
 			name := d.Leaves[i].Name
-			if _, aggregated := aggregate.Pairs[name]; !aggregated || !d.Leaves[i].Unnamed || abandoned[name] {
+			if _, aggregated := aggregate.Pairs[name]; !aggregated || !d.Leaves[i].Unnamed || abandoned[name] ||
+				!trust.Consents(d.Leaves[i].Annotations, d.Configuration) {
 				continue
 			}
 			cert, key := AggregateKeys(name)
@@ -55,10 +56,10 @@ func keepUnnamed(aggregate *trust.Aggregate, domains []*trust.Domain) {
 }
 
 // claimUnnamed gives a leaf that several domains count to the first of them.
-func (b *builder) claimUnnamed(domain, name string) {
+func (b *builder) claimUnnamed(d *trust.Domain, name string) {
 	key := objectKey{kind: trust.SecretKind, name: name}
 	if _, claimed := b.claims[key]; !claimed {
-		b.claims[key] = Claim{Domain: domain, Kind: ClaimLeaf}
+		b.claims[key] = Claim{Domain: d.Name, Kind: ClaimLeaf, Configuration: d.Configuration}
 	}
 }
 
@@ -70,7 +71,13 @@ func isCopy(secret *Secret) bool {
 
 // belongs says whether a Secret that nobody claims is a leaf of the domain: by its label, by the roster, or because its
 // certificate was signed by a CA of the domain. A CA that has signed itself is no leaf, whoever has a copy of it.
+//
+// Without its consent a Secret is a leaf of the domain only if the domain's own signer has signed it: a label, a name and an
+// anchor are what anybody may write who has nothing to say about the Secret.
 func belongs(secret *Secret, d *trust.Domain, authorities []*pki.Certificate) bool {
+	if !trust.Consents(secret.Annotations, d.Configuration) {
+		return isLeafOf(secret, generationsOf(d))
+	}
 	if secret.Labels[trust.LabelTrustDomain] == d.Name && secret.Labels[trust.LabelManagedType] == trust.ManagedTypeTarget {
 		return true
 	}
@@ -79,6 +86,10 @@ func belongs(secret *Secret, d *trust.Domain, authorities []*pki.Certificate) bo
 			return true
 		}
 	}
+	return isLeafOf(secret, authorities)
+}
+
+func isLeafOf(secret *Secret, authorities []*pki.Certificate) bool {
 	certificate := first(secret.Active.Certificates)
 	if certificate == nil || certificate.IsCA && certificate.SignedBy(certificate) {
 		return false
@@ -88,14 +99,24 @@ func belongs(secret *Secret, d *trust.Domain, authorities []*pki.Certificate) bo
 
 // authoritiesOf are the CAs of the slots and of the bundle of a domain.
 func authoritiesOf(d *trust.Domain) []*pki.Certificate {
-	own := slices.Concat(one(d.Signer.Active), one(d.Signer.Next), d.Signer.Previous)
-	return distinct(slices.Concat(own, d.Bundle.Anchors))
+	return distinct(slices.Concat(generationsOf(d), d.Bundle.Anchors))
 }
 
-// unnamed reads a leaf that is not issued: of its policy only the names that it has are known.
-func unnamed(secret *Secret) trust.Leaf {
+// generationsOf are the CAs of the slots.
+func generationsOf(d *trust.Domain) []*pki.Certificate {
+	return slices.Concat(one(d.Signer.Active), one(d.Signer.Next), d.Signer.Previous)
+}
+
+// unnamed reads a leaf that is not issued: of its policy only the names that it has are known, and of one that does not
+// consent to the configuration only its certificate.
+func unnamed(secret *Secret, configuration string) trust.Leaf {
 	out := trust.Leaf{Object: secret.object(), Unnamed: true}
-	readLeaf(&out, secret)
+	if trust.Consents(secret.Annotations, configuration) {
+		readLeaf(&out, secret)
+	} else {
+		out.Object = trust.Existence(&out.Object)
+		out.Certificate = first(secret.Active.Certificates)
+	}
 	if c := out.Certificate; c != nil {
 		out.Policy.Profile = pki.Profile{
 			CommonName: c.CommonName, DNSNames: slices.Clone(c.DNSNames), IPAddresses: slices.Clone(c.IPAddresses),

@@ -85,7 +85,7 @@ func TestUnnamedLeaves(t *testing.T) {
 			var got []string
 			for _, l := range d.Leaves {
 				claim, claimed := n.Claim(trust.SecretKind, l.Name)
-				if !claimed || claim != (inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf}) {
+				if !claimed || claim != (inventory.Claim{Domain: "web", Kind: inventory.ClaimLeaf, Configuration: "config"}) {
 					t.Errorf("leaf %s is claimed as %v", l.Name, claim)
 				}
 				if l.Unnamed != (l.Template == "") || l.Unnamed && !l.Present {
