@@ -59,6 +59,7 @@ func configurationRules() []configurationRule {
 		{name: "a domain that goes is released", gone: true, atRest: true, judge: (*domainEdit).released},
 		{name: "an aggregate that goes is released", gone: true, atRest: true, judge: (*domainEdit).aggregatesReleased},
 		{name: "a leaf counts somewhere", atRest: true, judge: (*domainEdit).leavesKept},
+		{name: "no leaf is released", judge: (*domainEdit).leavesHeld},
 		{name: "who counts goes on to count", judge: (*domainEdit).membersKept},
 		{name: "evidence is of the same processes", judge: (*domainEdit).evidenceKept},
 		{name: "nobody is spoken for", judge: (*domainEdit).wordsRefused},

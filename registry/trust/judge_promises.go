@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// membersKept refuses that a member which counts ceases to, or counts for less. What the roster has of it stays in force
-// whatever the configuration says, so only what is not recorded yet is at stake here, and what is released.
+// membersKept refuses that a member which counts ceases to, or counts for less. The roster would have it count all the same;
+// but nobody would look at it any more, and nobody would know what it was like when it comes back.
 func (e *domainEdit) membersKept() []Violation {
 	var lost []string
 	e.eachCounted(func(p *Party, m *Member) {
@@ -42,7 +42,7 @@ func (e *domainEdit) eachCounted(fn func(*Party, *Member)) {
 
 // promises says whether a party asks no less of a member than p did.
 func (e *domainEdit) promises(q, p *Party, m *Member) bool {
-	if q.Name != p.Name || q.Kind != p.Kind || q.Grace < p.Grace || (q.VerifiesNothing && !p.VerifiesNothing) || !contains(q.Verifies, p.Verifies) {
+	if q.recorded && !p.recorded || q.Name != p.Name || q.Kind != p.Kind || q.Grace < p.Grace || (q.VerifiesNothing && !p.VerifiesNothing) || !contains(q.Verifies, p.Verifies) {
 		return false
 	}
 	return slices.ContainsFunc(q.Members, func(n Member) bool {
@@ -60,48 +60,38 @@ func (a *assessor) idleNamed(p *Party, member string) bool {
 }
 
 // evidenceKept refuses that the evidence of a member comes from somewhere else, or ends at another time, than when the rotation
-// began: another address is another process, and another reporter is another witness. A party that is observed stays
-// configured, as nobody would know what it is like when it comes back.
+// began: another address is another process, and another reporter is another witness.
 func (e *domainEdit) evidenceKept() []Violation {
 	var out []Violation
 	for i := range e.old.Parties {
 		p := &e.old.Parties[i]
-		if !p.Kind.observed() {
-			continue
-		}
-		var away, moved []string
 		q := e.kept.party(p.Name)
-		for k := range p.Members {
-			m := &p.Members[k]
-			if e.was.idle[m] {
-				continue
-			}
-			name := p.Name + "/" + m.Name
-			switch n := q.member(m.Name); {
-			case n == nil || q.Kind != p.Kind:
-				away = append(away, name)
-			case !probesKept(m.Probes, n.Probes):
-				moved = append(moved, name)
-			}
-		}
-		if len(away) > 0 {
-			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: away, Message: fmt.Sprintf(
-				"nobody would look for %s of who counts by it, while it still counts", p.Kind)})
-		}
-		if len(moved) > 0 {
-			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: moved,
-				Message: "other processes would be probed in its place: an address, its server name, its leaves and its proof stay while others may be added"})
-		}
-		if q == nil {
+		if q == nil || q.Kind != p.Kind {
 			continue
 		}
-		if q.Kind == p.Kind && q.Lease != p.Lease {
+		if moved := e.moved(p, q); len(moved) > 0 {
+			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: moved,
+				Message: "other processes would be probed in its place: addresses may be added, but those that are there stay, with their server names, leaves and proofs"})
+		}
+		if q.Lease != p.Lease {
 			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: fmt.Sprintf(
 				"the lease of its evidence would change from %s to %s: how long silence is taken for life is part of what was promised", p.Lease, q.Lease)})
 		}
-		if q.Kind == p.Kind && !q.Reporters.within(p.Reporters) {
+		if !q.Reporters.within(p.Reporters) {
 			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name},
 				Message: "others could report for its members: who may report decides what is proven"})
+		}
+	}
+	return out
+}
+
+// moved are the members of p that q would look for elsewhere.
+func (e *domainEdit) moved(p, q *Party) []string {
+	var out []string
+	for i := range p.Members {
+		m := &p.Members[i]
+		if n := q.member(m.Name); n != nil && !e.was.idle[m] && !probesKept(m.Probes, n.Probes) {
+			out = append(out, p.Name+"/"+m.Name)
 		}
 	}
 	return out
@@ -117,9 +107,6 @@ func (d *Domain) party(name string) *Party {
 }
 
 func (p *Party) member(name string) *Member {
-	if p == nil {
-		return nil
-	}
 	for i := range p.Members {
 		if p.Members[i].Name == name {
 			return &p.Members[i]

@@ -96,36 +96,43 @@ func (e *domainEdit) unreleased(what string, held []string) []Violation {
 	}}
 }
 
-// leavesKept refuses to have a live leaf not count: as one of another domain, or by a word that comes in the middle of a
-// rotation. One that the configuration does not name any more counts all the same.
+// leavesKept refuses to have a live leaf count nowhere, as something else claims its name. One that the configuration does not
+// name any more counts all the same.
 func (e *domainEdit) leavesKept() []Violation {
-	var lost, said []string
+	lost := e.lost(func(leaf string) bool { return !slices.Contains(e.kept.Released, leaf) })
+	if len(lost) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: AnchorInUse, Affected: lost,
+		Message: "a live leaf would count no more, as something else claims its name: its anchor would leave the bundle while it lives",
+		SafeWay: "name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it",
+	}}
+}
+
+// leavesHeld refuses to release a live leaf in the middle of a rotation: that is a word, and no evidence.
+func (e *domainEdit) leavesHeld() []Violation {
+	said := e.lost(func(leaf string) bool {
+		return slices.Contains(e.kept.Released, leaf) && !slices.Contains(e.old.Released, leaf)
+	})
+	if len(said) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: AnchorInUse, Affected: said,
+		Message: "a live leaf would count no more in the middle of a rotation, without evidence that nobody presents it",
+		SafeWay: "name it again so that it is reissued, delete its Secret, or release it when the stage is Stable",
+	}}
+}
+
+// lost are the Secrets of the leaves that may be live and would not count, of those whose names are meant.
+func (e *domainEdit) lost(meant func(leaf string) bool) []string {
+	var out []string
 	for i := range e.old.Leaves {
 		l := &e.old.Leaves[i]
-		if e.is.leaves[l.Name] != nil || (!e.was.live(l) && (!l.Present || l.Certificate != nil)) {
-			continue
+		if e.is.leaves[l.Name] == nil && meant(l.Name) && (e.was.live(l) || l.Present && l.Certificate == nil) {
+			out = append(out, secret(l.Name))
 		}
-		switch {
-		case !slices.Contains(e.kept.Released, l.Name):
-			lost = append(lost, secret(l.Name))
-		case e.inFlight() && !slices.Contains(e.old.Released, l.Name):
-			said = append(said, secret(l.Name))
-		}
-	}
-	var out []Violation
-	if len(lost) > 0 {
-		out = append(out, Violation{
-			Invariant: AnchorInUse, Affected: lost,
-			Message: "a live leaf would count no more, as something else claims its name: its anchor would leave the bundle while it lives",
-			SafeWay: "name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it",
-		})
-	}
-	if len(said) > 0 {
-		out = append(out, Violation{
-			Invariant: AnchorInUse, Affected: said,
-			Message: "a live leaf would count no more in the middle of a rotation, without evidence that nobody presents it",
-			SafeWay: "name it again so that it is reissued, delete its Secret, or release it when the stage is Stable",
-		})
 	}
 	return out
 }
