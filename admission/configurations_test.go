@@ -143,6 +143,39 @@ func TestConfigurationEdits(t *testing.T) {
 	}
 }
 
+// TestLeafThatIsNotNamed: a leaf that no configuration names counts by what it is, and not by what somebody calls it.
+func TestLeafThatIsNotNamed(t *testing.T) {
+	w := newWorld(t).with(explicit("service-client-b"))
+	leaf := w.secrets["service-client-b"]
+	labelled := func(s *corev1.Secret) { s.Labels = map[string]string{trust.LabelCopyOf: demo + ".service-server"} }
+	refused := answer{Code: 403, LiveReads: 1, Invariants: []string{"AnchorInUse"}}
+	for _, tc := range []struct {
+		name    string
+		changed *corev1.Secret
+		want    answer
+	}{
+		{name: "called a copy", changed: edited(leaf, labelled), want: refused},
+		{name: "emptied", changed: edited(leaf, func(s *corev1.Secret) { s.Data = map[string][]byte{"tls.crt": {}, "tls.key": {}} }), want: refused},
+		{name: "given a note", changed: edited(leaf, func(s *corev1.Secret) { s.Annotations["certrotation.dev/note"] = "x" })},
+		{name: "goes with its last finalizer", changed: edited(leaf, func(s *corev1.Secret) {
+			labelled(s)
+			s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: now}, nil
+		}), want: answer{LiveReads: 1}},
+		{name: "deleted", want: answer{LiveReads: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := viewOf(w)
+			var changed runtime.Object
+			if tc.changed != nil {
+				changed = tc.changed
+			}
+			if diff := cmp.Diff(tc.want, ask(t, newHandler(t, v, namespaceOf(false)), v, request(t, leaf, changed))); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestStaleConfigurationEdit: a view that is behind shows rest where a rotation is in flight.
 func TestStaleConfigurationEdit(t *testing.T) {
 	stable := newWorld(t)
