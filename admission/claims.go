@@ -74,7 +74,7 @@ func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, aft
 		return finding{}
 	}
 	inFlight := slices.ContainsFunc(before.Domains, func(d *trust.Domain) bool {
-		return collects(old, d) && trust.Assess(d, h.clock.Now()).InFlight()
+		return old.Collects(d) && trust.Assess(d, h.clock.Now()).InFlight()
 	})
 	f := finding{
 		violations: trust.JudgeAggregate(old, changed, inFlight),
@@ -93,10 +93,4 @@ func aggregateOf(n *inventory.Namespace, kind trust.ObjectKind, name string) *tr
 		}
 	}
 	return nil
-}
-
-// collects says whether anything of the domain is in the aggregate.
-func collects(a *trust.Aggregate, d *trust.Domain) bool {
-	return slices.ContainsFunc(a.Bundles, func(b trust.AggregatedBundle) bool { return b.Bundle == d.Bundle.Name }) ||
-		slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return slices.Contains(a.Leaves, l.Name) })
 }

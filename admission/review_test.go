@@ -183,11 +183,11 @@ func TestReview(t *testing.T) {
 		{name: "status of a configuration", world: distributing, old: config, changed: renamed,
 			change: func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }},
 		{name: "domain renamed mid-rotation", world: distributing, old: config, changed: renamed, want: denied(1, trust.OneRotation)},
-		{name: "client dropped mid-rotation", world: distributing, old: config, changed: configuration("a"), want: answer{Warned: true}},
-		{name: "client dropped that the roster has", world: rostered, old: config, changed: configuration("a"), want: answer{Warned: true}},
+		{name: "client dropped mid-rotation", world: distributing, old: config, changed: configuration("a"), want: denied(1, trust.TrustBeforeUse)},
+		{name: "client dropped that the roster has", world: rostered, old: config, changed: configuration("a"), want: denied(1, trust.TrustBeforeUse)},
 		{name: "client added that the roster has not", world: rostered, old: config, changed: configuration("a", "b", "c")},
-		{name: "leaf no longer named", world: stable, old: explicit(), changed: explicit("service-client-b"), want: answer{Warned: true}},
-		{name: "leaf released", world: stable, old: explicit("service-client-b"), changed: released(explicit("service-client-b"), "service-client-b"), want: answer{Warned: true}},
+		{name: "leaf no longer named", world: stable, old: explicit(), changed: explicit("service-client-b"), want: answer{LiveReads: 1, Warned: true}},
+		{name: "leaf released", world: stable, old: explicit("service-client-b"), changed: released(explicit("service-client-b"), "service-client-b"), want: answer{LiveReads: 1, Warned: true}},
 		{name: "a leaf that does not exist is released", world: stable, old: explicit(), changed: released(explicit(), "gone")},
 		{name: "a broken configuration is annotated", world: stable, old: broken(config), changed: func() runtime.Object {
 			c := broken(config)

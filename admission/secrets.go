@@ -36,8 +36,25 @@ func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRe
 		// What the review says the object was is the truth: the edit applies to this version or not at all.
 		before := inventory.Build(s.WithSecret(e.name, e.old))
 		after := inventory.Build(s.WithSecret(e.name, e.changed))
-		return h.judgeClaim(req, trust.SecretKind, e.name, before, after)
+		f := h.judgeClaim(req, trust.SecretKind, e.name, before, after)
+		if e.changed != nil && (e.changed.DeletionTimestamp == nil || len(e.changed.Finalizers) > 0) {
+			f.violations = append(f.violations, h.uncounted(e.name, before, after)...)
+		}
+		return f
 	})
+}
+
+// uncounted asks whether a leaf whose Secret stays counts no more.
+func (h *Handler) uncounted(name string, before, after *inventory.Namespace) []trust.Violation {
+	if before == nil || after == nil {
+		return nil
+	}
+	claim, _ := before.Claim(trust.SecretKind, name)
+	old, changed := before.Domain(claim.Domain), after.Domain(claim.Domain)
+	if claim.Kind != inventory.ClaimLeaf || old == nil || changed == nil {
+		return nil
+	}
+	return trust.JudgeUncounted(old, changed, name, h.clock.Now())
 }
 
 // changedSecretFields names the fields that differ and that the model reads.

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"maps"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -99,6 +100,8 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
 	}
 	a.collectAuthorities()
+	// What is said of an anchor before it is published is nobody's record.
+	maps.DeleteFunc(a.published, func(f pki.Fingerprint, _ time.Time) bool { return !a.inBundle[f] })
 	a.abandoned = Abandoned(d)
 	for i := range d.Leaves {
 		a.countLeaf(&d.Leaves[i])

@@ -20,7 +20,7 @@ func (a *assessor) delivers(p *Party, m *Member, name string) verdict {
 	}
 	if l == nil {
 		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
-			"may still present Secret/%s, which the configuration does not name any more: name it again, or release it in releasedLeaves", name)}
+			"may still present Secret/%s, which the configuration does not name any more: name it again, or waive the member", name)}
 	}
 	if l.Certificate == nil {
 		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}

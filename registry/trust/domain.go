@@ -160,6 +160,8 @@ type Party struct {
 	Kind EvidenceKind
 	// Lease of what its members report (kind Acknowledgement).
 	Lease time.Duration
+	// Reporters are who may acknowledge for its members; nil if the API server's RBAC alone decides.
+	Reporters *Reporters
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
 	// VerifiesNothing says that the party only presents leaves: a server that asks for no certificate has nothing to load.

@@ -16,7 +16,7 @@ import (
 // protected are the annotations that may not be deleted while a rotation is in flight.
 var protected = []string{
 	AnnotationNotBefore, AnnotationNotAfter, AnnotationIssuer, AnnotationHostnames,
-	AnnotationPublished, AnnotationIssuedAt, AnnotationPromotedAt, AnnotationRolloutRevision,
+	AnnotationPublished, AnnotationIssuedAt, AnnotationPromotedAt, AnnotationRolloutRevision, AnnotationConfiguration,
 }
 
 // lowering says whether the new value of an annotation claims less than the content, or than it claimed before.
@@ -37,6 +37,9 @@ func (j *judge) judgeAnnotations(object string, before, after *Object, lower low
 		case !has:
 			j.refuse(ContentDecides, object, nil,
 				fmt.Sprintf("the annotation %s would be deleted while a rotation is in flight", key), wait)
+		case key == AnnotationConfiguration:
+			j.refuse(ContentDecides, object, nil,
+				fmt.Sprintf("the object would be taken from the configuration %q while a rotation is in flight", shorten(old)), wait)
 		case lower(key, old, value):
 			j.refuse(ContentDecides, object, nil,
 				fmt.Sprintf("the annotation %s would be lowered from %q to %q while a rotation is in flight", key, shorten(old), shorten(value)), wait)

@@ -43,6 +43,12 @@ func TestJudgeAnnotations(t *testing.T) {
 		}, edit: func(w *world, d *Domain) {
 			leafOf(d, "server").Annotations[AnnotationNotAfter] = w.leaf("server").Certificate.NotAfter.Format(time.RFC3339)
 		}},
+		{name: "consent withdrawn when stable", before: consented, edit: remove(AnnotationConfiguration)},
+		{name: "consent withdrawn mid-rotation", before: func(w *world) { inStage(Draining)(w); consented(w) }, edit: remove(AnnotationConfiguration),
+			invariant: ContentDecides, object: "Secret/server", says: "would be deleted", way: "Stable"},
+		{name: "consent given to another one mid-rotation", before: func(w *world) { inStage(Draining)(w); consented(w) }, edit: set(AnnotationConfiguration, "other"),
+			invariant: ContentDecides, object: "Secret/server", says: `from the configuration "pki"`, way: "Stable"},
+		{name: "consent given mid-rotation", before: inStage(Draining), edit: set(AnnotationConfiguration, "pki")},
 		{name: "promoted-at of the signer deleted", before: inStage(Draining), edit: func(_ *world, d *Domain) { delete(d.Signer.Annotations, AnnotationPromotedAt) },
 			invariant: ContentDecides, object: "Secret/signer", says: "promoted-at", way: "Stable"},
 	}
@@ -50,6 +56,8 @@ func TestJudgeAnnotations(t *testing.T) {
 		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
 	}
 }
+
+func consented(w *world) { w.leaf("server").Annotations[AnnotationConfiguration] = "pki" }
 
 func TestEarlier(t *testing.T) {
 	tests := []struct {

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"fmt"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -35,6 +36,7 @@ func (j *judge) judgeBundle() {
 		return
 	}
 	j.judgeAnnotations(object, &old.Object, &b.Object, bundleTimes)
+	j.judgePublished(b)
 	j.judgeRemovedAnchors(b.Anchors)
 	j.judgeAddedAnchors(b.Anchors)
 }
@@ -58,6 +60,20 @@ func (j *judge) judgeSubject(object string, ca *pki.Certificate) {
 				fmt.Sprintf("another CA has the subject %s already, with another key: nobody could tell which of them a server has loaded", ca.Subject),
 				"give the other CA a subject of its own")
 			return
+		}
+	}
+}
+
+// judgePublished refuses an anchor that is said to have been published long before it is: the grace of those who are to load it
+// would be over at once.
+func (j *judge) judgePublished(b *Bundle) {
+	published := parsePublished(b.Annotations[AnnotationPublished])
+	for _, ca := range b.Anchors {
+		at, said := published[ca.Fingerprint]
+		if said && !j.before.inBundle[ca.Fingerprint] && at.Before(j.now.Add(-maxClockSkew)) {
+			j.refuse(ContentDecides, configMap(b.Name), nil,
+				fmt.Sprintf("%s is published now, and %s says that it was at %s", ca.Subject, AnnotationPublished, at.UTC().Format(time.RFC3339)),
+				"leave its time out: the controller records it")
 		}
 	}
 }

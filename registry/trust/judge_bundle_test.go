@@ -28,6 +28,12 @@ func TestJudgeBundle(t *testing.T) {
 		}, invariant: NeverEmpty, object: "ConfigMap/bundle", says: "cut PEM", way: "ca-bundle.crt"},
 		{name: "still damaged", before: func(w *world) { w.d.Bundle.Problem = &Problem{Reason: ReasonUnparsable} },
 			edit: func(_ *world, d *Domain) { d.Bundle.Labels = nil }},
+		{name: "published by hand, as if long ago", before: generatedNext, edit: publishedByHand(-time.Hour),
+			invariant: ContentDecides, object: "ConfigMap/bundle", says: "is published now", way: "leave its time out"},
+		{name: "published by hand, as of now", before: generatedNext, edit: publishedByHand(0)},
+		{name: "published by hand, without a time", before: generatedNext, edit: func(_ *world, d *Domain) {
+			d.Bundle.Anchors = append(d.Bundle.Anchors, d.Signer.Next)
+		}},
 		{name: "the active anchor removed", before: func(w *world) { withForeign(w) }, edit: only(1),
 			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: append([]string{"Secret/signer"}, all...), says: "(active)", way: "rotate signer"},
 		{name: "the next anchor removed", before: publishedNext, edit: only(0),
@@ -93,5 +99,33 @@ func TestJudgePublished(t *testing.T) {
 	}
 	for i := range tests {
 		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
+	}
+}
+
+func generatedNext(w *world) {
+	w.request("test")
+	for w.d.Signer.Next == nil {
+		w.step()
+	}
+	w.now = w.now.Add(2 * time.Hour)
+}
+
+func publishedByHand(ago time.Duration) func(*world, *Domain) {
+	return func(w *world, d *Domain) {
+		d.Bundle.Anchors = append(d.Bundle.Anchors, d.Signer.Next)
+		d.Bundle.Annotations[AnnotationPublished] += " " + string(d.Signer.Next.Fingerprint) + "=" + stamp(w.now.Add(ago))
+	}
+}
+
+// TestPublicationIsOfThePublished: what somebody writes of an anchor before it is published does not shorten a grace.
+func TestPublicationIsOfThePublished(t *testing.T) {
+	w := bootstrapped(t)
+	w.party("client-a").Kind, w.party("client-a").Grace = GracePeriod, time.Hour
+	generatedNext(w)
+	next := w.d.Signer.Next
+	w.d.Bundle.Annotations[AnnotationPublished] += " " + string(next.Fingerprint) + "=" + stamp(w.now.Add(-2*time.Hour))
+	w.step()
+	if got := parsePublished(w.d.Bundle.Annotations[AnnotationPublished])[next.Fingerprint]; got.Before(w.now) {
+		t.Errorf("%s was published at %s, and %s is recorded", next.Subject, w.now, got)
 	}
 }

@@ -122,3 +122,17 @@ func (j *judge) judgeLeafDeletion(old *Leaf) {
 		"no CA could reissue the leaf now: "+secret(d.Signer.Name)+" cannot be used",
 		"repair what `kubectl describe certificaterotation "+d.Signer.Name+"` shows first")
 }
+
+// JudgeUncounted refuses an edit of a leaf's Secret, which stays, by which a leaf that may be live counts no more: because a
+// label makes a copy of it, or because its content tells no longer whose it was. Whoever presents it does not know of that.
+func JudgeUncounted(before, after *Domain, leaf string, now time.Time) []Violation {
+	j := &judge{before: newAssessor(before, now), after: after, now: now}
+	l := j.before.leaves[leaf]
+	if l == nil || (!j.before.live(l) && (!l.Present || l.Certificate != nil)) ||
+		slices.ContainsFunc(after.Leaves, func(kept Leaf) bool { return kept.Name == leaf }) {
+		return nil
+	}
+	j.refuse(AnchorInUse, secret(leaf), nil, "a live leaf would count no more although its Secret stays: its anchor would leave the bundle while it lives",
+		"name it again, delete the Secret when nobody presents it any more, or release it in releasedLeaves")
+	return j.found
+}

@@ -92,7 +92,7 @@ func (a *assessor) unnamed(l *Leaf) []Blocker {
 	return []Blocker{{
 		Object: secret(l.Name), Reason: ReasonUnnamed,
 		Message: "is a live leaf of this trust domain that the configuration does not name, so it is not reissued: " +
-			"name it, release it in releasedLeaves, or delete it",
+			"name it again, or delete it when nobody presents it any more",
 	}}
 }
 

@@ -43,4 +43,6 @@ const (
 	Resumable        Invariant = "Resumable"
 	ContentDecides   Invariant = "ContentDecides"
 	NoSilentWait     Invariant = "NoSilentWait"
+	// ReleasedByName: what a configuration has made or adopted stays its own, and guarded, until it is released by name.
+	ReleasedByName Invariant = "ReleasedByName"
 )

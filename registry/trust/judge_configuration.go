@@ -1,0 +1,139 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Configured is what the configurations of a namespace make of the facts of one moment.
+type Configured struct {
+	Domains    []*Domain
+	Aggregates []*Aggregate
+	Carriers   []Carrier
+}
+
+// Carrier brings objects of trust domains to processes: a copy, or a rollout.
+type Carrier struct {
+	// Name for people; two carriers of one name are the same.
+	Name string
+	// Objects as Kind/name that it carries.
+	Objects []string
+}
+
+// ConfigurationJudgement is what an edit of a configuration means.
+type ConfigurationJudgement struct {
+	Violations []Violation
+	// LetsGo says that the edit takes something away which a rotation in flight would need, so that the answer must not come
+	// from a view that may be behind.
+	LetsGo bool
+	// Consequences of the edit for whoever makes it, if it is allowed.
+	Consequences []string
+}
+
+// JudgeConfiguration says what the edit of the RotationConfiguration of that name breaks; before and after are of the same
+// facts. While a rotation is in flight a configuration only grows: no blocker vanishes, and nothing becomes possible that was
+// not. At rest it decides who counts, but what it has made or adopted stays guarded until it is released by name.
+func JudgeConfiguration(name string, before, after *Configured, now time.Time) *ConfigurationJudgement {
+	return judgeConfiguration(configurationRules(), name, before, after, now)
+}
+
+// configurationRule is one reason to refuse an edit of a configuration.
+type configurationRule struct {
+	name string
+	// atRest says that the rule holds at rest; the others do only in flight.
+	atRest bool
+	// gone says that the rule is about a domain that goes; the others are about one that stays.
+	gone bool
+	// judge lists what an edit breaks, as violations without an object.
+	judge func(*domainEdit) []Violation
+}
+
+// configurationRules are independent of each other; the first ones say best what is wrong.
+func configurationRules() []configurationRule {
+	return []configurationRule{
+		{name: "a rotation keeps its objects", gone: true, judge: (*domainEdit).objectsKept},
+		{name: "a domain that goes is released", gone: true, atRest: true, judge: (*domainEdit).released},
+		{name: "an aggregate that goes is released", gone: true, atRest: true, judge: (*domainEdit).aggregatesReleased},
+		{name: "a leaf counts somewhere", atRest: true, judge: (*domainEdit).leavesKept},
+		{name: "no leaf is released", judge: (*domainEdit).leavesHeld},
+		{name: "who counts goes on to count", judge: (*domainEdit).membersKept},
+		{name: "evidence is of the same processes", judge: (*domainEdit).evidenceKept},
+		{name: "nobody is spoken for", judge: (*domainEdit).wordsRefused},
+		{name: "times do not shrink", judge: (*domainEdit).timesKept},
+		{name: "what carries goes on to carry", judge: (*domainEdit).carriersKept},
+		{name: "nothing becomes possible", judge: (*domainEdit).stepsRefused},
+	}
+}
+
+func judgeConfiguration(rules []configurationRule, name string, before, after *Configured, now time.Time) *ConfigurationJudgement {
+	out := &ConfigurationJudgement{}
+	for _, old := range before.Domains {
+		e := newDomainEdit(name, old, before, after, now)
+		refused := false
+		for _, rule := range rules {
+			if e.kept == nil && !rule.gone {
+				continue
+			}
+			violations := rule.judge(e)
+			out.LetsGo = out.LetsGo || len(violations) > 0
+			if len(violations) == 0 || (!e.inFlight() && !rule.atRest) {
+				continue
+			}
+			refused = true
+			for _, v := range violations {
+				v.Object = "RotationConfiguration/" + name
+				v.Message = fmt.Sprintf("trust domain %s (stage %s): %s", old.Name, e.stage, v.Message)
+				if v.SafeWay == "" {
+					v.SafeWay = e.wait()
+				}
+				out.Violations = append(out.Violations, v)
+			}
+		}
+		if !refused {
+			out.Consequences = append(out.Consequences, e.consequences()...)
+		}
+	}
+	return out
+}
+
+// domainEdit is what an edit of a configuration makes of one trust domain.
+type domainEdit struct {
+	configuration string
+	before, after *Configured
+	// old is the domain before; kept is the one of its name after the edit if it has the same signer and bundle, nil if not.
+	old, kept *Domain
+	was, is   *assessor
+	// stage before the edit.
+	stage Stage
+	now   time.Time
+}
+
+func newDomainEdit(configuration string, old *Domain, before, after *Configured, now time.Time) *domainEdit {
+	e := &domainEdit{configuration: configuration, before: before, after: after, old: old, was: newAssessor(old, now), now: now}
+	e.stage = e.was.stage()
+	if d := after.domain(old.Name); d != nil && d.Signer.Name == old.Signer.Name && d.Bundle.Name == old.Bundle.Name {
+		e.kept, e.is = d, newAssessor(d, now)
+	}
+	return e
+}
+
+func (c *Configured) domain(name string) *Domain {
+	i := slices.IndexFunc(c.Domains, func(d *Domain) bool { return d.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.Domains[i]
+}
+
+func (e *domainEdit) inFlight() bool { return e.stage != Stable }
+
+// wait is the safe way of what may be done when nothing is in flight.
+func (e *domainEdit) wait() string {
+	return fmt.Sprintf("wait until `kubectl get certificaterotations` shows %s Stable, or abort the rotation with `kubectl certrotation abort %s`, "+
+		"and then change the configuration; who cannot show evidence is passed over with `kubectl certrotation waive %s`",
+		e.old.Signer.Name, e.old.Signer.Name, e.old.Signer.Name)
+}

@@ -1,0 +1,164 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+)
+
+// membersKept refuses that a member which counts ceases to, or counts for less. The roster would have it count all the same;
+// but nobody would look at it any more, and nobody would know what it was like when it comes back.
+func (e *domainEdit) membersKept() []Violation {
+	var lost []string
+	e.eachCounted(func(p *Party, m *Member) {
+		if !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
+			lost = append(lost, p.Name+"/"+m.Name)
+		}
+	})
+	if len(lost) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: TrustBeforeUse, Affected: lost,
+		Message: "who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents",
+	}}
+}
+
+// eachCounted calls fn for everybody of whom something is asked. Who cannot run yet has nothing to lose.
+func (e *domainEdit) eachCounted(fn func(*Party, *Member)) {
+	for _, p := range e.was.parties {
+		if p.Kind == None {
+			continue
+		}
+		for i := range p.Members {
+			if m := &p.Members[i]; !e.was.idle[m] {
+				fn(p, m)
+			}
+		}
+	}
+}
+
+// promises says whether a party asks no less of a member than p did.
+func (e *domainEdit) promises(q, p *Party, m *Member) bool {
+	if q.recorded && !p.recorded || q.Name != p.Name || q.Kind != p.Kind || q.Grace < p.Grace || (q.VerifiesNothing && !p.VerifiesNothing) || !contains(q.Verifies, p.Verifies) {
+		return false
+	}
+	return slices.ContainsFunc(q.Members, func(n Member) bool {
+		return n.Name == m.Name && contains(n.Holds, m.Holds) && !e.is.idleNamed(q, m.Name)
+	})
+}
+
+func (a *assessor) idleNamed(p *Party, member string) bool {
+	for i := range p.Members {
+		if m := &p.Members[i]; m.Name == member && a.idle[m] {
+			return true
+		}
+	}
+	return false
+}
+
+// evidenceKept refuses that the evidence of a member comes from somewhere else, or ends at another time, than when the rotation
+// began: another address is another process, and another reporter is another witness.
+func (e *domainEdit) evidenceKept() []Violation {
+	var out []Violation
+	for i := range e.old.Parties {
+		p := &e.old.Parties[i]
+		q := e.kept.party(p.Name)
+		if q == nil || q.Kind != p.Kind {
+			continue
+		}
+		if moved := e.moved(p, q); len(moved) > 0 {
+			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: moved,
+				Message: "other processes would be probed in its place: addresses may be added, but those that are there stay, with their server names, leaves and proofs"})
+		}
+		if q.Lease != p.Lease {
+			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: fmt.Sprintf(
+				"the lease of its evidence would change from %s to %s: how long silence is taken for life is part of what was promised", p.Lease, q.Lease)})
+		}
+		if !q.Reporters.within(p.Reporters) {
+			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name},
+				Message: "others could report for its members: who may report decides what is proven"})
+		}
+	}
+	return out
+}
+
+// moved are the members of p that q would look for elsewhere.
+func (e *domainEdit) moved(p, q *Party) []string {
+	var out []string
+	for i := range p.Members {
+		m := &p.Members[i]
+		if n := q.member(m.Name); n != nil && !e.was.idle[m] && !probesKept(m.Probes, n.Probes) {
+			out = append(out, p.Name+"/"+m.Name)
+		}
+	}
+	return out
+}
+
+func (d *Domain) party(name string) *Party {
+	for i := range d.Parties {
+		if d.Parties[i].Name == name {
+			return &d.Parties[i]
+		}
+	}
+	return nil
+}
+
+func (p *Party) member(name string) *Member {
+	for i := range p.Members {
+		if p.Members[i].Name == name {
+			return &p.Members[i]
+		}
+	}
+	return nil
+}
+
+// probesKept says whether the same processes are looked at in the same way. How often, and how patiently, is nobody's evidence.
+func probesKept(was, is []Probe) bool {
+	return !slices.ContainsFunc(was, func(p Probe) bool {
+		return !slices.ContainsFunc(is, func(q Probe) bool {
+			q.Interval, q.Timeout = p.Interval, p.Timeout
+			return p == q
+		})
+	})
+}
+
+// wordsRefused refuses that what a rotation waits for because nobody is known to verify or present it, is settled by a word:
+// by a party that is asked for nothing, or for time alone.
+func (e *domainEdit) wordsRefused() []Violation {
+	var said []string
+	for i := range e.old.Leaves {
+		l := &e.old.Leaves[i]
+		is := e.is.leaves[l.Name]
+		if is == nil {
+			continue
+		}
+		was, now := slices.ContainsFunc(e.was.verifiers[l.Name], verifying), e.is.verifiers[l.Name]
+		verified := !was && !l.Unnamed && (is.Unnamed || slices.ContainsFunc(now, verifying) && !slices.ContainsFunc(now, observedParty))
+		held := e.was.live(l) && !e.was.held[l.Name] && e.is.held[l.Name] && !e.is.heldByObserved(l.Name)
+		if verified || held {
+			said = append(said, secret(l.Name))
+		}
+	}
+	if len(e.old.Leaves) == 0 && !slices.ContainsFunc(e.was.parties, verifying) &&
+		slices.ContainsFunc(e.is.parties, verifying) && !slices.ContainsFunc(e.is.parties, observedParty) {
+		said = append(said, secret(e.old.Signer.Name))
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: TrustBeforeUse, Affected: said,
+		Message: "nobody is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that",
+	}}
+}
+
+func observedParty(p *Party) bool { return p.Kind.observed() && verifying(p) }
+
+func (a *assessor) heldByObserved(leaf string) bool {
+	return slices.ContainsFunc(a.parties, func(p *Party) bool {
+		return p.Kind.observed() && slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
+	})
+}

@@ -1,0 +1,173 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+)
+
+// letGo says which part of a domain the configuration does not look after any more, "" if it keeps it.
+func (e *domainEdit) letGo() string {
+	if e.kept != nil {
+		return ""
+	}
+	switch d := e.after.domain(e.old.Name); {
+	case d == nil:
+		return "it would no longer be configured"
+	case d.Signer.Name != e.old.Signer.Name:
+		return fmt.Sprintf("its signer would no longer be %s", secret(e.old.Signer.Name))
+	default:
+		return fmt.Sprintf("its bundle would no longer be %s", configMap(e.old.Bundle.Name))
+	}
+}
+
+// objectsKept refuses to leave a rotation behind that nobody ends.
+func (e *domainEdit) objectsKept() []Violation {
+	what := e.letGo()
+	if what == "" {
+		return nil
+	}
+	return []Violation{{
+		Invariant: OneRotation, Affected: []string{secret(e.old.Signer.Name)},
+		Message: "the rotation would never end: " + what,
+	}}
+}
+
+// released refuses to let a domain go, or its signer or bundle, while the objects that it leaves behind consent to this
+// configuration. What nobody claims nobody guards, and leaves live under it.
+func (e *domainEdit) released() []Violation {
+	what := e.letGo()
+	if what == "" || e.inFlight() {
+		return nil
+	}
+	after := e.after.domain(e.old.Name)
+	var held []string
+	if after == nil || after.Signer.Name != e.old.Signer.Name {
+		held = e.consenting(held, secret(e.old.Signer.Name), &e.old.Signer.Object)
+	}
+	if after == nil || after.Bundle.Name != e.old.Bundle.Name {
+		held = e.consenting(held, configMap(e.old.Bundle.Name), &e.old.Bundle.Object)
+	}
+	if after == nil {
+		for i := range e.old.Leaves {
+			held = e.consenting(held, secret(e.old.Leaves[i].Name), &e.old.Leaves[i].Object)
+		}
+	}
+	return e.unreleased(what, held)
+}
+
+// aggregatesReleased is about the aggregates that collect something of the domain, likewise.
+func (e *domainEdit) aggregatesReleased() []Violation {
+	if e.inFlight() {
+		return nil
+	}
+	var held []string
+	for _, a := range e.before.Aggregates {
+		if !a.Collects(e.old) {
+			continue
+		}
+		if !slices.ContainsFunc(e.after.Aggregates, func(b *Aggregate) bool { return b.Secret.Name == a.Secret.Name }) {
+			held = e.consenting(held, secret(a.Secret.Name), &a.Secret)
+		}
+		if !slices.ContainsFunc(e.after.Aggregates, func(b *Aggregate) bool { return b.ConfigMap.Name == a.ConfigMap.Name }) {
+			held = e.consenting(held, configMap(a.ConfigMap.Name), &a.ConfigMap)
+		}
+	}
+	return e.unreleased("what it collects would no longer be aggregated", held)
+}
+
+func (e *domainEdit) consenting(held []string, name string, o *Object) []string {
+	if o.Present && o.Annotations[AnnotationConfiguration] == e.configuration {
+		return append(held, name)
+	}
+	return held
+}
+
+func (e *domainEdit) unreleased(what string, held []string) []Violation {
+	if len(held) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: ReleasedByName, Affected: held,
+		Message: what + ", and nothing would guard the objects that belong to it still",
+		SafeWay: "release them by name with `kubectl certrotation release`, and then change the configuration",
+	}}
+}
+
+// leavesKept refuses to have a live leaf count nowhere, as something else claims its name. One that the configuration does not
+// name any more counts all the same.
+func (e *domainEdit) leavesKept() []Violation {
+	lost := e.lost(func(leaf string) bool { return !slices.Contains(e.kept.Released, leaf) })
+	if len(lost) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: AnchorInUse, Affected: lost,
+		Message: "a live leaf would count no more, as something else claims its name: its anchor would leave the bundle while it lives",
+		SafeWay: "name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it",
+	}}
+}
+
+// leavesHeld refuses to release a live leaf in the middle of a rotation: that is a word, and no evidence.
+func (e *domainEdit) leavesHeld() []Violation {
+	said := e.lost(func(leaf string) bool {
+		return slices.Contains(e.kept.Released, leaf) && !slices.Contains(e.old.Released, leaf)
+	})
+	if len(said) == 0 {
+		return nil
+	}
+	return []Violation{{
+		Invariant: AnchorInUse, Affected: said,
+		Message: "a live leaf would count no more in the middle of a rotation, without evidence that nobody presents it",
+		SafeWay: "name it again so that it is reissued, delete its Secret, or release it when the stage is Stable",
+	}}
+}
+
+// lost are the Secrets of the leaves that may be live and would not count, of those whose names are meant.
+func (e *domainEdit) lost(meant func(leaf string) bool) []string {
+	var out []string
+	for i := range e.old.Leaves {
+		l := &e.old.Leaves[i]
+		if e.is.leaves[l.Name] == nil && meant(l.Name) && (e.was.live(l) || l.Present && l.Certificate == nil) {
+			out = append(out, secret(l.Name))
+		}
+	}
+	return out
+}
+
+// Collects says whether anything of the domain is in the aggregate.
+func (a *Aggregate) Collects(d *Domain) bool {
+	return slices.ContainsFunc(a.Bundles, func(b AggregatedBundle) bool { return b.Bundle == d.Bundle.Name }) ||
+		slices.ContainsFunc(d.Leaves, func(l Leaf) bool { return slices.Contains(a.Leaves, l.Name) })
+}
+
+// consequences are what an edit that is allowed means: who still counts, and what is not looked after any more.
+func (e *domainEdit) consequences() []string {
+	if what := e.letGo(); what != "" {
+		return []string{fmt.Sprintf("trust domain %s: %s; nothing renews what it leaves behind", e.old.Name, what)}
+	}
+	var out []string
+	former := map[string]bool{}
+	for _, m := range Missing(e.old) {
+		former[AbsenceKey(&m)] = true
+	}
+	for _, m := range Missing(e.kept) {
+		if !former[AbsenceKey(&m)] {
+			out = append(out, fmt.Sprintf("trust domain %s: %s/%s still counts until it is seen to be gone, or waived", e.kept.Name, m.Party, m.Member))
+		}
+	}
+	for i := range e.old.Leaves {
+		was := &e.old.Leaves[i]
+		is := e.is.leaves[was.Name]
+		switch {
+		case !was.Present:
+		case slices.Contains(e.kept.Released, was.Name) && !slices.Contains(e.old.Released, was.Name):
+			out = append(out, fmt.Sprintf("Secret/%s is released: whoever presents it is refused once its CA is retired", was.Name))
+		case is != nil && is.Unnamed && !was.Unnamed:
+			out = append(out, fmt.Sprintf("Secret/%s counts until it is deleted or named in releasedLeaves, and is not renewed", was.Name))
+		}
+	}
+	return out
+}
