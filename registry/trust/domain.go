@@ -166,8 +166,10 @@ type Party struct {
 	// Renewed, zero if only a presentation that was observed counts.
 	Grace time.Duration
 	// Reason why the kind None is enough.
-	Reason  string
-	Members []Member
+	Reason string
+	// Reporters are who may acknowledge for the members, nil if a right of the API server decides.
+	Reporters *Reporters
+	Members   []Member
 
 	// recorded says that the party counts because of the roster and not of the configuration.
 	recorded bool
@@ -220,6 +222,8 @@ type Observation struct {
 	Expires time.Time
 	// ReportedBy is the user who reported it (acknowledgement).
 	ReportedBy string
+	// ReportedByUID is the UID of that user, "" if it has none.
+	ReportedByUID string
 	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, a handshake carried through).
 	Trusts []pki.Fingerprint
 	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs

@@ -25,6 +25,7 @@ func (b *builder) party(
 		Verifies: leaves.selected(&cfg.Verifies),
 
 		VerifiesNothing: cfg.Verifies.Nothing,
+		Reporters:       reportersOf(cfg.Reporters),
 	}
 	nodes, names, err := b.members(cfg)
 	if err != nil {
@@ -52,6 +53,14 @@ func (b *builder) party(
 		out.Members = append(out.Members, member)
 	}
 	return out, problems, nil
+}
+
+// reportersOf are the accounts that a party names, nil if it names none.
+func reportersOf(cfg *configv1alpha1.Reporters) *trust.Reporters {
+	if cfg == nil {
+		return nil
+	}
+	return &trust.Reporters{Users: cfg.Users, Groups: cfg.Groups, ServiceAccounts: cfg.ServiceAccounts}
 }
 
 // graceOf is the time that the operator gives a party of the kinds that wait for one.

@@ -45,7 +45,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("add checks of readiness: %w", err)
 	}
 	if c.extra.ServeAPI {
-		if s.api, err = newAPIGroup(s.inventory, clients, c.extra.Replica, clk); err != nil {
+		if s.api, err = newAPIGroup(s.inventory, clients, c.generic.Authorization.Authorizer, c.extra.Replica, clk); err != nil {
 			return nil, err
 		}
 		if err := s.generic.AddReadyzChecks(s.api.readyChecks()...); err != nil {
