@@ -6,12 +6,14 @@ package serve
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/cmd/certrotation/app/logging"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -38,6 +40,12 @@ func (c CompletedConfig) New() (*Server, error) {
 	}, inventory.Options{}); err != nil {
 		return nil, fmt.Errorf("make the inventory: %w", err)
 	}
+	if c.extra.ServeWebhook {
+		if s.webhook, err = newWebhook(c, s, clients, clk); err != nil {
+			return nil, err
+		}
+	}
+	c.generic.BuildHandlerChainFunc = s.handlers
 	if s.generic, err = c.generic.New("certrotation", genericapiserver.NewEmptyDelegate()); err != nil {
 		return nil, fmt.Errorf("make the API server: %w", err)
 	}
@@ -55,12 +63,16 @@ func (c CompletedConfig) New() (*Server, error) {
 			return nil, err
 		}
 	}
-	if c.extra.ServeWebhook {
-		if s.webhook, err = newWebhook(c, s, clients, clk); err != nil {
-			return nil, err
-		}
-	}
 	return s, nil
+}
+
+// handlers are those of the secure port: who calls and whether they may is asked first, as for any API server.
+func (s *Server) handlers(api http.Handler, config *genericapiserver.Config) http.Handler {
+	inner := logging.LimitDebugFlags(api)
+	if s.webhook != nil {
+		inner = s.webhook.before(inner)
+	}
+	return genericapiserver.DefaultBuildHandlerChain(inner, config)
 }
 
 // Run serves until ctx ends, and returns nil after everything has drained and stopped.
@@ -78,7 +90,7 @@ func (s *Server) Run(ctx context.Context) error {
 		// A view that cannot be filled ends the process.
 		front.Go(func() error { return s.fill(serving, behind, back) })
 	}
-	if s.webhook != nil {
+	if s.webhook != nil && s.webhook.serving != nil {
 		front.Go(func() error { return s.webhook.run(serving) })
 	}
 	front.Go(func() error {
