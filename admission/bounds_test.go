@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -19,7 +20,7 @@ import (
 func bounded(t *testing.T, w *world) *Handler {
 	t.Helper()
 	h, err := New(Config{
-		Inventory: viewOf(w), Client: namespaceOf(false), Clock: clocktesting.NewFakePassiveClock(w.now),
+		Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now),
 		InFlight: 1, LiveTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond,
 	})
 	if err != nil {
