@@ -53,12 +53,22 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{Cluster: c, client: client, own: define(t, c), securePort: freePort(t)}
 	makeNamespace(t, client, systemNamespace)
+	return serveAs(t, c, c.Kubeconfig())
+}
+
+// serveAs has serve use a kubeconfig. Its namespace and its rights exist.
+func serveAs(t *testing.T, c *cluster.Cluster, kubeconfig string) *served {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{Cluster: c, client: client, own: define(t, c), securePort: freePort(t)}
 	ca := newSigner(t, systemNamespace, "certrotation-signer")
 	create(t, client, tlsSecret(t, systemNamespace, "certrotation-signer", ca))
 
-	s.process = c.AddProcess("serve", build(t), "serve", "--kubeconfig", c.Kubeconfig(), "--bind-address", "127.0.0.1",
+	s.process = c.AddProcess("serve", build(t), "serve", "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1",
 		"--secure-port", strconv.Itoa(s.securePort), "-v", "2",
 		"--shutdown-watch-termination-grace-period", "1s")
 	if err := s.process.Start(); err != nil {
