@@ -18,8 +18,15 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// defaultLiveTimeout leaves room within the 3 seconds after which kube-apiserver gives up on the webhook.
-const defaultLiveTimeout = 2 * time.Second
+const (
+	// defaultLiveTimeout leaves room within the 3 seconds after which kube-apiserver gives up on the webhook.
+	defaultLiveTimeout = 2 * time.Second
+	// defaultBodyTimeout is far more than a review of the largest Secret takes on its way.
+	defaultBodyTimeout = 2 * time.Second
+	// defaultInFlight bounds the memory of reviews: each may hold a body of 8 MiB and what is decoded of it. A review takes
+	// about a millisecond.
+	defaultInFlight = 32
+)
 
 // Inventory is what the guard asks the shared view.
 type Inventory interface {
@@ -50,6 +57,10 @@ type Config struct {
 	RecordWriters []string
 	// LiveTimeout bounds the live reads of one review. Defaults to 2s.
 	LiveTimeout time.Duration
+	// BodyTimeout bounds the time in which the body of a review has to arrive. Defaults to 2s.
+	BodyTimeout time.Duration
+	// InFlight bounds how many reviews are judged at a time; one more waits. Defaults to 32.
+	InFlight int
 	// Registerer that gets the metrics. Nil means that they are not exposed.
 	Registerer prometheus.Registerer
 }
@@ -61,7 +72,11 @@ type Handler struct {
 	clock       clock.PassiveClock
 	writers     set.Set[string]
 	liveTimeout time.Duration
-	metrics     *metrics
+	bodyTimeout time.Duration
+	// inFlight holds one entry for each review that is judged.
+	inFlight chan struct{}
+	reads    *liveReads
+	metrics  *metrics
 }
 
 // New returns a Handler. It fails if something required is missing or the metrics are registered already.
@@ -78,18 +93,28 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.LiveTimeout <= 0 {
 		cfg.LiveTimeout = defaultLiveTimeout
 	}
+	if cfg.BodyTimeout <= 0 {
+		cfg.BodyTimeout = defaultBodyTimeout
+	}
+	if cfg.InFlight <= 0 {
+		cfg.InFlight = defaultInFlight
+	}
 	m := newMetrics()
 	if cfg.Registerer != nil {
 		if err := m.register(cfg.Registerer); err != nil {
 			return nil, fmt.Errorf("register metrics of admission: %w", err)
 		}
 	}
-	return &Handler{
+	h := &Handler{
 		inventory:   cfg.Inventory,
 		client:      cfg.Client,
 		clock:       cfg.Clock,
 		writers:     set.New(cfg.RecordWriters...),
 		liveTimeout: cfg.LiveTimeout,
+		bodyTimeout: cfg.BodyTimeout,
+		inFlight:    make(chan struct{}, cfg.InFlight),
 		metrics:     m,
-	}, nil
+	}
+	h.reads = newLiveReads(h.readLive)
+	return h, nil
 }

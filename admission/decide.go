@@ -65,9 +65,16 @@ func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest,
 	return deny(f, fields, err == nil), nil
 }
 
-// live reads the facts of the namespace from the API server.
+// live returns the facts of the namespace from a read of the API server that began after it was called.
 func (h *Handler) live(ctx context.Context, namespace string) (*inventory.Sources, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
+	defer cancel()
+	return h.reads.read(ctx, namespace)
+}
+
+// readLive reads once. Others may wait for the answer, so it goes on when whoever asked first has left.
+func (h *Handler) readLive(ctx context.Context, namespace string) (*inventory.Sources, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.liveTimeout)
 	defer cancel()
 	s, err := h.inventory.Live(ctx, namespace)
 	h.metrics.observeLive(err)

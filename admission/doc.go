@@ -21,6 +21,13 @@
 //
 // Further invariants:
 //
+//   - Only kube-apiserver is answered. A Handler does not ask who calls: whoever serves it does, before a byte of the body is
+//     read (cmd/certrotation/app/serve). A denial names objects of the namespace to the user whose edit kube-apiserver has
+//     authorized already, and to nobody else. Nothing in a review itself could prove that it comes from kube-apiserver: who
+//     can read an object can put together a review of its deletion, and would be told who depends on it.
+//   - What reviews cost is bounded: in number at a time, in bytes, in the time that a body takes, and in live reads, of which
+//     there is one at a time for a namespace. A review that comes while one is under way waits for the next: what was read
+//     before it came may lack what its edit depends on.
 //   - Deletion of a namespace is never blocked.
 //   - A review has no side effects; a dry run is judged as the real thing.
 //   - Bodies carry private keys. Nothing of a body is logged, kept, or quoted in an answer, and errors of the decoder

@@ -4,11 +4,13 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +26,7 @@ const maxBodyBytes = 8 << 20
 var (
 	errMethod      = &httpError{http.StatusMethodNotAllowed, "only POST is served here"}
 	errContentType = &httpError{http.StatusUnsupportedMediaType, "the content type must be application/json"}
+	errBusy        = &httpError{http.StatusTooManyRequests, "too many reviews at a time, try again"}
 	errTooLarge    = &httpError{http.StatusRequestEntityTooLarge, "the review is larger than 8 MiB"}
 	errBody        = &httpError{http.StatusBadRequest, "the body could not be read"}
 	errReview      = &httpError{http.StatusBadRequest, "the body is not a request of an AdmissionReview of admission.k8s.io/v1"}
@@ -49,6 +52,12 @@ var _ http.Handler = (*Handler)(nil)
 // denied or not.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := h.clock.Now()
+	if !h.admit(r.Context()) {
+		h.metrics.observe(nil, decisionError, h.clock.Since(started))
+		writeError(w, errBusy)
+		return
+	}
+	defer func() { <-h.inFlight }()
 	review, err := h.decodeReview(w, r)
 	if err != nil {
 		h.metrics.observe(nil, decisionError, h.clock.Since(started))
@@ -67,6 +76,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeReview(w, &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: v.response(review.Request.UID)})
 }
 
+// admit waits for a place among the reviews that are judged. Who waits costs no more than a connection: nothing is read yet.
+func (h *Handler) admit(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, h.liveTimeout)
+	defer cancel()
+	select {
+	case h.inFlight <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // decodeReview reads the body within its bound. Field names are case-sensitive, as for kube-apiserver itself, so that
 // no field can be given twice under two spellings.
 func (h *Handler) decodeReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, error) {
@@ -79,7 +100,7 @@ func (h *Handler) decodeReview(w http.ResponseWriter, r *http.Request) (*admissi
 	if !h.inventory.HasSynced() {
 		return nil, errNotSynced
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	body, err := h.readBody(w, r)
 	if err != nil {
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 			return nil, errTooLarge
@@ -97,6 +118,17 @@ func (h *Handler) decodeReview(w http.ResponseWriter, r *http.Request) (*admissi
 		return nil, errReview
 	}
 	return review, nil
+}
+
+// readBody reads the body within its bounds of size and time. The deadline is the connection's: a client that sends its
+// body by and by keeps nothing busy for longer than that.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	connection := http.NewResponseController(w)
+	// A connection that cannot have a deadline is bounded by the time that the request may take as a whole.
+	if err := connection.SetReadDeadline(time.Now().Add(h.bodyTimeout)); err == nil {
+		defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
+	}
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 }
 
 func writeError(w http.ResponseWriter, err error) {

@@ -62,6 +62,10 @@ func (r *AcknowledgeREST) Create(ctx context.Context, name string, object runtim
 	if err != nil {
 		return nil, err
 	}
+	// Before anything is said of the party and its members; a dry run is no different.
+	if err := r.actions.mayReport(ctx, target, ack.Party, ack.Member); err != nil {
+		return nil, err
+	}
 	report := r.actions.reported(ctx, target, ack)
 	report.dryRun = options.DryRun
 	if err := checkReport(target.domain, report, r.actions.clock.Now()); err != nil {
@@ -92,7 +96,7 @@ func (a *Actions) reported(ctx context.Context, t *target, ack *certrotation.Ack
 		recorded.ObservedAt = now
 	}
 	recorded.Expires = now.Add(leaseOf(t.domain, ack.Party))
-	recorded.ReportedBy = userName(ctx)
+	recorded.ReportedBy, recorded.ReportedByUID = userName(ctx), userUID(ctx)
 	return &report{target: t, party: ack.Party, member: ack.Member, said: said, recorded: &recorded}
 }
 

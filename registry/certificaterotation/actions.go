@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/clock"
@@ -38,6 +39,8 @@ type ActionsConfig struct {
 	Inventory Inventory
 	// Client writes records: requests, reports and waivers.
 	Client versioned.Interface
+	// Authorizer says who may acknowledge for a member whose party names no reporters: that of this API server.
+	Authorizer authorizer.Authorizer
 	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
 	// Settle bounds how long a request waits for its own write to be seen. Defaults to 10s.
@@ -48,22 +51,25 @@ type ActionsConfig struct {
 type Actions struct {
 	inventory Inventory
 	client    versioned.Interface
-	clock     clock.PassiveClock
-	settle    time.Duration
-	changes   *changes
+	// authorizer is asked about names of members, see reporter.go.
+	authorizer authorizer.Authorizer
+	clock      clock.PassiveClock
+	settle     time.Duration
+	changes    *changes
 }
 
 // NewActions is called before the inventory starts: it has itself told of changes.
 func NewActions(config ActionsConfig) (*Actions, error) {
-	if config.Inventory == nil || config.Client == nil {
-		return nil, errors.New("subresources need an inventory and a client")
+	if config.Inventory == nil || config.Client == nil || config.Authorizer == nil {
+		return nil, errors.New("subresources need an inventory, a client and an authorizer")
 	}
 	a := &Actions{
-		inventory: config.Inventory,
-		client:    config.Client,
-		clock:     config.Clock,
-		settle:    config.Settle,
-		changes:   newChanges(),
+		inventory:  config.Inventory,
+		client:     config.Client,
+		authorizer: config.Authorizer,
+		clock:      config.Clock,
+		settle:     config.Settle,
+		changes:    newChanges(),
 	}
 	if a.clock == nil {
 		a.clock = clock.RealClock{}

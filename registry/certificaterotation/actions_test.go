@@ -5,6 +5,8 @@ package certificaterotation
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -72,6 +75,21 @@ type stage struct {
 	actions   *Actions
 	clock     *clocktesting.FakePassiveClock
 	now       time.Time
+	// allowed are the names under which whoever asks may acknowledge, nil for all of them; asked are those of the questions.
+	allowed []string
+	asked   []string
+	// unanswered is why the API server does not say who may do what.
+	unanswered error
+}
+
+// authorize answers for the API server.
+func (s *stage) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	s.asked = append(s.asked, fmt.Sprintf("%s: %s %s/%s %s of %s in %s", a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetSubresource(),
+		a.GetName(), a.GetAPIGroup(), a.GetNamespace()))
+	if s.unanswered == nil && (s.allowed == nil || slices.Contains(s.allowed, a.GetName())) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", s.unanswered
 }
 
 func newStage(t *testing.T) *stage {
@@ -113,7 +131,7 @@ func newStage(t *testing.T) *stage {
 	}}}
 	s := &stage{client: client, now: now, clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute)), inventory: &fakeInventory{synced: true, known: known, client: client}}
 	s.actions, err = NewActions(ActionsConfig{
-		Inventory: s.inventory, Client: client, Clock: s.clock, Settle: 10 * time.Millisecond,
+		Inventory: s.inventory, Client: client, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock, Settle: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,11 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// maxUserName bounds what is recorded of a user's name, in characters.
-const maxUserName = 256
+// Bounds of what is recorded of a user, in characters.
+const (
+	maxUserName = 256
+	maxUserUID  = 128
+)
 
 // isRace says that somebody else wrote the record at the same time.
 func isRace(err error) bool {
@@ -68,8 +71,22 @@ func userName(ctx context.Context) string {
 		return "an unknown user"
 	}
 	name := user.GetName()
-	if utf8.RuneCountInString(name) > maxUserName {
-		return string([]rune(name)[:maxUserName])
+	return first(name, maxUserName)
+}
+
+// userUID is "" for users that have none, such as those of client certificates.
+func userUID(ctx context.Context) string {
+	user, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return ""
 	}
-	return name
+	return first(user.GetUID(), maxUserUID)
+}
+
+// first returns at most so many characters of a text.
+func first(text string, most int) string {
+	if utf8.RuneCountInString(text) > most {
+		return string([]rune(text)[:most])
+	}
+	return text
 }

@@ -50,12 +50,14 @@ func (c *checker) process(field string, p *configv1alpha1.ProcessEvidence) trust
 		StartedAt:       c.optional(field+".startedAt", p.StartedAt),
 		Failure:         p.Failure,
 		ReportedBy:      p.ReportedBy,
+		ReportedByUID:   p.ReportedByUID,
 	}
 	c.name(field+".instance", p.Instance)
 	c.kind(field+".kind", out.Kind)
 	c.text(field+".address", p.Address, maxAddress)
 	c.text(field+".failure", p.Failure, maxLongText)
 	c.text(field+".reportedBy", p.ReportedBy, maxUser)
+	c.text(field+".reportedByUID", p.ReportedByUID, maxUID)
 	return out
 }
 

@@ -122,6 +122,7 @@ func process(o *trust.Observation) configv1alpha1.ProcessEvidence {
 		StartedAt:       optionalTime(o.StartedAt),
 		Failure:         text(o.Failure, maxLongText),
 		ReportedBy:      text(o.ReportedBy, maxUser),
+		ReportedByUID:   text(o.ReportedByUID, maxUID),
 	}
 }
 

@@ -69,6 +69,7 @@ func sampleObservation() trust.Observation {
 		StartedAt:       noon.Add(-time.Hour),
 		Failure:         "dial tcp 10.0.0.1:2379: connection refused",
 		ReportedBy:      "system:serviceaccount:web:client",
+		ReportedByUID:   "uid-1",
 	}
 }
 

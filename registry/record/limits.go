@@ -7,6 +7,7 @@ package record
 const (
 	maxName        = 253
 	maxUser        = 512
+	maxUID         = 128
 	maxText        = 1024
 	maxLongText    = 4096
 	maxObject      = 300

@@ -16,7 +16,8 @@ func Same(a, b *trust.Observation) bool {
 	return x.Instance == y.Instance && x.Kind == y.Kind && x.Address == y.Address &&
 		slices.Equal(x.Trusts, y.Trusts) && slices.Equal(x.TrustedSubjects, y.TrustedSubjects) &&
 		slices.Equal(x.Presents, y.Presents) && x.RecoveredUntil.Equal(y.RecoveredUntil) &&
-		x.StartedAt.Equal(y.StartedAt) && x.Failure == y.Failure && x.ReportedBy == y.ReportedBy
+		x.StartedAt.Equal(y.StartedAt) && x.Failure == y.Failure && x.ReportedBy == y.ReportedBy &&
+		x.ReportedByUID == y.ReportedByUID
 }
 
 // SameRefusal says whether the same write is refused with the same answer, since whenever.

@@ -33,6 +33,7 @@ func TestSame(t *testing.T) {
 		{name: "another kind", edit: func(o *trust.Observation) { o.Kind = trust.Acknowledgement }},
 		{name: "another address", edit: func(o *trust.Observation) { o.Address = "other:1" }},
 		{name: "another reporter", edit: func(o *trust.Observation) { o.ReportedBy = "eve" }},
+		{name: "another account of that name", edit: func(o *trust.Observation) { o.ReportedByUID = "uid-2" }},
 		{name: "an anchor more", edit: func(o *trust.Observation) { o.Trusts = append(o.Trusts, sum(9)) }},
 		{name: "a subject less", edit: func(o *trust.Observation) { o.TrustedSubjects = nil }},
 		{name: "it was recovered", edit: func(o *trust.Observation) { o.RecoveredUntil = o.RecoveredUntil.Add(time.Hour) }},

@@ -160,8 +160,6 @@ type Party struct {
 	Kind EvidenceKind
 	// Lease of what its members report (kind Acknowledgement).
 	Lease time.Duration
-	// Reporters are who may acknowledge for its members; nil if the API server's RBAC alone decides.
-	Reporters *Reporters
 	// Verifies are the names of the leaves that this party verifies.
 	Verifies []string
 	// VerifiesNothing says that the party only presents leaves: a server that asks for no certificate has nothing to load.
@@ -170,8 +168,10 @@ type Party struct {
 	// Renewed, zero if only a presentation that was observed counts.
 	Grace time.Duration
 	// Reason why the kind None is enough.
-	Reason  string
-	Members []Member
+	Reason string
+	// Reporters are who may acknowledge for the members, nil if a right of the API server decides.
+	Reporters *Reporters
+	Members   []Member
 
 	// recorded says that the party counts because of the roster and not of the configuration.
 	recorded bool
@@ -224,6 +224,8 @@ type Observation struct {
 	Expires time.Time
 	// ReportedBy is the user who reported it (acknowledgement).
 	ReportedBy string
+	// ReportedByUID is the UID of that user, "" if it has none.
+	ReportedByUID string
 	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, a handshake carried through).
 	Trusts []pki.Fingerprint
 	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs

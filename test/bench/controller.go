@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -48,19 +47,11 @@ func (b *bench) leading(ctx context.Context) error {
 // controllerRequests is how many requests the controller has made since its start.
 func (b *bench) controllerRequests(ctx context.Context) (float64, error) {
 	url := b.in.ControllerURL() + "/metrics"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	metrics, err := installation.Scrape(ctx, b.in.Cluster.AdminConfig(), url)
 	if err != nil {
-		return 0, fmt.Errorf("ask %s: %w", url, err)
+		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("ask %s: %w", url, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	sum, lines := 0.0, bufio.NewScanner(response.Body)
+	sum, lines := 0.0, bufio.NewScanner(strings.NewReader(metrics))
 	for lines.Scan() {
 		if value, ok := sample(lines.Text(), "rest_client_requests_total"); ok {
 			sum += value

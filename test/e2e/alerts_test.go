@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,7 +39,7 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 	s := theSystem(t)
 	// A counter shows from its first event on: have the guard judge something.
 	s.refused(t, []string{"NeverEmpty"}, "patch", "configmap", "-n", demo, bundle, "--type=merge", "-p", `{"data":{"ca-bundle.crt":""}}`)
-	scraped := s.http(t, http.MethodGet, s.ControllerURL()+"/metrics") + s.serveMetrics(t.Context(), t)
+	scraped := s.controllerMetrics(t) + s.serveMetrics(t.Context(), t)
 
 	text, err := os.ReadFile(manifest(t, "alerts/rules.yaml"))
 	if err != nil {

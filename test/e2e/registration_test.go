@@ -10,12 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"certrotation.dev/test/cluster/installation"
 )
 
 // registration is how kube-apiserver knows a listener of serve.
@@ -25,7 +26,7 @@ type registration struct {
 	caBundle []byte
 }
 
-// registrations are the APIService and the webhooks of the guard.
+// registrations are those whose CA bundle is ours to keep: the APIService, which reviews for the guard come by too.
 func (s *system) registrations(ctx context.Context) ([]registration, error) {
 	agg, err := aggregator.NewForConfig(s.Cluster.AdminConfig())
 	if err != nil {
@@ -35,21 +36,9 @@ func (s *system) registrations(ctx context.Context) ([]registration, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := []registration{{
+	return []registration{{
 		name: "APIService", address: fmt.Sprintf("127.0.0.1:%d", *service.Spec.Service.Port), caBundle: service.Spec.CABundle,
-	}}
-	guard, err := s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "certrotation-guard", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	webhook, err := url.Parse(s.WebhookURL())
-	if err != nil {
-		return nil, err
-	}
-	for i := range guard.Webhooks {
-		found = append(found, registration{name: guard.Webhooks[i].Name, address: webhook.Host, caBundle: guard.Webhooks[i].ClientConfig.CABundle})
-	}
-	return found, nil
+	}}, nil
 }
 
 // tls is how somebody verifies the listener who knows nothing but the registration.
@@ -97,4 +86,14 @@ func (s *system) serveMetrics(ctx context.Context, t *testing.T) string {
 		t.Fatalf("scrape serve: %s %v", response.Status, err)
 	}
 	return string(body)
+}
+
+// controllerMetrics scrapes the controller as an administrator.
+func (s *system) controllerMetrics(t *testing.T) string {
+	t.Helper()
+	metrics, err := installation.Scrape(t.Context(), s.Cluster.AdminConfig(), s.ControllerURL()+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metrics
 }

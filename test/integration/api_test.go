@@ -484,15 +484,13 @@ func testListeners(t *testing.T, s *served) {
 		t.Fatal(err)
 	}
 	client := httpsClient(t, secret.Data[corev1.TLSCertKey])
-	for _, port := range []int{s.securePort, s.webhookPort} {
-		for _, path := range []string{"/livez", "/readyz"} {
-			if code, err := status(t.Context(), client, localURL(port, path)); err != nil || code != http.StatusOK {
-				t.Errorf("%s: %d, %v", localURL(port, path), code, err)
-			}
+	for path, want := range map[string]int{
+		"/livez": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusForbidden, "/debug/pprof/heap": http.StatusForbidden,
+		"/apis/certrotation.dev/v1alpha1/certificaterotations": http.StatusForbidden, "/apis/certrotation.dev/v1alpha1/reviews": http.StatusForbidden,
+	} {
+		if code, err := status(t.Context(), client, localURL(s.securePort, path)); err != nil || code != want {
+			t.Errorf("%s for anybody: %d, %v; want %d", path, code, err, want)
 		}
-	}
-	if code, err := status(t.Context(), client, localURL(s.securePort, "/metrics")); err != nil || code != http.StatusForbidden {
-		t.Errorf("metrics for anybody: %d, %v; want 403", code, err)
 	}
 }
 

@@ -6,13 +6,13 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"certrotation.dev/test/cluster/installation"
 )
 
 // wake makes an edit that means nothing and returns once the controller has looked at it and has nothing more to do.
@@ -43,20 +43,11 @@ var queueMetric = regexp.MustCompile(`(?m)^workqueue_(adds_total|work_duration_s
 // queued asks the controller; it answers nothing while it starts.
 func (s *story) queued(ctx context.Context) (q queue) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/metrics", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
+	body, err := installation.Scrape(ctx, s.admin, "https://"+s.metrics+"/metrics")
 	if err != nil {
 		return queue{}
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return queue{}
-	}
-	for _, match := range queueMetric.FindAllStringSubmatch(string(body), -1) {
+	for _, match := range queueMetric.FindAllStringSubmatch(body, -1) {
 		value, err := strconv.ParseFloat(match[2], 64)
 		if err != nil {
 			s.t.Fatal(err)

@@ -39,11 +39,10 @@ const (
 type served struct {
 	*cluster.Cluster
 
-	process     *cluster.Process
-	securePort  int
-	webhookPort int
-	client      kubernetes.Interface
-	own         versioned.Interface
+	process    *cluster.Process
+	securePort int
+	client     kubernetes.Interface
+	own        versioned.Interface
 }
 
 // serve starts a cluster, the signer of the system and certrotation serve, and waits until the API is there. There is no
@@ -55,13 +54,23 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{Cluster: c, client: client, own: define(t, c), securePort: freePort(t), webhookPort: freePort(t)}
 	makeNamespace(t, client, systemNamespace)
+	return serveAs(t, c, c.Kubeconfig())
+}
+
+// serveAs has serve use a kubeconfig. Its namespace and its rights exist.
+func serveAs(t *testing.T, c *cluster.Cluster, kubeconfig string) *served {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{Cluster: c, client: client, own: define(t, c), securePort: freePort(t)}
 	ca := newSigner(t, systemNamespace, "certrotation-signer")
 	create(t, client, tlsSecret(t, systemNamespace, "certrotation-signer", ca))
 
-	s.process = c.AddProcess("serve", build(t), "serve", "--kubeconfig", c.Kubeconfig(), "--bind-address", "127.0.0.1",
-		"--secure-port", strconv.Itoa(s.securePort), "--webhook-port", strconv.Itoa(s.webhookPort), "-v", "2",
+	s.process = c.AddProcess("serve", build(t), "serve", "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1",
+		"--secure-port", strconv.Itoa(s.securePort), "-v", "2",
 		"--shutdown-watch-termination-grace-period", "1s")
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -98,6 +99,7 @@ type story struct {
 	proxy      *faultProxy
 	controller *cluster.Process
 	metrics    string
+	admin      *rest.Config
 	secrets    corev1listers.SecretNamespaceLister
 	configMaps corev1listers.ConfigMapNamespaceLister
 
@@ -113,7 +115,7 @@ func (s *stage) newStory(t *testing.T, p plot) *story {
 	t.Helper()
 	out := &story{
 		fleet: newFleet(p.namespace, s.client, s.own), t: t,
-		proxy: newFaultProxy(t, s.AdminConfig(), p), changed: make(chan struct{}, 1),
+		proxy: newFaultProxy(t, s.AdminConfig(), p), admin: s.AdminConfig(), changed: make(chan struct{}, 1),
 	}
 	out.watch()
 	makeNamespace(t, s.client, p.namespace)

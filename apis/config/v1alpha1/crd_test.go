@@ -228,6 +228,31 @@ func TestDefinitionRefuses(t *testing.T) {
 		{name: "renewal after the end", mutate: onPolicy(func(p *IssuancePolicy) { p.RenewAtPercent = 100 }), path: domain + ".signer.policy.renewAtPercent", detail: "99"},
 		{name: "a long backdate", mutate: onPolicy(func(p *IssuancePolicy) { p.Backdate = duration(25 * time.Hour) }), path: domain + ".signer.policy.backdate", detail: "24h"},
 		{
+			name:   "reporters that are nobody",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{} }),
+			path:   domain + ".relyingParties[0].reporters", detail: "name a user",
+		},
+		{
+			name:   "a wildcard for a user",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{Users: []string{"system:node:*"}} }),
+			path:   domain + ".relyingParties[0].reporters.users[0]", detail: "system:node:*",
+		},
+		{
+			name:   "a member twice in a name",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{Users: []string{"{member}-{member}"}} }),
+			path:   domain + ".relyingParties[0].reporters.users[0]", detail: "{member}-{member}",
+		},
+		{
+			name:   "a group of each member",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{Groups: []string{"of-{member}"}} }),
+			path:   domain + ".relyingParties[0].reporters.groups[0]", detail: "of-{member}",
+		},
+		{
+			name:   "a service account of another namespace",
+			mutate: onParty(func(p *RelyingParty) { p.Reporters = &Reporters{ServiceAccounts: []string{"other:{member}"}} }),
+			path:   domain + ".relyingParties[0].reporters.serviceAccounts[0]", detail: "other:{member}",
+		},
+		{
 			name:   "members and nodes",
 			mutate: onNodeParty(func(p *RelyingParty) { p.Members = []string{"a"} }),
 			path:   "spec.trustDomains[1].relyingParties[0]", detail: "not both",

@@ -10,6 +10,9 @@ import (
 // NodePlaceholder is replaced by the node's name in the names of leaves and members that exist once per node.
 const NodePlaceholder = "{node}"
 
+// MemberPlaceholder is replaced by the member's name in the names of the accounts that report for it.
+const MemberPlaceholder = "{member}"
+
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +kubebuilder:object:root=true

@@ -28,8 +28,9 @@ type RelyingParty struct {
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	Presents []string `json:"presents,omitempty"`
-	// reporters are the accounts that may acknowledge for the members of this party. Without it whoever has the right to
-	// create certificaterotations/acknowledge under the name SIGNER/PARTY/MEMBER may.
+	// reporters are the accounts, and the only ones, that may acknowledge for the members of this party. They need the right
+	// to create certificaterotations/acknowledge of the signer besides. Without reporters whoever has that right under the
+	// name SIGNER/PARTY/MEMBER may acknowledge for that member.
 	// +optional
 	Reporters *Reporters `json:"reporters,omitempty"`
 	// forEachNode makes one member for each chosen node, named as the node. Without it and without
@@ -199,8 +200,9 @@ type ProbeEndpoint struct {
 	ClientLeaf string `json:"clientLeaf,omitempty"`
 }
 
-// Reporters are accounts of the API server. {member} in a name is replaced by the name of the member that is reported for,
-// so that no member of a party can speak for another one.
+// Reporters are accounts of the API server. {member}, once in a name of a user or a service account, is replaced by the name
+// of the member that is reported for, so that no member of a party can speak for another one. There are no wildcards, and
+// system:authenticated and the like, who are everybody, are refused.
 // +kubebuilder:validation:XValidation:rule="has(self.users) && size(self.users) > 0 || has(self.groups) && size(self.groups) > 0 || has(self.serviceAccounts) && size(self.serviceAccounts) > 0",message="name a user, a group or a service account"
 type Reporters struct {
 	// users by name, for example system:node:{member}.
@@ -209,6 +211,7 @@ type Reporters struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[^*{}]*(\{member\}[^*{}]*)?$`
 	Users []string `json:"users,omitempty"`
 	// groups whose users may report for every member.
 	// +optional
@@ -216,6 +219,7 @@ type Reporters struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[^*{}]*$`
 	Groups []string `json:"groups,omitempty"`
 	// serviceAccounts of the namespace of the configuration, by name, for example {member}.
 	// +optional
@@ -223,5 +227,6 @@ type Reporters struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9.-]*(\{member\}[a-z0-9.-]*)?$`
 	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
 }

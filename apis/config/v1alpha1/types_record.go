@@ -245,6 +245,10 @@ type ProcessEvidence struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ReportedBy string `json:"reportedBy,omitempty"`
+	// reportedByUID is the UID of that user, where the API server knows one: it tells an account from a later one of its name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ReportedByUID string `json:"reportedByUID,omitempty"`
 }
 
 // RecordedRefusal is a write that the API server refuses to the controller.

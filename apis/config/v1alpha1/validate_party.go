@@ -20,6 +20,7 @@ func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path
 		errs = append(errs, field.Forbidden(path.Child("members"), "the members are the nodes of forEachNode"))
 	}
 	errs = append(errs, validateSet(party.Members, path.Child("members"), validateName)...)
+	errs = append(errs, validateReporters(party.Reporters, path.Child("reporters"))...)
 	return append(errs, validateEvidence(party, domain, path.Child("evidence"))...)
 }
 

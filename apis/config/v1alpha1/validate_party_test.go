@@ -30,6 +30,35 @@ func TestValidateParties(t *testing.T) {
 			want:   []string{"FieldValueRequired " + server + ".name"},
 		},
 		{
+			name: "reporters",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Reporters = &Reporters{
+					Users: []string{"system:node:{member}", "alice"}, Groups: []string{"web:operators"}, ServiceAccounts: []string{"web", "web-{member}"},
+				}
+			}),
+		},
+		{
+			name: "reporters who are everybody or nobody",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Reporters = &Reporters{
+					Users: []string{"", "a*", "{member}{member}", "{node}", "system:anonymous"}, Groups: []string{"{member}", "system:authenticated"},
+					ServiceAccounts: []string{"a:b", "{member}.{member}", "-{member}"},
+				}
+			}),
+			want: []string{
+				"FieldValueRequired " + server + ".reporters.users[0]",
+				"FieldValueInvalid " + server + ".reporters.users[1]",
+				"FieldValueInvalid " + server + ".reporters.users[2]",
+				"FieldValueInvalid " + server + ".reporters.users[3]",
+				"FieldValueInvalid " + server + ".reporters.users[4]",
+				"FieldValueInvalid " + server + ".reporters.groups[0]",
+				"FieldValueInvalid " + server + ".reporters.groups[1]",
+				"FieldValueInvalid " + server + ".reporters.serviceAccounts[0]",
+				"FieldValueInvalid " + server + ".reporters.serviceAccounts[1]",
+				"FieldValueInvalid " + server + ".reporters.serviceAccounts[2]",
+			},
+		},
+		{
 			name:   "two parties of one name",
 			mutate: onParty(func(p *RelyingParty) { p.Name = "client" }),
 			want:   []string{"FieldValueDuplicate spec.trustDomains[0].relyingParties[1].name"},

@@ -107,6 +107,7 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 			},
 			{
 				Name: "clients", Kind: trust.Acknowledgement, Lease: time.Hour, Verifies: []string{"web-serving-n1", "web-serving-n2"},
+				Reporters: &trust.Reporters{ServiceAccounts: []string{"web-{member}"}, Groups: []string{"web-operators"}},
 				Members: []trust.Member{
 					{Name: "a", Holds: []string{"web-client"}},
 					{Name: "b", Holds: []string{"web-client"}, Observations: []trust.Observation{old, young}},

@@ -55,6 +55,7 @@ trustDomains:
       kind: tlsProbe
       tlsProbe: {endpoints: [{address: "{node}:8443"}], serverName: web.svc, clientLeaf: web-client}
   - name: clients
+    reporters: {serviceAccounts: ["web-{member}"], groups: [web-operators]}
     members: [a, b]
     verifies: {leaves: ["web-serving-{node}"]}
     presents: [web-client]

@@ -55,6 +55,7 @@ func (b *builder) party(
 	return out, problems, nil
 }
 
+// reportersOf are the accounts that a party names, nil if it names none.
 func reportersOf(cfg *configv1alpha1.Reporters) *trust.Reporters {
 	if cfg == nil {
 		return nil

@@ -4,8 +4,8 @@
 // Package installation puts certrotation into a running cluster.Cluster as processes of this machine: `make up`, the
 // integration tests and the benchmarks use the same manifests, identities and flags.
 //
-// kube-apiserver reaches the aggregated API through a Service of type ExternalName and the webhook by URL, both on the
-// loopback interface. The processes run with the RBAC of their ServiceAccounts, not as administrators.
+// kube-apiserver reaches the aggregated API, and by it the webhook, through a Service of type ExternalName on the loopback
+// interface. The processes run with the RBAC of their ServiceAccounts, not as administrators.
 //
 // Everything it writes is in the cluster's directory: installation.json holds the ports, so that a second run finds what
 // the first one started.

@@ -48,7 +48,6 @@ type Installation struct {
 // ports of the processes on the loopback interface.
 type ports struct {
 	API        int `json:"api"`
-	Webhook    int `json:"webhook"`
 	Controller int `json:"controller"`
 	// Named are the ports that samples ask for.
 	Named map[string]int `json:"named,omitempty"`
@@ -87,14 +86,9 @@ func (in *Installation) Install(ctx context.Context) error {
 // Binary is the path of one of our programs.
 func (in *Installation) Binary(name string) string { return filepath.Join(in.root, "bin", name) }
 
-// WebhookURL is where the webhook listens.
-func (in *Installation) WebhookURL() string {
-	return fmt.Sprintf("https://127.0.0.1:%d/validate", in.ports.Webhook)
-}
-
 // ControllerURL is where the controller serves /livez, /readyz and /metrics.
 func (in *Installation) ControllerURL() string {
-	return fmt.Sprintf("http://127.0.0.1:%d", in.ports.Controller)
+	return fmt.Sprintf("https://127.0.0.1:%d", in.ports.Controller)
 }
 
 func (in *Installation) say(format string, args ...any) {
@@ -110,7 +104,7 @@ func (in *Installation) loadPorts() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		in.ports.Named = map[string]int{}
-		for _, port := range []*int{&in.ports.API, &in.ports.Webhook, &in.ports.Controller} {
+		for _, port := range []*int{&in.ports.API, &in.ports.Controller} {
 			if *port, err = cluster.FreePort(); err != nil {
 				return fmt.Errorf("find a free port: %w", err)
 			}
@@ -184,7 +178,7 @@ func (in *Installation) startServe(ctx context.Context) error {
 		"serve", "--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(in.ports.API), "--webhook-port=" + strconv.Itoa(in.ports.Webhook),
+		"--secure-port=" + strconv.Itoa(in.ports.API),
 	}, in.cfg.ServeFlags...)
 	url := fmt.Sprintf("https://127.0.0.1:%d/readyz", in.ports.API)
 	in.Serve, err = in.start(ctx, Serve, in.Binary("certrotation"), args, httpReady(url))

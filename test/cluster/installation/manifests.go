@@ -22,12 +22,6 @@ patches:
 - target: {kind: APIService, name: v1alpha1.certrotation.dev}
   patch: |-
     - {op: replace, path: /spec/service/port, value: %[2]d}
-- target: {kind: ValidatingWebhookConfiguration, name: certrotation-guard}
-  patch: |-
-    - {op: remove, path: /webhooks/0/clientConfig/service}
-    - {op: add, path: /webhooks/0/clientConfig/url, value: "%[3]s"}
-    - {op: remove, path: /webhooks/1/clientConfig/service}
-    - {op: add, path: /webhooks/1/clientConfig/url, value: "%[3]s"}
 `
 
 const service = `apiVersion: v1
@@ -51,7 +45,7 @@ func (in *Installation) applyBase(ctx context.Context) error {
 		return err
 	}
 	err = in.ApplyOverlay(ctx, dir, map[string]string{
-		"kustomization.yaml": fmt.Sprintf(overlay, base, in.ports.API, in.WebhookURL()),
+		"kustomization.yaml": fmt.Sprintf(overlay, base, in.ports.API),
 		"service.yaml":       fmt.Sprintf(service, in.ports.API),
 	})
 	if err != nil {

@@ -53,11 +53,6 @@ func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error)
 	if err := in.applySample(ctx, s); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := in.serviceAccountKubeconfig(MTLSNamespace, "service")
-	if err != nil {
-		return nil, err
-	}
-	common := []string{"--kubeconfig=" + kubeconfig, "--namespace=" + MTLSNamespace}
 	for _, client := range sampleClients {
 		port, err := in.Port("sample-client-" + client)
 		if err != nil {
@@ -66,11 +61,11 @@ func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error)
 		s.ControlURL[client] = fmt.Sprintf("http://127.0.0.1:%d", port)
 	}
 	// The server first: a client counts a refused connection as a failure.
-	if err := in.startServer(ctx, s, common); err != nil {
+	if err := in.startServer(ctx, s); err != nil {
 		return nil, err
 	}
 	for _, client := range sampleClients {
-		if err := in.startClient(ctx, s, client, common); err != nil {
+		if err := in.startClient(ctx, s, client); err != nil {
 			return nil, err
 		}
 	}
@@ -90,19 +85,35 @@ func (in *Installation) applySample(ctx context.Context, s *Sample) error {
 	return nil
 }
 
-func (in *Installation) startClient(ctx context.Context, s *Sample, client string, common []string) error {
+// asAccount are the flags of a program that runs with its own account.
+func (in *Installation) asAccount(name string) ([]string, error) {
+	kubeconfig, err := in.serviceAccountKubeconfig(MTLSNamespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return []string{"--kubeconfig=" + kubeconfig, "--namespace=" + MTLSNamespace}, nil
+}
+
+func (in *Installation) startClient(ctx context.Context, s *Sample, client string) error {
 	name := "sample-client-" + client
+	common, err := in.asAccount("client-" + client)
+	if err != nil {
+		return err
+	}
 	args := append([]string{
 		"client", "--leaf=service-client-" + client, "--party=client-" + client,
 		"--server=" + s.ServerAddress, "--server-name=service.mtls-demo.svc",
 		"--stats=" + strings.TrimPrefix(s.ControlURL[client], "http://"),
 	}, common...)
-	var err error
 	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(s.ControlURL[client]+"/stats"))
 	return err
 }
 
-func (in *Installation) startServer(ctx context.Context, s *Sample, common []string) error {
+func (in *Installation) startServer(ctx context.Context, s *Sample) error {
+	common, err := in.asAccount("server")
+	if err != nil {
+		return err
+	}
 	port, err := in.Port("sample-server")
 	if err != nil {
 		return err

@@ -4,19 +4,17 @@
 package controller
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
+
+	"certrotation.dev/cmd/certrotation/app/logging"
 )
 
 // NewCommand makes the command. It runs until the context of the command ends.
@@ -31,8 +29,8 @@ func NewCommand() *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
-			if err := logsapi.ValidateAndApply(options.Logs, utilfeature.DefaultFeatureGate); err != nil {
-				return fmt.Errorf("apply the logging flags: %w", err)
+			if err := logging.Apply(options.Logs); err != nil {
+				return err
 			}
 			if err := options.Validate(); err != nil {
 				return err

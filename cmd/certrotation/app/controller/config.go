@@ -5,7 +5,6 @@ package controller
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 
@@ -40,18 +39,18 @@ type Config struct {
 	// Lock is nil if there is no leader election: then this process leads.
 	Lock           resourcelock.Interface
 	LeaderElection componentconfig.LeaderElectionConfiguration
-	// Listener of health and metrics, nil for none. Run closes it.
-	Listener net.Listener
-	Metrics  metrics.KubeRegistry
-	Workers  int
-	Probes   int
+	// Port of health and metrics, nil for none. Run closes its listener.
+	Port    *Port
+	Metrics metrics.KubeRegistry
+	Workers int
+	Probes  int
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
 	// Clock knows how far this machine's clock is off the API server's.
 	Clock *clockskew.Meter
 }
 
-// Config connects nothing yet but the listener.
+// Config opens the port, for which it reads who kube-apiserver trusts, and connects nothing else yet.
 func (o *Options) Config() (*Config, error) {
 	rest, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
@@ -71,8 +70,8 @@ func (o *Options) Config() (*Config, error) {
 		return nil, err
 	}
 	if o.BindAddress != "" {
-		if config.Listener, err = net.Listen("tcp", o.BindAddress); err != nil { //nolint:noctx // it does not wait
-			return nil, fmt.Errorf("listen on --metrics-bind-address: %w", err)
+		if config.Port, err = o.port(); err != nil {
+			return nil, err
 		}
 	}
 	return config, nil

@@ -8,8 +8,9 @@
 // the write in progress, releases the lease and exits with 0. When the lease is lost to another replica it stops at
 // once and exits with an error, so that it is restarted from a clean state.
 //
-// /livez, /readyz and /metrics are served as plain HTTP on --metrics-bind-address. The default is the loopback address:
-// none of them holds a secret, but whoever wants them from outside the host should say so. In a pod set it to :10270.
+// /livez, /readyz and /metrics are served over TLS on --metrics-bind-address, with a certificate that is made in memory unless
+// files are given. Health is for everybody, and metrics, which name namespaces and objects, for whoever the API server says
+// may get them (app/ports). The default is the loopback address; in a pod set it to :10270. There is no /debug.
 //
 // Goroutines are owned by run: it returns when all that it started have ended.
 package controller

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -25,30 +26,22 @@ import (
 // farewell is how long requests may take when the server ends.
 const farewell = 2 * time.Second
 
-// serve serves health and metrics until the returned function is called, which waits for the end. A server that fails
-// takes nothing else with it: the probes of the kubelet then do what is right.
-func (c *Config) serve(ctx context.Context, inv *inventory.Inventory, watchdog *leaderelection.HealthzAdaptor) func() {
-	if c.Listener == nil {
-		return func() {}
+// serve serves health and metrics until the returned function is called, which waits for the end.
+func (c *Config) serve(ctx context.Context, inv *inventory.Inventory, watchdog *leaderelection.HealthzAdaptor) (func(), error) {
+	if c.Port == nil {
+		return func() {}, nil
 	}
-	logger := klog.FromContext(ctx)
-	server := &http.Server{Handler: c.handler(inv, watchdog), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(c.Listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Failed to serve health and metrics")
-		}
-	}()
-	logger.Info("Serving health and metrics", "address", c.Listener.Addr().String())
+	stop := make(chan struct{})
+	drained, stopped, err := c.Port.serving.Serve(c.Port.guard(c.handler(inv, watchdog)), farewell, stop)
+	if err != nil {
+		return nil, fmt.Errorf("serve health and metrics: %w", err)
+	}
+	klog.FromContext(ctx).Info("Serving health and metrics", "address", c.Port.Addr().String())
 	return func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-		if err := server.Shutdown(ending); err != nil {
-			logger.V(2).Info("Cut off requests for health or metrics", "reason", err.Error())
-		}
-		<-done
-	}
+		close(stop)
+		<-stopped
+		<-drained
+	}, nil
 }
 
 func (c *Config) handler(inv *inventory.Inventory, watchdog *leaderelection.HealthzAdaptor) http.Handler {

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/config"
@@ -41,13 +42,19 @@ type Options struct {
 	// InjectCA says whether registrations of the API get their CA bundle from the controller.
 	InjectCA bool
 
+	// Authentication and Authorization of who asks for metrics.
+	Authentication *genericoptions.DelegatingAuthenticationOptions
+	Authorization  *genericoptions.DelegatingAuthorizationOptions
+	// CertFile and KeyFile are what the port presents; without them it makes a certificate in memory.
+	CertFile, KeyFile string
+
 	LeaderElection config.LeaderElectionConfiguration
 	Logs           *logsapi.LoggingConfiguration
 }
 
 // NewOptions returns the defaults.
 func NewOptions() *Options {
-	return &Options{
+	o := &Options{
 		BindAddress: DefaultBindAddress,
 		QPS:         200,
 		Burst:       400,
@@ -64,7 +71,15 @@ func NewOptions() *Options {
 			ResourceNamespace: "certrotation-system",
 		},
 		Logs: logs.NewOptions(),
+
+		Authentication: genericoptions.NewDelegatingAuthenticationOptions(),
+		Authorization:  genericoptions.NewDelegatingAuthorizationOptions(),
 	}
+	// Rotations go on where nobody can be asked who scrapes: then nobody gets metrics.
+	o.Authentication.TolerateInClusterLookupFailure = true
+	o.Authentication.RemoteKubeConfigFileOptional = true
+	o.Authorization.RemoteKubeConfigFileOptional = true
+	return o
 }
 
 // Flags returns the flags in sections, as --help shows them.
@@ -81,7 +96,12 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
 		"Write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
-		"The address on which /livez, /readyz and /metrics are served as plain HTTP; empty for not at all.")
+		"The address on which /livez, /readyz and /metrics are served over TLS, /metrics for who may get it; empty for not at all.")
+	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile,
+		"The certificate of that address, followed by its CAs. Without it a self-signed one is made in memory.")
+	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "The key of --tls-cert-file.")
+	o.Authentication.AddFlags(sections.FlagSet("authentication"))
+	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 	options.BindLeaderElectionFlags(&o.LeaderElection, sections.FlagSet("leader election"))
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
@@ -107,6 +127,9 @@ func (o *Options) Validate() error {
 		_, _, err := net.SplitHostPort(o.BindAddress)
 		refuse(err != nil, "--metrics-bind-address is %q, want host:port", o.BindAddress)
 	}
+	refuse((o.CertFile == "") != (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file need each other")
+	errs = append(errs, o.Authentication.Validate()...)
+	errs = append(errs, o.Authorization.Validate()...)
 	if le := o.LeaderElection; le.LeaderElect {
 		refuse(le.ResourceLock != resourcelock.LeasesResourceLock,
 			"--leader-elect-resource-lock is %q, want %q", le.ResourceLock, resourcelock.LeasesResourceLock)

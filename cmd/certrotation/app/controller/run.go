@@ -35,7 +35,10 @@ func (c *Config) Run(ctx context.Context) error {
 		return err
 	}
 	watchdog := leaderelection.NewLeaderHealthzAdaptor(leaseGrace)
-	stopServing := c.serve(ctx, inv, watchdog)
+	stopServing, err := c.serve(ctx, inv, watchdog)
+	if err != nil {
+		return err
+	}
 	defer stopServing()
 
 	// Watches and events outlive the work, which needs both for its last write.

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
@@ -92,9 +93,19 @@ func TestRunOnControlPlane(t *testing.T) {
 		return err == nil
 	})
 	for path, want := range map[string]string{"/readyz": "ok", "/livez": "ok", "/metrics": "certrotation_actions_total"} {
-		if body := get(t, "http://"+first.Listener.Addr().String()+path); !strings.Contains(body, want) {
-			t.Errorf("%s does not say %q:\n%.400s", path, want, body)
+		if code, body := get(t, c.AdminConfig(), "https://"+first.Port.Addr().String()+path); code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s answers %d and does not say %q:\n%.400s", path, code, want, body)
 		}
+	}
+	for path, want := range map[string]int{
+		"/readyz": http.StatusOK, "/livez": http.StatusOK, "/metrics": http.StatusForbidden, "/debug/pprof/heap": http.StatusForbidden, "/": http.StatusForbidden,
+	} {
+		if code, body := get(t, &rest.Config{}, "https://"+first.Port.Addr().String()+path); code != want || strings.Contains(body, "certrotation_") {
+			t.Errorf("%s answers nobody with %d, want %d:\n%.400s", path, code, want, body)
+		}
+	}
+	if code, _ := get(t, &rest.Config{BearerToken: "x"}, "https://"+first.Port.Addr().String()+"/metrics"); code != http.StatusUnauthorized {
+		t.Errorf("/metrics answers a token that nobody gave with %d, want 401", code)
 	}
 	until(t, "the status says that it is ready", func(ctx context.Context) bool { return readyStatus(ctx, t, own) })
 	before := signer(t, client)
@@ -197,13 +208,20 @@ func until(t *testing.T, what string, done func(context.Context) bool) {
 	}
 }
 
-func get(t *testing.T, url string) string {
+// get asks as somebody, and does not ask who answers.
+func get(t *testing.T, who *rest.Config, url string) (int, string) {
 	t.Helper()
+	config := rest.CopyConfig(who)
+	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile, config.TLSClientConfig.Insecure = nil, "", true
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,5 +230,5 @@ func get(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(body)
+	return response.StatusCode, string(body)
 }

@@ -4,17 +4,15 @@
 package prune
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
+
+	"certrotation.dev/cmd/certrotation/app/logging"
 )
 
 const long = `Remove from this node what nothing needs of the revisions of a static pod: the directories of
@@ -43,8 +41,8 @@ func newCommand() (*cobra.Command, *Options) {
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
-			if err := logsapi.ValidateAndApply(options.Logs, utilfeature.DefaultFeatureGate); err != nil {
-				return fmt.Errorf("apply the logging flags: %w", err)
+			if err := logging.Apply(options.Logs); err != nil {
+				return err
 			}
 			if err := options.Complete(); err != nil {
 				return err

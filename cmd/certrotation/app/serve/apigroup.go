@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -40,7 +41,7 @@ type apiGroup struct {
 }
 
 // newAPIGroup has itself told of the inventory's changes: it is made before the inventory starts.
-func newAPIGroup(known *inventory.Inventory, c clients, self replica, clk clock.WithTicker) (*apiGroup, error) {
+func newAPIGroup(known *inventory.Inventory, c clients, may authorizer.Authorizer, self replica, clk clock.WithTicker) (*apiGroup, error) {
 	g := &apiGroup{clock: clk}
 	epochs := self.epochs(c.kube, clk)
 	var err error
@@ -60,9 +61,10 @@ func newAPIGroup(known *inventory.Inventory, c clients, self replica, clk clock.
 		return nil, fmt.Errorf("make the projector: %w", err)
 	}
 	if g.actions, err = certificaterotation.NewActions(certificaterotation.ActionsConfig{
-		Inventory: known,
-		Client:    c.own,
-		Clock:     clk,
+		Inventory:  known,
+		Client:     c.own,
+		Authorizer: may,
+		Clock:      clk,
 	}); err != nil {
 		return nil, fmt.Errorf("make the subresources: %w", err)
 	}

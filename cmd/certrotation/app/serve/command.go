@@ -5,20 +5,19 @@ package serve
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
+
+	"certrotation.dev/cmd/certrotation/app/logging"
 )
 
 // NewCommand makes the command.
@@ -53,8 +52,8 @@ func newCommand(options *Options) *cobra.Command {
 }
 
 func run(ctx context.Context, options *Options) error {
-	if err := logsapi.ValidateAndApply(options.Logs, utilfeature.DefaultFeatureGate); err != nil {
-		return fmt.Errorf("apply the logging flags: %w", err)
+	if err := logging.Apply(options.Logs); err != nil {
+		return err
 	}
 	if err := options.Complete(); err != nil {
 		return err

@@ -11,11 +11,13 @@ import (
 
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
 
 	"certrotation.dev/apis/certrotation/install"
+	"certrotation.dev/cmd/certrotation/app/ports"
 	"certrotation.dev/generated/openapi"
 )
 
@@ -28,8 +30,10 @@ type Config struct {
 // ExtraConfig is what a generic API server does not know.
 type ExtraConfig struct {
 	ServeAPI, ServeWebhook bool
-	// Webhook is the listener of the webhook; nil unless ServeWebhook.
+	// Webhook is the listener of the webhook for client certificates; nil if there is none.
 	Webhook *genericapiserver.SecureServingInfo
+	// WebhookClientNames may call there, all clients if it is empty.
+	WebhookClientNames []string
 	// Certificate is what both listeners present.
 	Certificate *servingCertificate
 	// Replica names the Lease of this replica.
@@ -83,8 +87,10 @@ func (o *Options) Config() (*Config, error) {
 		Replica:       o.replica(),
 		RecordWriters: o.RecordWriters,
 		Namespaces:    o.Namespaces,
+
+		WebhookClientNames: o.WebhookClientNames,
 	}}
-	if o.ServeWebhook {
+	if o.ServeWebhook && o.WebhookClientCAFile != "" {
 		if config.Extra.Webhook, err = o.webhookListener(generic.SecureServing); err != nil {
 			return nil, err
 		}
@@ -112,13 +118,18 @@ func (o *Options) genericConfig() (*genericapiserver.RecommendedConfig, error) {
 	if err := o.Recommended.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("apply the recommended options: %w", err)
 	}
+	config.Authentication.Authenticator = ports.Authenticator(config.Authentication.Authenticator)
+	config.Authorization.Authorizer = ports.Authorizer(config.Authorization.Authorizer)
 	o.Metrics.Apply()
 	return config, nil
 }
 
-// webhookListener listens with the TLS settings of the secure port. Callers are not asked for a certificate: who may call
-// decides the network, and an admission review tells nobody anything.
+// webhookListener listens with the TLS settings of the secure port, and asks callers for a certificate.
 func (o *Options) webhookListener(secure *genericapiserver.SecureServingInfo) (*genericapiserver.SecureServingInfo, error) {
+	clients, err := dynamiccertificates.NewDynamicCAContentFromFile("webhook-client-ca", o.WebhookClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read --webhook-client-ca-file: %w", err)
+	}
 	address := net.JoinHostPort(o.Recommended.SecureServing.BindAddress.String(), strconv.Itoa(o.WebhookPort))
 	listener, _, err := genericoptions.CreateListener("tcp", address, net.ListenConfig{})
 	if err != nil {
@@ -127,6 +138,7 @@ func (o *Options) webhookListener(secure *genericapiserver.SecureServingInfo) (*
 	return &genericapiserver.SecureServingInfo{
 		Listener:                     listener,
 		Cert:                         secure.Cert,
+		ClientCA:                     clients,
 		MinTLSVersion:                secure.MinTLSVersion,
 		CipherSuites:                 secure.CipherSuites,
 		CurvePreferences:             secure.CurvePreferences,

@@ -30,9 +30,13 @@ func (o *Options) addOwnFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet("certrotation")
 	fs.BoolVar(&o.ServeAPI, "serve-api", o.ServeAPI,
 		"Serve the API group on the secure port. Without it the secure port has health and metrics only.")
-	fs.BoolVar(&o.ServeWebhook, "serve-webhook", o.ServeWebhook, "Serve the admission webhook on the webhook port.")
+	fs.BoolVar(&o.ServeWebhook, "serve-webhook", o.ServeWebhook, "Serve the admission webhook.")
 	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort,
-		"The port on which to serve the admission webhook, on the address of --bind-address.")
+		"The port on which to serve the admission webhook besides, on the address of --bind-address, if --webhook-client-ca-file is given.")
+	fs.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", o.WebhookClientCAFile,
+		"A file with the CAs of the client certificates that kube-apiserver calls webhooks with (its --admission-control-config-file). Without it reviews are served on the secure port only, through the aggregation layer.")
+	fs.StringSliceVar(&o.WebhookClientNames, "webhook-client-names", o.WebhookClientNames,
+		"The common names of the client certificates that may call the webhook port. Empty for every certificate of --webhook-client-ca-file.")
 	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
 		"The namespaces to serve, and no others: Namespaces are not watched then, and a Role in each is enough. Without it all that have the label certrotation.dev/managed=true are served.")
 	fs.StringVar(&o.SystemNamespace, "system-namespace", o.SystemNamespace,

@@ -45,8 +45,12 @@ type Options struct {
 
 	// ServeAPI and ServeWebhook choose the faces of this process; at least one.
 	ServeAPI, ServeWebhook bool
-	// WebhookPort is the port of the webhook's own listener, on the same address as the secure port.
-	WebhookPort int
+	// WebhookPort is the port of the webhook's own listener, on the same address as the secure port. It is opened only if
+	// WebhookClientCAFile says who may call there.
+	WebhookPort         int
+	WebhookClientCAFile string
+	// WebhookClientNames are the common names of client certificates that may call there, all of the CA if it is empty.
+	WebhookClientNames []string
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
 	// RecordWriters are the users whose RotationRecords the guard accepts.
@@ -109,6 +113,8 @@ func (o *Options) recommend() {
 	// Priority and fairness needs to watch the flow schemas of the cluster, or this server never gets ready. The limits
 	// on requests in flight do for one small server whose callers the API server has queued already.
 	r.Features.EnablePriorityAndFairness = false
+	// Profiles and flags that are set while it runs are for who asks for them.
+	r.Features.EnableProfiling = false
 }
 
 // newRegistry makes the registry of this process. The feature gates are those of the Kubernetes libraries, so the

@@ -15,16 +15,19 @@ func TestOptionsValidate(t *testing.T) {
 		args []string
 		want string // part of the error, "" for none
 	}{
-		"defaults":          {},
-		"split":             {args: []string{"--serve-api=false"}},
-		"no face":           {args: []string{"--serve-api=false", "--serve-webhook=false"}, want: "cannot both be false"},
-		"no secure port":    {args: []string{"--secure-port=0"}, want: "--secure-port cannot be 0"},
-		"same port":         {args: []string{"--webhook-port=8443"}, want: "are both 8443"},
-		"bad webhook port":  {args: []string{"--webhook-port=70000"}, want: "--webhook-port 70000"},
-		"ports do not meet": {args: []string{"--webhook-port=8443", "--serve-webhook=false"}},
-		"bad namespace":     {args: []string{"--system-namespace=A_b"}, want: "--system-namespace"},
-		"bad identity":      {args: []string{"--identity=Not/A/Name"}, want: "--identity"},
-		"bad grace":         {args: []string{"--shutdown-delay-duration=-1s"}, want: "shutdown-delay-duration"},
+		"defaults":              {},
+		"split":                 {args: []string{"--serve-api=false", "--webhook-client-ca-file=/ca"}},
+		"reviews without a way": {args: []string{"--serve-api=false"}, want: "--serve-api=false needs --webhook-client-ca-file"},
+		"names of nobody":       {args: []string{"--webhook-client-names=a"}, want: "--webhook-client-names needs"},
+		"debug socket":          {args: []string{"--debug-socket-path=/s"}, want: "--debug-socket-path"},
+		"no face":               {args: []string{"--serve-api=false", "--serve-webhook=false"}, want: "cannot both be false"},
+		"no secure port":        {args: []string{"--secure-port=0"}, want: "--secure-port cannot be 0"},
+		"same port":             {args: []string{"--webhook-port=8443", "--webhook-client-ca-file=/ca"}, want: "are both 8443"},
+		"bad webhook port":      {args: []string{"--webhook-port=70000", "--webhook-client-ca-file=/ca"}, want: "--webhook-port 70000"},
+		"ports do not meet":     {args: []string{"--webhook-port=8443", "--serve-webhook=false"}},
+		"bad namespace":         {args: []string{"--system-namespace=A_b"}, want: "--system-namespace"},
+		"bad identity":          {args: []string{"--identity=Not/A/Name"}, want: "--identity"},
+		"bad grace":             {args: []string{"--shutdown-delay-duration=-1s"}, want: "shutdown-delay-duration"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/cmd/certrotation/app/logging"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -39,6 +41,12 @@ func (c CompletedConfig) New() (*Server, error) {
 	}, inventory.Options{Namespaces: c.extra.Namespaces, Register: legacyregistry.Register}); err != nil {
 		return nil, fmt.Errorf("make the inventory: %w", err)
 	}
+	if c.extra.ServeWebhook {
+		if s.webhook, err = newWebhook(c, s, clients, clk); err != nil {
+			return nil, err
+		}
+	}
+	c.generic.BuildHandlerChainFunc = s.handlers
 	if s.generic, err = c.generic.New("certrotation", genericapiserver.NewEmptyDelegate()); err != nil {
 		return nil, fmt.Errorf("make the API server: %w", err)
 	}
@@ -46,7 +54,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("add checks of readiness: %w", err)
 	}
 	if c.extra.ServeAPI {
-		if s.api, err = newAPIGroup(s.inventory, clients, c.extra.Replica, clk); err != nil {
+		if s.api, err = newAPIGroup(s.inventory, clients, c.generic.Authorization.Authorizer, c.extra.Replica, clk); err != nil {
 			return nil, err
 		}
 		if err := s.generic.AddReadyzChecks(s.api.readyChecks()...); err != nil {
@@ -56,12 +64,16 @@ func (c CompletedConfig) New() (*Server, error) {
 			return nil, err
 		}
 	}
-	if c.extra.ServeWebhook {
-		if s.webhook, err = newWebhook(c, s, clients, clk); err != nil {
-			return nil, err
-		}
-	}
 	return s, nil
+}
+
+// handlers are those of the secure port: who calls and whether they may is asked first, as for any API server.
+func (s *Server) handlers(api http.Handler, config *genericapiserver.Config) http.Handler {
+	inner := logging.LimitDebugFlags(api)
+	if s.webhook != nil {
+		inner = s.webhook.before(inner)
+	}
+	return genericapiserver.DefaultBuildHandlerChain(inner, config)
 }
 
 // Run serves until ctx ends, and returns nil after everything has drained and stopped.
@@ -79,7 +91,7 @@ func (s *Server) Run(ctx context.Context) error {
 		// A view that cannot be filled ends the process.
 		front.Go(func() error { return s.fill(serving, behind, back) })
 	}
-	if s.webhook != nil {
+	if s.webhook != nil && s.webhook.serving != nil {
 		front.Go(func() error { return s.webhook.run(serving) })
 	}
 	front.Go(func() error {

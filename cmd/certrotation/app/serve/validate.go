@@ -27,6 +27,9 @@ func (o *Options) Validate() []error {
 	for _, namespace := range o.Namespaces {
 		errs = append(errs, named("--namespaces", namespace, validation.IsDNS1123Label)...)
 	}
+	if o.Recommended.Features.DebugSocketPath != "" {
+		errs = append(errs, errors.New("--debug-socket-path is not served: nobody is asked there who they are"))
+	}
 	errs = append(errs, named("--system-namespace", o.SystemNamespace, validation.IsDNS1123Label)...)
 	errs = append(errs, named("--signer-secret", o.SignerSecret, validation.IsDNS1123Subdomain)...)
 	errs = append(errs, named("--service-name", o.ServiceName, validation.IsDNS1035Label)...)
@@ -36,6 +39,12 @@ func (o *Options) Validate() []error {
 
 func (o *Options) validateWebhookPort() []error {
 	switch port := o.WebhookPort; {
+	case o.WebhookClientCAFile == "" && len(o.WebhookClientNames) > 0:
+		return []error{errors.New("--webhook-client-names needs --webhook-client-ca-file")}
+	case o.WebhookClientCAFile == "" && !o.ServeAPI:
+		return []error{errors.New("--serve-api=false needs --webhook-client-ca-file: without it reviews come with the API, through the aggregation layer")}
+	case o.WebhookClientCAFile == "":
+		return nil
 	case port < 1 || port > 65535:
 		return []error{fmt.Errorf("--webhook-port %d must be between 1 and 65535", port)}
 	case port == o.Recommended.SecureServing.BindPort:

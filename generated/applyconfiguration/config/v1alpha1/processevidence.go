@@ -40,6 +40,8 @@ type ProcessEvidenceApplyConfiguration struct {
 	Failure *string `json:"failure,omitempty"`
 	// reportedBy is the user who reported it.
 	ReportedBy *string `json:"reportedBy,omitempty"`
+	// reportedByUID is the UID of that user, where the API server knows one: it tells an account from a later one of its name.
+	ReportedByUID *string `json:"reportedByUID,omitempty"`
 }
 
 // ProcessEvidenceApplyConfiguration constructs a declarative configuration of the ProcessEvidence type for use with
@@ -147,5 +149,13 @@ func (b *ProcessEvidenceApplyConfiguration) WithFailure(value string) *ProcessEv
 // If called multiple times, the ReportedBy field is set to the value of the last call.
 func (b *ProcessEvidenceApplyConfiguration) WithReportedBy(value string) *ProcessEvidenceApplyConfiguration {
 	b.ReportedBy = &value
+	return b
+}
+
+// WithReportedByUID sets the ReportedByUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReportedByUID field is set to the value of the last call.
+func (b *ProcessEvidenceApplyConfiguration) WithReportedByUID(value string) *ProcessEvidenceApplyConfiguration {
+	b.ReportedByUID = &value
 	return b
 }

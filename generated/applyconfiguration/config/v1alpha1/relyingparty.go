@@ -22,8 +22,9 @@ type RelyingPartyApplyConfiguration struct {
 	// presents are the secretNames (as written in leaves) of the leaves that the members of this party hold.
 	// A leaf with {node} is held by the member of that node.
 	Presents []string `json:"presents,omitempty"`
-	// reporters are the accounts that may acknowledge for the members of this party. Without it whoever has the right to
-	// create certificaterotations/acknowledge under the name SIGNER/PARTY/MEMBER may.
+	// reporters are the accounts, and the only ones, that may acknowledge for the members of this party. They need the right
+	// to create certificaterotations/acknowledge of the signer besides. Without reporters whoever has that right under the
+	// name SIGNER/PARTY/MEMBER may acknowledge for that member.
 	Reporters *ReportersApplyConfiguration `json:"reporters,omitempty"`
 	// forEachNode makes one member for each chosen node, named as the node. Without it and without
 	// members the party has a single member that is named as the party.

@@ -8,8 +8,9 @@ package v1alpha1
 // ReportersApplyConfiguration represents a declarative configuration of the Reporters type for use
 // with apply.
 //
-// Reporters are accounts of the API server. {member} in a name is replaced by the name of the member that is reported for,
-// so that no member of a party can speak for another one.
+// Reporters are accounts of the API server. {member}, once in a name of a user or a service account, is replaced by the name
+// of the member that is reported for, so that no member of a party can speak for another one. There are no wildcards, and
+// system:authenticated and the like, who are everybody, are refused.
 type ReportersApplyConfiguration struct {
 	// users by name, for example system:node:{member}.
 	Users []string `json:"users,omitempty"`

@@ -1,0 +1,76 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// bounded is a handler with one place, and with little patience.
+func bounded(t *testing.T, w *world) *Handler {
+	t.Helper()
+	h, err := New(Config{
+		Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now),
+		InFlight: 1, LiveTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestReviewsWaitForAPlace(t *testing.T) {
+	w := newWorld(t)
+	server := w.secrets["service-server"]
+	h, body := bounded(t, w), reviewOf(t, request(t, server, w.leaf("service-server", w.active)))
+	h.inFlight <- struct{}{}
+	read := false
+	if answer := post(h, readerFunc(func([]byte) (int, error) { read = true; return 0, io.EOF })); answer.Code != http.StatusTooManyRequests || read {
+		t.Errorf("status %d, its body was read: %t; want 429 before anything is read", answer.Code, read)
+	}
+	<-h.inFlight
+	for range 3 {
+		if answer := post(h, bytes.NewReader(body)); answer.Code != http.StatusOK {
+			t.Errorf("status %d with the place free: %s", answer.Code, answer.Body)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestBodyHasADeadline has a client that sends the beginning of a review and then nothing, over a real connection.
+func TestBodyHasADeadline(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewServer(bounded(t, w))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	body, sender := io.Pipe()
+	defer sender.Close()
+	go func() { _, _ = sender.Write([]byte(`{"kind":`)) }()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("status %d, want 400 when the time is over", answer.StatusCode)
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ports
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Tokens that are looked at: Prometheus scrapes a few times a minute.
+const (
+	tokensPerSecond = 5
+	tokensAtOnce    = 20
+)
+
+// errBusy answers for tokens above the limit. It is no statement about the token.
+var errBusy = errors.New("too many tokens to look at, try again")
+
+// headersOfTokens are where delegated authentication looks for a bearer token.
+var headersOfTokens = []string{"Authorization", "Sec-WebSocket-Protocol"}
+
+// Authenticator keeps the tokens of strangers from delegated authentication.
+func Authenticator(delegated authenticator.Request) authenticator.Request {
+	return limitTokens(delegated, flowcontrol.NewTokenBucketPassiveRateLimiter(tokensPerSecond, tokensAtOnce))
+}
+
+func limitTokens(delegated authenticator.Request, limit flowcontrol.PassiveRateLimiter) authenticator.Request {
+	return authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		if !bearsToken(r) {
+			return delegated.AuthenticateRequest(r)
+		}
+		if !takesTokens(r.URL.Path) {
+			for _, header := range headersOfTokens {
+				r.Header.Del(header)
+			}
+			return delegated.AuthenticateRequest(r)
+		}
+		if !limit.TryAccept() {
+			return nil, false, errBusy
+		}
+		return delegated.AuthenticateRequest(r)
+	})
+}
+
+func bearsToken(r *http.Request) bool {
+	for _, header := range headersOfTokens {
+		if len(r.Header.Values(header)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// takesTokens says whether somebody with a token calls there directly.
+func takesTokens(path string) bool {
+	return path == "/metrics" || strings.HasPrefix(path, "/metrics/") || strings.HasPrefix(path, "/debug/")
+}

@@ -1,0 +1,67 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificaterotation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
+)
+
+// acknowledgeSubresource is what the right to report is asked for on.
+const acknowledgeSubresource = "acknowledge"
+
+// errNobody answers for a request without a user: a server without authentication takes no reports.
+var errNobody = errors.New("a report needs an account that it comes from")
+
+// mayReport says whether the user of a request may report for a member. That the user may create
+// certificaterotations/acknowledge of the signer has been asked already, and is not enough: it is the right to say something,
+// not the right to be everybody.
+func (a *Actions) mayReport(ctx context.Context, t *target, party, member string) error {
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok || who.GetName() == "" {
+		return apierrors.NewForbidden(resource(), t.name, errNobody)
+	}
+	if reporters := trust.ReportersOf(t.domain, party); reporters != nil {
+		if reporters.Admit(t.namespace, member, trust.Account{Name: who.GetName(), Groups: who.GetGroups()}) {
+			return nil
+		}
+		return apierrors.NewForbidden(resource(), t.name, fmt.Errorf(
+			"relying party %s of trust domain %s names who reports for its members, and %q is not named for %s: add the account to relyingParties[].reporters",
+			party, t.domain.Name, who.GetName(), member))
+	}
+	return a.authorizedByName(ctx, t, who, trust.ReportName(t.name, party, member))
+}
+
+// authorizedByName asks the API server for the right to acknowledge under the name of one member.
+func (a *Actions) authorizedByName(ctx context.Context, t *target, who user.Info, name string) error {
+	decision, _, err := a.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User:            who,
+		Verb:            "create",
+		Namespace:       t.namespace,
+		APIGroup:        v1alpha1.SchemeGroupVersion.Group,
+		APIVersion:      v1alpha1.SchemeGroupVersion.Version,
+		Resource:        resource().Resource,
+		Subresource:     acknowledgeSubresource,
+		Name:            name,
+		ResourceRequest: true,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("ask whether %q may acknowledge under the name %s: %w", who.GetName(), name, err))
+	}
+	return apierrors.NewForbidden(resource(), t.name, fmt.Errorf(
+		"%q may not report for this member: bind a Role of the namespace %s with the verb create on certificaterotations/%s of %s and the resourceNames [%s, %s], or name the account in relyingParties[].reporters",
+		who.GetName(), t.namespace, acknowledgeSubresource, v1alpha1.SchemeGroupVersion.Group, t.name, name))
+}

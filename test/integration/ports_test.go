@@ -1,0 +1,333 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+)
+
+// reviews is where kube-apiserver brings them.
+const reviews = "/apis/certrotation.dev/v1alpha1/reviews"
+
+// TestBorders has serve run with its own rights, behind the manifests of manifests/base, and strangers at its port.
+func TestBorders(t *testing.T) {
+	c := cluster.ForTest(t)
+	account := "system:serviceaccount:" + systemNamespace + ":certrotation-serve"
+	kubeconfig, err := c.UserKubeconfig(account, "system:serviceaccounts", "system:serviceaccounts:"+systemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights := &served{Cluster: c}
+	for _, manifest := range []string{"namespace", "rbac-serve", "rbac-users"} {
+		rights.apply(t, manifest)
+	}
+	s := serveAs(t, c, kubeconfig)
+	demo(t, s)
+	s.apply(t, "webhook")
+	configurations := s.own.ConfigV1alpha1().RotationConfigurations(demoNamespace)
+	eventually(t, "kube-apiserver asks the guard", func(ctx context.Context) error {
+		_, err := configurations.Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil || !strings.Contains(err.Error(), "admission webhook") {
+			return fmt.Errorf("a broken configuration: %w", err)
+		}
+		return nil
+	})
+	t.Run("reviews", func(t *testing.T) { testReviewsAreForKubeAPIServer(t, s) })
+	t.Run("strangers cost nothing", func(t *testing.T) { testStrangersCostNothing(t, s) })
+	t.Run("reporters", func(t *testing.T) { testReporters(t, s) })
+	t.Run("records", func(t *testing.T) { testNobodyWritesRecords(t, s) })
+}
+
+func (s *served) apply(t *testing.T, manifest string) {
+	t.Helper()
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mustKubectl(t, "apply", "-f", filepath.Join(root, "manifests", "base", manifest+".yaml"))
+}
+
+// removal is a review whose denial would name who depends on the bundle.
+func removal(t *testing.T, s *served) []byte {
+	t.Helper()
+	bundle, err := s.client.CoreV1().ConfigMaps(demoNamespace).Get(t.Context(), "service-ca-bundle", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := json.Marshal(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(&admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: "1", Namespace: demoNamespace, Name: bundle.Name, Operation: admissionv1.Delete,
+			Resource:  metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			OldObject: runtime.RawExtension{Raw: old},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func testReviewsAreForKubeAPIServer(t *testing.T, s *served) {
+	body := removal(t, s)
+	admin, err := s.client.CoreV1().RESTClient().Post().AbsPath(reviews).SetHeader("Content-Type", "application/json").Body(body).DoRaw(t.Context())
+	if !apierrors.IsForbidden(err) || strings.Contains(string(admin), "service-") {
+		t.Errorf("an administrator has it reviewed through kube-apiserver: %v\n%s", err, admin)
+	}
+	tenant, err := s.UserConfig("tenant")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.CoreV1().RESTClient().Post().AbsPath(reviews).SetHeader("Content-Type", "application/json").Body(body).DoRaw(t.Context())
+	if !apierrors.IsForbidden(err) || strings.Contains(string(answer), "service-") {
+		t.Errorf("a tenant has it reviewed through kube-apiserver: %v\n%s", err, answer)
+	}
+	for name, headers := range map[string]http.Header{
+		"nobody":                 {},
+		"who says that it is it": {"X-Remote-User": {"system:apiserver"}, "X-Remote-Group": {"system:masters"}},
+		"who has a token":        {"Authorization": {"Bearer x"}},
+	} {
+		code, answer := s.direct(t, http.MethodPost, reviews, headers, body)
+		if code != http.StatusForbidden && code != http.StatusUnauthorized || strings.Contains(answer, "service-") {
+			t.Errorf("%s has it reviewed: %d\n%s", name, code, answer)
+		}
+	}
+}
+
+// direct asks the port of serve itself, without a certificate.
+func (s *served) direct(t *testing.T, method, path string, headers http.Header, body []byte) (int, string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(t.Context(), method, localURL(s.securePort, path), bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = headers.Clone()
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(answer)
+}
+
+var questionsMetric = regexp.MustCompile(`(?m)^apiserver_request_total\{[^}]*resource="(?:tokenreviews|subjectaccessreviews)"[^}]*\} (\S+)$`)
+
+// questions is how often kube-apiserver was asked who somebody is or what they may do.
+func (s *served) questions(t *testing.T) float64 {
+	t.Helper()
+	metrics, err := installation.Scrape(t.Context(), s.AdminConfig(), s.AdminConfig().Host+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, match := range questionsMetric.FindAllStringSubmatch(metrics, -1) {
+		value, err := strconv.ParseFloat(match[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += value
+	}
+	return sum
+}
+
+// testStrangersCostNothing knocks a hundred times, each time otherwise, so that no cache helps. A few questions are those of
+// others: the aggregator asks for OpenAPI meanwhile.
+func testStrangersCostNothing(t *testing.T, s *served) {
+	const knocks = 100
+	before := s.questions(t)
+	for i := range knocks {
+		headers := http.Header{"Authorization": {"Bearer " + strconv.Itoa(i)}}
+		if i%2 == 0 {
+			headers = http.Header{"Impersonate-User": {strconv.Itoa(i)}}
+		}
+		for _, path := range []string{"/apis/certrotation.dev/v1alpha1/namespaces/" + strconv.Itoa(i) + "/bundlestatuses", "/" + strconv.Itoa(i), reviews} {
+			if code, answer := s.direct(t, http.MethodGet, path, headers, nil); code != http.StatusForbidden && code != http.StatusUnauthorized {
+				t.Fatalf("%s answers a stranger with %d: %s", path, code, answer)
+			}
+		}
+	}
+	if asked := s.questions(t) - before; asked > knocks/10 {
+		t.Errorf("strangers had kube-apiserver asked %g times", asked)
+	}
+	// The metrics are asked for with tokens, so they cost something: but not without bound.
+	before = s.questions(t)
+	began := time.Now()
+	for i := range knocks {
+		if code, _ := s.direct(t, http.MethodGet, "/metrics", http.Header{"Authorization": {"Bearer m" + strconv.Itoa(i)}}, nil); code != http.StatusUnauthorized {
+			t.Errorf("/metrics answers a token that nobody gave with %d", code)
+		}
+	}
+	if asked, most := s.questions(t)-before, 30+6*time.Since(began).Seconds(); asked > most {
+		t.Errorf("%d tokens had kube-apiserver asked %g times in %s, want %g at most", knocks, asked, time.Since(began), most)
+	}
+}
+
+// testReporters: the right to acknowledge to a signer is not the right to speak for every member, and who is named is named.
+func testReporters(t *testing.T, s *served) {
+	role := func(name string, resourceNames ...string) *rbacv1.Role {
+		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"certrotation.dev"}, Resources: []string{"certificaterotations/acknowledge"}, ResourceNames: resourceNames, Verbs: []string{"create"},
+		}}}
+	}
+	for _, r := range []*rbacv1.Role{
+		role("signer-only", "service-signer"), role("client-a", "service-signer", "service-signer/client-a/client-a"), role("everybody"),
+	} {
+		if _, err := s.client.RbacV1().Roles(demoNamespace).Create(t.Context(), r, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		bind(t, s, r.Name, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: r.Name})
+	}
+	for _, tc := range []struct {
+		user, party string
+		allowed     bool
+	}{
+		{"client-a", "client-a", true},
+		{"client-a", "client-b", false},
+		{"signer-only", "client-a", false},
+		{"everybody", "client-a", true},
+		{"everybody", "client-b", true},
+		{"nobody", "client-a", false},
+	} {
+		t.Run(tc.user+" for "+tc.party, func(t *testing.T) {
+			err := s.acknowledge(t, tc.user, tc.party)
+			if tc.allowed && err != nil || !tc.allowed && !apierrors.IsForbidden(err) {
+				t.Errorf("error %v, want it let through: %t", err, tc.allowed)
+			}
+			if tc.user == "signer-only" && (err == nil || !strings.Contains(err.Error(), "service-signer/client-a/client-a")) {
+				t.Errorf("%v does not say what to bind", err)
+			}
+		})
+	}
+	kept := recordsOf(t, s)["evidence.service.client-a.client-a"].Evidence.Processes
+	if len(kept) != 1 || kept[0].ReportedBy != "everybody" {
+		t.Errorf("recorded %+v, want one process, last reported by everybody", kept)
+	}
+}
+
+func bind(t *testing.T, s *served, user string, role rbacv1.RoleRef) {
+	t.Helper()
+	if _, err := s.client.RbacV1().RoleBindings(demoNamespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: role,
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// acknowledge reports as a user, for the only member of a party.
+func (s *served) acknowledge(t *testing.T, user, party string) error {
+	t.Helper()
+	_, err := s.as(t, user).CertrotationV1alpha1().CertificateRotations(demoNamespace).Acknowledge(t.Context(), "service-signer", &v1alpha1.Acknowledgement{
+		Party: party, Member: party, Instance: "pod", Trusts: []string{},
+		StartedAt: metav1.NewMicroTime(time.Now().Add(-time.Minute)), ObservedAt: metav1.NowMicro(),
+	}, metav1.CreateOptions{})
+	return err
+}
+
+func (s *served) as(t *testing.T, user string, groups ...string) versioned.Interface {
+	t.Helper()
+	config, err := s.UserConfig(user, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// testNobodyWritesRecords: no role for people includes the records, with the guard or without it, and with it not even who may
+// do everything writes one.
+func testNobodyWritesRecords(t *testing.T, s *served) {
+	users := []string{}
+	for _, role := range []string{
+		"view", "edit", "admin", "certrotation-viewer", "certrotation-operator", "certrotation-waiver", "certrotation-relying-party", "certrotation-configuration-editor",
+	} {
+		user := "has-" + role
+		bind(t, s, user, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role})
+		users = append(users, user)
+	}
+	attempts := func(t *testing.T, who versioned.Interface, name string, refused func(error) bool) {
+		t.Helper()
+		records, dry := who.ConfigV1alpha1().RotationRecords(demoNamespace), []string{metav1.DryRunAll}
+		forged := &configv1alpha1.RotationRecord{
+			ObjectMeta: metav1.ObjectMeta{Name: "evidence.service.client-b.client-b"},
+			Spec: configv1alpha1.RotationRecordSpec{
+				TrustDomain: "service", Kind: configv1alpha1.RecordEvidence, Subject: "client-b/client-b",
+				Evidence: &configv1alpha1.RecordedEvidence{Party: "client-b", Member: "client-b"},
+			},
+		}
+		_, err := records.Create(t.Context(), forged, metav1.CreateOptions{DryRun: dry})
+		if !refused(err) {
+			t.Errorf("%s creates a record: %v", name, err)
+		}
+		_, err = records.Patch(t.Context(), "evidence.service.client-a.client-a", types.MergePatchType,
+			[]byte(`{"spec":{"evidence":{"processes":[]}}}`), metav1.PatchOptions{DryRun: dry})
+		if !refused(err) {
+			t.Errorf("%s changes a record: %v", name, err)
+		}
+		if err := records.Delete(t.Context(), "evidence.service.client-a.client-a", metav1.DeleteOptions{DryRun: dry}); !refused(err) {
+			t.Errorf("%s deletes a record: %v", name, err)
+		}
+	}
+	byGuard := func(err error) bool { return err != nil && strings.Contains(err.Error(), string(trust.ContentDecides)) }
+	for _, user := range users {
+		attempts(t, s.as(t, user), user, apierrors.IsForbidden)
+	}
+	attempts(t, s.own, "an administrator", byGuard)
+	if err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "certrotation-guard", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "kube-apiserver asks no guard", func(ctx context.Context) error {
+		return s.own.ConfigV1alpha1().RotationRecords(demoNamespace).Delete(ctx, "evidence.service.client-a.client-a", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	})
+	for _, user := range users {
+		attempts(t, s.as(t, user), user, apierrors.IsForbidden)
+	}
+	for _, account := range []string{"default", "certrotation-other"} {
+		attempts(t, s.as(t, "system:serviceaccount:"+systemNamespace+":"+account, "system:serviceaccounts"), account, apierrors.IsForbidden)
+	}
+}
