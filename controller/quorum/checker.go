@@ -42,9 +42,9 @@ type Config struct {
 
 // Checker asks the members of etcd clusters. Make one with New.
 type Checker struct {
-	client  kubernetes.Interface
-	clock   clock.PassiveClock
-	dial    dialFunc
+	client kubernetes.Interface
+	clock  clock.PassiveClock
+	dial   dialFunc
 	// failures may be nil.
 	failures *connection.Failures
 	meters   *meters

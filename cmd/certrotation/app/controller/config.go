@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/clockskew"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/generated/clientset/versioned"
 )
 
@@ -45,6 +46,8 @@ type Config struct {
 	Metrics  metrics.KubeRegistry
 	Workers  int
 	Probes   int
+	// Dialer is for addresses that a configuration names.
+	Dialer *dial.Dialer
 	// Clock knows how far this machine's clock is off the API server's.
 	Clock *clockskew.Meter
 }
@@ -61,8 +64,16 @@ func (o *Options) Config() (*Config, error) {
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	// One limit for all clients.
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
+	allowed, err := dial.ParseRanges(o.AllowedCIDRs)
+	if err != nil {
+		return nil, fmt.Errorf("--allowed-cidrs: %w", err)
+	}
+	denied, err := dial.ParseRanges(o.DeniedCIDRs)
+	if err != nil {
+		return nil, fmt.Errorf("--denied-cidrs: %w", err)
+	}
 	config := &Config{
-		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, Clock: meter,
+		Dialer: dial.New(allowed, denied), LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, Clock: meter,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err

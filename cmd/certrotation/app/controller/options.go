@@ -16,6 +16,8 @@ import (
 	"k8s.io/component-base/config/options"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"certrotation.dev/controller/dial"
 )
 
 // DefaultBindAddress of health and metrics.
@@ -34,6 +36,8 @@ type Options struct {
 	Workers int
 	// Probes is how many members are probed at a time.
 	Probes int
+	// AllowedCIDRs are dialled although a dialer denies them by itself, DeniedCIDRs in no case.
+	AllowedCIDRs, DeniedCIDRs []string
 	// InjectCA says whether registrations of the API get their CA bundle from the controller.
 	InjectCA bool
 
@@ -72,6 +76,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to the API server at once.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "How many trust domains are worked on at a time.")
 	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "How many relying parties are probed at a time.")
+	fs.StringSliceVar(&o.AllowedCIDRs, "allowed-cidrs", o.AllowedCIDRs,
+		"Ranges in which relying parties and members of etcd are dialled although they are loopback, link-local or otherwise nobody's own, such as 127.0.0.0/8.")
+	fs.StringSliceVar(&o.DeniedCIDRs, "denied-cidrs", o.DeniedCIDRs,
+		"Ranges in which nobody is dialled, whatever a configuration names, such as the network of the machines' management. They win over --allowed-cidrs.")
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
 		"Write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
@@ -93,6 +101,10 @@ func (o *Options) Validate() error {
 	refuse(o.Burst < 1, "--kube-api-burst is %d, want at least 1", o.Burst)
 	refuse(o.Workers < 1, "--workers is %d, want at least 1", o.Workers)
 	refuse(o.Probes < 1, "--concurrent-probes is %d, want at least 1", o.Probes)
+	for flag, texts := range map[string][]string{"allowed-cidrs": o.AllowedCIDRs, "denied-cidrs": o.DeniedCIDRs} {
+		_, err := dial.ParseRanges(texts)
+		refuse(err != nil, "--%s: %v", flag, err)
+	}
 	if o.BindAddress != "" {
 		_, _, err := net.SplitHostPort(o.BindAddress)
 		refuse(err != nil, "--metrics-bind-address is %q, want host:port", o.BindAddress)

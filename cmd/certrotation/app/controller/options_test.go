@@ -21,7 +21,12 @@ func TestValidate(t *testing.T) {
 		"no workers":           {change: func(o *Options) { o.Workers = 0 }, wrong: true},
 		"no probes":            {change: func(o *Options) { o.Probes = 0 }, wrong: true},
 		"no requests":          {change: func(o *Options) { o.QPS = 0 }, wrong: true},
-		"no burst":             {change: func(o *Options) { o.Burst = 0 }, wrong: true},
+		"ranges": {change: func(o *Options) {
+			o.AllowedCIDRs, o.DeniedCIDRs = []string{"127.0.0.0/8", "::1/128"}, []string{"10.0.0.0/8"}
+		}},
+		"no range":        {change: func(o *Options) { o.AllowedCIDRs = []string{"127.0.0.1"} }, wrong: true},
+		"no denied range": {change: func(o *Options) { o.DeniedCIDRs = []string{"nodes"} }, wrong: true},
+		"no burst":        {change: func(o *Options) { o.Burst = 0 }, wrong: true},
 		"a lease that ends before it is renewed": {change: func(o *Options) {
 			o.LeaderElection.LeaseDuration = metav1.Duration{Duration: time.Second}
 		}, wrong: true},
