@@ -26,7 +26,7 @@ type Dialer struct {
 
 // New makes a Dialer that dials the allowed ranges too, and the denied ones in no case.
 func New(allowed, denied []netip.Prefix) *Dialer {
-	return &Dialer{allowed: canonical(allowed), denied: canonical(denied)}
+	return &Dialer{allowed: addresses.Canonical(allowed), denied: addresses.Canonical(denied)}
 }
 
 // Refusal says that an address is not dialled.

@@ -26,6 +26,7 @@ import (
 	"certrotation.dev/controller/clockskew"
 	"certrotation.dev/controller/dial"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/address"
 )
 
 const component = "certrotation-controller"
@@ -64,11 +65,11 @@ func (o *Options) Config() (*Config, error) {
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	// One limit for all clients.
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
-	allowed, err := dial.ParseRanges(o.AllowedCIDRs)
+	allowed, err := address.ParseRanges(o.AllowedCIDRs)
 	if err != nil {
 		return nil, fmt.Errorf("--allowed-cidrs: %w", err)
 	}
-	denied, err := dial.ParseRanges(o.DeniedCIDRs)
+	denied, err := address.ParseRanges(o.DeniedCIDRs)
 	if err != nil {
 		return nil, fmt.Errorf("--denied-cidrs: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"certrotation.dev/controller/dial"
+	"certrotation.dev/registry/address"
 )
 
 // DefaultBindAddress of health and metrics.
@@ -102,7 +102,7 @@ func (o *Options) Validate() error {
 	refuse(o.Workers < 1, "--workers is %d, want at least 1", o.Workers)
 	refuse(o.Probes < 1, "--concurrent-probes is %d, want at least 1", o.Probes)
 	for flag, texts := range map[string][]string{"allowed-cidrs": o.AllowedCIDRs, "denied-cidrs": o.DeniedCIDRs} {
-		_, err := dial.ParseRanges(texts)
+		_, err := address.ParseRanges(texts)
 		refuse(err != nil, "--%s: %v", flag, err)
 	}
 	if o.BindAddress != "" {

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package dial
+package address
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ func ParseRanges(texts []string) ([]netip.Prefix, error) {
 		}
 		ranges = append(ranges, r)
 	}
-	return canonical(ranges), nil
+	return Canonical(ranges), nil
 }
 
-// canonical writes ranges of mapped IPv4 addresses as what they are, because that is how addresses are compared.
-func canonical(ranges []netip.Prefix) []netip.Prefix {
+// Canonical writes ranges of mapped IPv4 addresses as what they are, because that is how addresses are compared.
+func Canonical(ranges []netip.Prefix) []netip.Prefix {
 	out := make([]netip.Prefix, 0, len(ranges))
 	for _, r := range ranges {
 		if r.Addr().Is4In6() && r.Bits() >= 96 {
