@@ -18,9 +18,12 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
 	"certrotation.dev/cmd/certrotation/app"
+	"certrotation.dev/cmd/certrotation/app/undumpable"
 )
 
 func main() {
+	// A process that cannot keep its keys to itself is not to have any.
+	utilruntime.Must(undumpable.Process())
 	// What the logging flags may ask for is behind feature gates, which must be known before flags are parsed.
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	command := app.NewCommand()

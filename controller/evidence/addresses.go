@@ -41,7 +41,8 @@ func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints 
 	if literal, err := netip.ParseAddr(host); err == nil {
 		addresses = append(addresses, literal)
 	} else if addresses, err = c.resolver.LookupNetIP(ctx, "ip", host); err != nil {
-		return nil, connection.Failure(ctx, err)
+		c.failures.Count(ctx, err)
+		return nil, connection.Told(err)
 	}
 	for _, address := range addresses {
 		endpoints = append(endpoints, net.JoinHostPort(address.Unmap().String(), port))

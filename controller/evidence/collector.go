@@ -17,6 +17,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/dial"
+	"certrotation.dev/controller/evidence/connection"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -38,8 +40,10 @@ type Config struct {
 	Clock clock.WithTicker
 	// Concurrency is how many members are probed at a time. Defaults to 16.
 	Concurrency int
-	// Dial defaults to that of a net.Dialer.
+	// Dial defaults to that of a dial.Dialer which allows nothing besides.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Failures counts connections that failed; nil for nobody.
+	Failures *connection.Failures
 	// Resolver of host names. Defaults to net.DefaultResolver.
 	Resolver Resolver
 	// Minter of client leaves for probes that carry handshakes through. Defaults to one that signs with the signer Secrets.
@@ -57,6 +61,7 @@ type Collector struct {
 	clock       clock.WithTicker
 	concurrency int
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
+	failures    *connection.Failures
 	resolver    Resolver
 	minter      Minter
 	quorum      Quorum
@@ -83,7 +88,7 @@ func New(cfg Config) (*Collector, error) {
 		cfg.Concurrency = 16
 	}
 	if cfg.Dial == nil {
-		cfg.Dial = (&net.Dialer{}).DialContext
+		cfg.Dial = (&dial.Dialer{}).DialContext
 	}
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
@@ -93,7 +98,7 @@ func New(cfg Config) (*Collector, error) {
 	}
 	c := &Collector{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency,
-		dial: cfg.Dial, resolver: cfg.Resolver, minter: cfg.Minter, quorum: cfg.Quorum,
+		dial: cfg.Dial, failures: cfg.Failures, resolver: cfg.Resolver, minter: cfg.Minter, quorum: cfg.Quorum,
 		rounds: &rounds{domains: map[domainKey]*round{}},
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[target]{
 			Name: "evidence", Clock: cfg.Clock,

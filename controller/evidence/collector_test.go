@@ -168,10 +168,7 @@ func TestRefresh(t *testing.T) {
 		},
 		{
 			name: "a leaf of a foreign CA", config: mutual(strange, tls.VersionTLS13, before), served: true,
-			want: trust.Observation{
-				TrustedSubjects: subjects(before), Presents: presents(strange),
-				Failure: "it presents a certificate that chains to no anchor of the bundle",
-			},
+			want: trust.Observation{Failure: connection.Unproven},
 		},
 		{
 			name: "a leaf of another name", config: mutual(misnamed, tls.VersionTLS13, before), served: true,
@@ -182,11 +179,27 @@ func TestRefresh(t *testing.T) {
 		},
 		{
 			name: "nobody listens", address: refused(t),
-			want: trust.Observation{Failure: "it cannot be reached: connection refused"},
+			want: trust.Observation{Failure: connection.Unproven},
 		},
 		{
 			name: "it never answers", address: silent(t),
-			want: trust.Observation{Failure: "it does not answer in time"},
+			want: trust.Observation{Failure: connection.Unproven},
+		},
+		{
+			name: "it speaks something else", address: speaking(t, "SSH-2.0-OpenSSH_9.6\r\n"),
+			want: trust.Observation{Failure: connection.Unproven},
+		},
+		{
+			name: "it hangs up", address: speaking(t, ""),
+			want: trust.Observation{Failure: connection.Unproven},
+		},
+		{
+			name: "an address that is not dialled", address: "169.254.169.254:80",
+			want: trust.Observation{Failure: "its address 169.254.169.254 is not dialled: it is link-local"},
+		},
+		{
+			name: "an IPv6 address that is not dialled", address: "[fe80::1%lo]:80",
+			want: trust.Observation{Failure: "its address fe80::1%lo is not dialled: it is link-local"},
 		},
 		{
 			name: "no such host", address: "no-such-host.invalid:1", unresolved: true,
@@ -247,7 +260,7 @@ func hostFailure(t *testing.T, c *Collector, address, want string) string {
 		_ = conn.Close()
 		t.Fatalf("%s can be reached", address)
 	}
-	if text := connection.Failure(ctx, err); text != want {
+	if text := connection.Told(err); text != want {
 		return text
 	}
 	return want
@@ -283,7 +296,7 @@ func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			want := at(address, trust.Observation{Presents: test.want, Failure: "it cannot be reached: connection refused"})
+			want := at(address, trust.Observation{Presents: test.want, Failure: connection.Unproven})
 			if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}

@@ -53,7 +53,9 @@
 //   - The key of the client leaf, and that of a signer, is read for each look and kept nowhere. The copies of a revision are
 //     read as a whole, keys included, because its hash is over everything; only certificates are parsed, and nothing is kept.
 //   - What a member presents and accepts is taken only out of a handshake in which it proved that it has the key of
-//     the leaf that it presents.
+//     the leaf that it presents, and only if that leaf is one of the trust domain. Of a server that is none nothing is
+//     recorded, and no failure tells it from a port that is closed: that is in the log (see connection).
+//   - Addresses are dialled by controller/dial, which refuses those that no tenant may have dialled.
 //   - What cannot be asked is no proof of absence.
 //
 // Goroutines: Run starts as many workers as Config.Concurrency, each of which looks at up to 8 processes of a member at a

@@ -23,6 +23,7 @@ type place struct {
 	// endpoint is IP:PORT.
 	endpoint string
 	anchors  []*pki.Certificate
+	kin      *kin
 }
 
 // farewell bounds how long, and how much, is read from a server after the connection was closed towards it, courtesy how
@@ -48,35 +49,45 @@ type greeting struct {
 func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
 	raw, err := c.dial(ctx, "tcp", at.endpoint)
 	if err != nil {
-		return unreached(ctx, err)
+		return c.unreached(ctx, err)
 	}
 	defer raw.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := raw.SetDeadline(deadline); err != nil {
-			return unreached(ctx, err)
+			return c.unreached(ctx, err)
 		}
 	}
 	g := &greeting{sighting: &sighting{}}
 	conn, tickets := &watchedConn{Conn: raw}, &ticketCounter{conn: raw}
 	client := tls.Client(conn, clientConfig(at.probe, pair, g.sighting, latest, tickets))
 	g.err = client.HandshakeContext(ctx)
+	if g.err != nil {
+		c.failures.Count(ctx, g.err)
+	}
 	switch {
 	case g.err == nil:
 		g.met = true
 		g.ending = leave(client, conn, tickets)
 	case !g.met:
-		g.failure = connection.Failure(ctx, g.err)
+		g.failure, g.detail = connection.Told(g.err), connection.Failure(ctx, g.err)
 		return g
 	}
 	// A server that refuses the client has shown all the same what it accepts and presents.
 	chain := client.ConnectionState().PeerCertificates
+	if !at.kin.includes(chain) {
+		*g.sighting = sighting{failure: connection.Unproven, detail: c.verify(chain, at.anchors, serverName(at.probe))}
+		return g
+	}
 	g.presents, g.until = c.presented(chain, at.anchors)
 	g.failure = c.verify(chain, at.anchors, serverName(at.probe))
 	return g
 }
 
-func unreached(ctx context.Context, err error) *greeting {
-	return &greeting{sighting: &sighting{failure: connection.Failure(ctx, err)}, err: err, unreached: true}
+func (c *Collector) unreached(ctx context.Context, err error) *greeting {
+	c.failures.Count(ctx, err)
+	return &greeting{
+		sighting: &sighting{failure: connection.Told(err), detail: connection.Failure(ctx, err)}, err: err, unreached: true,
+	}
 }
 
 // clientConfig takes any server, because what it presents is to be seen whether it can be verified or not.

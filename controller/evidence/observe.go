@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"certrotation.dev/registry/trust"
 )
 
@@ -117,11 +119,12 @@ func (c *Collector) lookProbe(ctx context.Context, s *subject, probe *trust.Prob
 		looks.add(c.observation(s, probe, "", &sighting{failure: failure}))
 		return
 	}
+	kin := kinOf(s)
 	for _, endpoint := range endpoints {
 		looks.running.Go(func() {
 			looks.permits <- struct{}{}
 			defer func() { <-looks.permits }()
-			looks.add(c.lookTwice(ctx, s, &place{probe: probe, endpoint: endpoint, anchors: s.d.Bundle.Anchors}, id))
+			looks.add(c.lookTwice(ctx, s, &place{probe: probe, endpoint: endpoint, anchors: s.d.Bundle.Anchors, kin: kin}, id))
 		})
 	}
 }
@@ -136,6 +139,13 @@ func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *id
 	found := c.look(looking, at, id, s.relying, false)
 	if found.promises(before) {
 		found = c.confirm(ctx, at, id, s.relying, found)
+	}
+	if found.detail != "" {
+		logger := klog.FromContext(ctx)
+		if before != nil && before.Failure == found.failure {
+			logger = logger.V(4)
+		}
+		logger.Info("A process cannot be observed", "address", at.probe.Address, "endpoint", at.endpoint, "met", found.detail)
 	}
 	if before != nil && before.Failure == differing(at.probe.Address) && found.failure == "" {
 		return before

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"certrotation.dev/controller/dial"
 	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -139,6 +141,28 @@ func silent(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// speaking is a server that says one thing, and hangs up.
+func speaking(t *testing.T, text string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); conns.Wait() })
+	return listener.Addr().String()
+}
+
 // refused is an address on which nobody listens.
 func refused(t *testing.T) string {
 	t.Helper()
@@ -239,6 +263,9 @@ func collectorWith(t *testing.T, client *fake.Clientset, cfg *Config) (*Collecto
 	t.Helper()
 	records := versionedfake.NewSimpleClientset()
 	cfg.Client, cfg.Records = client, records.ConfigV1alpha1()
+	if cfg.Dial == nil {
+		cfg.Dial = dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).DialContext
+	}
 	c, err := New(*cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 
 // sighting is what one connection has shown, or several that were put together.
 type sighting struct {
-	// met says that the server has proven that it holds the key of what it presents; the rest, but for failure, is set only
-	// then.
+	// met says that the server has proven that it holds the key of what it presents, and that this is of the trust domain; the
+	// rest, but for failure and detail, is set only then.
 	met bool
 	// asks says that the server asks for a client certificate.
 	asks bool
@@ -29,6 +29,8 @@ type sighting struct {
 	until time.Time
 	// failure says what is wrong, "" if nothing is.
 	failure string
+	// detail says more, for the log alone, where failure must not.
+	detail string
 }
 
 // differing says that an address is answered in different ways, and what to do about it.
@@ -51,6 +53,7 @@ func (x *sighting) and(y *sighting) *sighting {
 		met: x.met && y.met, asks: x.asks && y.asks,
 		subjects: common(x.subjects, y.subjects), trusts: common(x.trusts, y.trusts),
 		presents: union(x.presents, y.presents), until: later(x.until, y.until), failure: cmp.Or(x.failure, y.failure),
+		detail: cmp.Or(x.detail, y.detail),
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Checker) ask(ctx context.Context, node *inventory.Node, endpoint *url.U
 		a.Failure = "its node has no InternalIP"
 		return a
 	}
-	conn, err := connect(ctx, endpoint, identity)
+	conn, err := c.connect(ctx, endpoint, identity)
 	if err != nil {
 		a.Failure = "no client can be made for its endpoint: " + err.Error()
 		return a

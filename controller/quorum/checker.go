@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/dial"
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -29,17 +32,26 @@ type Config struct {
 	Client kubernetes.Interface
 	// Clock defaults to the real one. Timeouts of connections are real time in any case.
 	Clock clock.PassiveClock
+	// Dial defaults to that of a dial.Dialer which allows nothing besides.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Failures counts connections that failed; nil for nobody.
+	Failures *connection.Failures
 	// Metrics is where the metrics are registered; nil for nowhere.
 	Metrics Registry
 }
 
 // Checker asks the members of etcd clusters. Make one with New.
 type Checker struct {
-	client  kubernetes.Interface
-	clock   clock.PassiveClock
-	meters  *meters
-	flights flights
+	client kubernetes.Interface
+	clock  clock.PassiveClock
+	dial   dialFunc
+	// failures may be nil.
+	failures *connection.Failures
+	meters   *meters
+	flights  flights
 }
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // New returns a Checker, which asks nobody before Check.
 func New(cfg Config) (*Checker, error) {
@@ -49,7 +61,13 @@ func New(cfg Config) (*Checker, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	c := &Checker{client: cfg.Client, clock: cfg.Clock, meters: newMeters(), flights: flights{keys: map[string]*line{}}}
+	if cfg.Dial == nil {
+		cfg.Dial = (&dial.Dialer{}).DialContext
+	}
+	c := &Checker{
+		client: cfg.Client, clock: cfg.Clock, dial: cfg.Dial, failures: cfg.Failures, meters: newMeters(),
+		flights: flights{keys: map[string]*line{}},
+	}
 	if cfg.Metrics != nil {
 		c.meters.register(cfg.Metrics)
 	}

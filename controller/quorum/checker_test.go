@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/view/inventory"
@@ -43,7 +44,7 @@ func TestHealthyMembers(t *testing.T) {
 		{
 			name:    "a bundle with another CA instead",
 			objects: []runtime.Object{leafSecret(t, client), bundleOf(foreign)},
-			failure: "it presents a certificate that chains to no anchor of the bundle",
+			failure: connection.Unproven,
 		},
 		{
 			name:    "a client of another CA",
@@ -95,7 +96,7 @@ func TestMemberIsDown(t *testing.T) {
 	}
 	o := m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Assess("", o, "node-2")) })
 	want := same("", m.names...)
-	want["node-2"] = "it cannot be reached: connection refused"
+	want["node-2"] = connection.Unproven
 	if diff := cmp.Diff(want, failures(o)); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -115,7 +116,7 @@ func TestMemberIsFrozen(t *testing.T) {
 	c := m.checker(t)
 	m.freeze(t, "node-3")
 	o := m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Assess("", o, "node-3")) })
-	if got := failures(o)["node-3"]; got != "it does not answer in time" {
+	if got := failures(o)["node-3"]; got != connection.Unproven {
 		t.Errorf("the frozen member: %s", got)
 	}
 	m.thaw(t, "node-3")
@@ -289,6 +290,30 @@ func TestNodeWithoutAddress(t *testing.T) {
 	}
 	if got := failures(o)["a"]; got != "its node has no InternalIP" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestAddressesThatAreNotDialled names them, without a process at any of them.
+func TestAddressesThatAreNotDialled(t *testing.T) {
+	ca := newAuthority(t, "ca")
+	c, err := New(Config{Client: fake.NewClientset(leafSecret(t, issue(t, ca, "client", time.Hour, pki.ClientAuth)), bundleOf(ca))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &configv1alpha1.Quorum{Endpoint: "https://{node}:1", ClientLeaf: leafName, BundleConfigMapName: bundleName}
+	for address, want := range map[string]string{
+		"127.0.0.1":       "its address 127.0.0.1 is not dialled: it is loopback",
+		"169.254.169.254": "its address 169.254.169.254 is not dialled: it is link-local",
+		"fd00:ec2::254":   "its address fd00:ec2::254 is not dialled: it is a metadata service",
+	} {
+		nodes := []*inventory.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Addresses: []string{address}}}
+		o, err := c.Check(t.Context(), testNamespace, q, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := failures(o)["a"]; got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -19,6 +20,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"k8s.io/klog/v2"
 
 	"certrotation.dev/controller/evidence/connection"
 )
@@ -29,12 +32,24 @@ type conn struct {
 	http     *http.Client
 	endpoint *url.URL
 	identity *tls.Config
+	dial     dialFunc
+	failures *connection.Failures
+	// proven says that a member has proven, by a leaf that the bundle verifies, that it is one.
+	proven *atomic.Bool
 }
 
 // connect makes a client; the connection itself is made by the first request.
-func connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*conn, error) {
+func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*conn, error) {
+	out := &conn{endpoint: endpoint, dial: c.dial, failures: c.failures, proven: &atomic.Bool{}}
 	identity = identity.Clone()
 	identity.ServerName = endpoint.Hostname()
+	if present := identity.GetClientCertificate; present != nil {
+		// Called after the certificate of the server was verified, and its proof of the key.
+		identity.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			out.proven.Store(true)
+			return present(request)
+		}
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Context:   ctx,
 		Endpoints: []string{endpoint.String()},
@@ -42,15 +57,21 @@ func connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*con
 		Logger:    zap.NewNop(),
 		// The attempt is the only one: a member that needs several is worth knowing.
 		MaxUnaryRetries: 1,
-		DialOptions:     []grpc.DialOption{grpc.WithNoProxy()},
+		DialOptions: []grpc.DialOption{
+			grpc.WithNoProxy(),
+			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.dial(ctx, "tcp", address) }),
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &conn{
-		Client: client, endpoint: endpoint, identity: identity,
-		http: &http.Client{Transport: &http.Transport{TLSClientConfig: identity.Clone(), ForceAttemptHTTP2: true}},
-	}, nil
+	out.Client, out.identity = client, identity
+	out.http = &http.Client{
+		Transport: &http.Transport{TLSClientConfig: identity.Clone(), ForceAttemptHTTP2: true, DialContext: c.dial},
+		// A member answers for itself.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return out, nil
 }
 
 // close ends the connections. What it could say about them does not matter any more.
@@ -62,17 +83,41 @@ func (c *conn) close() {
 // failure puts the failure of a request into words. gRPC tells why a connection is broken as a text only, with what is
 // different at each attempt.
 func (c *conn) failure(ctx context.Context, err error) string {
+	if c.proven.Load() {
+		return c.answered(ctx, err)
+	}
+	if ctx.Err() == nil {
+		if cause := c.diagnose(ctx); cause != nil {
+			err = cause
+		}
+	}
+	return c.told(ctx, err)
+}
+
+// told is what may be told of a connection that failed. What cannot be told is in the log.
+func (c *conn) told(ctx context.Context, err error) string {
+	c.failures.Count(ctx, err)
+	detail := connection.Failure(ctx, err)
+	if c.proven.Load() {
+		return detail
+	}
+	klog.FromContext(ctx).Info("A member of etcd cannot be asked", "endpoint", c.endpoint.Host, "met", detail)
+	return connection.Told(err)
+}
+
+// answered puts the failure of a request to a proven member into words.
+func (c *conn) answered(ctx context.Context, err error) string {
 	if etcd, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		return etcd.Error()
 	}
 	switch code := status.Code(err); {
 	case ctx.Err() != nil, code == codes.Unknown:
-		return connection.Failure(ctx, err)
+		return c.told(ctx, err)
 	case code != codes.Unavailable:
 		return "it answers " + code.String()
 	}
 	if err := c.diagnose(ctx); err != nil {
-		return connection.Failure(ctx, err)
+		return c.told(ctx, err)
 	}
 	return "the connection is lost"
 }
@@ -84,7 +129,7 @@ const hearken = time.Second
 // a client after the client's part of the handshake. Who has sent something by then may never learn why: so this client
 // only listens.
 func (c *conn) diagnose(ctx context.Context) error {
-	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.endpoint.Host)
+	raw, err := c.dial(ctx, "tcp", c.endpoint.Host)
 	if err != nil {
 		return err
 	}
@@ -93,6 +138,7 @@ func (c *conn) diagnose(ctx context.Context) error {
 	if err := client.HandshakeContext(ctx); err != nil {
 		return err
 	}
+	c.proven.Store(true)
 	if err := client.SetReadDeadline(time.Now().Add(hearken)); err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@
 //     are the same as long as the failure is.
 //   - The client leaf and the bundle are read from the API server for each check. The key is in memory as long as the
 //     check lasts, and in no file.
+//   - Members are dialled by controller/dial, and no redirect is followed. Of an address at which nobody proves to be a member,
+//     by a leaf that the bundle verifies, an answer does not tell what was met there: that is in the log.
 //   - An error of Check says nothing about the members: it means that they could not be asked.
 //
 // Goroutines: a check runs on one of its own, with one more for each member; it ends with its timeout, or when nobody

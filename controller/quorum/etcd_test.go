@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
@@ -142,7 +144,10 @@ func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 	if objects == nil {
 		objects = []runtime.Object{leafSecret(t, issue(t, m.ca, "client", time.Hour, pki.ClientAuth)), bundleOf(m.ca)}
 	}
-	c, err := New(Config{Client: fake.NewClientset(objects...)})
+	c, err := New(Config{
+		Client: fake.NewClientset(objects...),
+		Dial:   dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).DialContext,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"certrotation.dev/controller/evidence/connection"
 )
 
 // activePeers is the metric with the peers that a member is connected with, maxMetricsBytes bounds all of its metrics.
@@ -34,7 +32,7 @@ func (c *conn) peers(ctx context.Context, self uint64) ([]uint64, error) {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, errors.New(connection.Failure(ctx, err))
+		return nil, errors.New(c.told(ctx, err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -13,6 +13,8 @@
 //   - the manifest and the pointer are replaced by rename, after everything that they lead to is on the disk, so that a
 //     power loss leaves either the old or the new state, and running again completes it;
 //   - what is made anew is a whole directory, which is put in its place at once, and only while no etcd runs;
+//   - below the directories of the operator no link is followed, neither when something is made nor when it is read, and what
+//     is made is new (O_EXCL): whoever can write there, as the static pod can, does not choose where root writes;
 //   - etcd's data is opened read-only, under the lock that keeps etcd from opening it meanwhile;
 //   - no private key appears in an error, a finding or a plan.
 //

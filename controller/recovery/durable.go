@@ -28,10 +28,13 @@ func staged(file string) string {
 // replaceFile writes a file so that there is the old one or the new one at any time, also after a loss of power.
 func replaceFile(file string, data []byte) error {
 	temporary := staged(file)
+	if err := removeFile(temporary); err != nil {
+		return err
+	}
 	if err := writeSynced(temporary, data); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, file); err != nil {
+	if err := rename(temporary, file); err != nil {
 		return err
 	}
 	return syncDirectory(filepath.Dir(file))
@@ -40,20 +43,21 @@ func replaceFile(file string, data []byte) error {
 // replaceLink is replaceFile for a symbolic link.
 func replaceLink(link, target string) error {
 	temporary := staged(link)
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeFile(temporary); err != nil {
 		return err
 	}
-	if err := os.Symlink(target, temporary); err != nil {
+	if err := makeLink(target, temporary); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, link); err != nil {
+	if err := rename(temporary, link); err != nil {
 		return err
 	}
 	return syncDirectory(filepath.Dir(link))
 }
 
+// writeSynced makes a file that does not exist.
 func writeSynced(file string, data []byte) (err error) {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	f, err := createNew(file)
 	if err != nil {
 		return err
 	}
@@ -74,12 +78,12 @@ func writeTree(dir string, files map[string][]byte, finish func(temporary string
 	if err := os.RemoveAll(temporary); err != nil {
 		return fmt.Errorf("remove what an interrupted recovery has left: %w", err)
 	}
-	if err := os.Mkdir(temporary, directoryMode); err != nil {
+	if err := makeDirectory(temporary); err != nil {
 		return err
 	}
 	for name, data := range files {
 		file := filepath.Join(temporary, name)
-		if err := os.MkdirAll(filepath.Dir(file), directoryMode); err != nil {
+		if err := makeWay(filepath.Dir(file)); err != nil {
 			return err
 		}
 		if err := writeSynced(file, data); err != nil {
@@ -94,7 +98,7 @@ func writeTree(dir string, files map[string][]byte, finish func(temporary string
 	if err := syncTree(temporary); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, dir); err != nil {
+	if err := rename(temporary, dir); err != nil {
 		return err
 	}
 	return syncDirectory(filepath.Dir(dir))
@@ -110,10 +114,11 @@ func syncTree(dir string) error {
 }
 
 func syncDirectory(dir string) (err error) {
-	f, err := os.Open(dir)
+	fd, err := walk(dir, false)
 	if err != nil {
 		return err
 	}
+	f := os.NewFile(uintptr(fd), dir)
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return f.Sync()
 }
@@ -122,7 +127,7 @@ func syncDirectory(dir string) (err error) {
 func exchangeInSteps(a, b string) error {
 	between := staged(a)
 	for _, step := range [][2]string{{b, between}, {a, b}, {between, a}} {
-		if err := os.Rename(step[0], step[1]); err != nil {
+		if err := rename(step[0], step[1]); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,11 @@ import (
 // exchange gives each of two paths what is at the other. Where the file system cannot do that in one step it is done in
 // three, with a moment without b.
 func exchange(a, b string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	err := at(a, func(aDirectory int, aBase string) error {
+		return at(b, func(bDirectory int, bBase string) error {
+			return unix.Renameat2(aDirectory, aBase, bDirectory, bBase, unix.RENAME_EXCHANGE)
+		})
+	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return exchangeInSteps(a, b)
 	}

@@ -13,12 +13,25 @@ import (
 	"certrotation.dev/controller/rollout/generation"
 )
 
-// readBounded reads a file that has at most limit bytes.
+// readBounded reads a file of the node's disk that has at most limit bytes, through no link.
 func readBounded(file string, limit int64) ([]byte, error) {
+	f, err := openOld(file)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(f, file, limit)
+}
+
+// readGiven reads a file that the operator has named, which may be a link.
+func readGiven(file string, limit int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
+	return readAll(f, file, limit)
+}
+
+func readAll(f *os.File, file string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {

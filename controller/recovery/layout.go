@@ -17,6 +17,16 @@ type Layout struct {
 	ManifestDirectory, ResourceDirectory string
 }
 
+// Resolved has the directories themselves where the operator has named links to them. Below them no link is followed.
+func (l Layout) Resolved() Layout {
+	for _, dir := range []*string{&l.ManifestDirectory, &l.ResourceDirectory} {
+		if real, err := filepath.EvalSymlinks(*dir); err == nil {
+			*dir = real
+		}
+	}
+	return l
+}
+
 func (l Layout) manifestName() string { return l.Name + "-pod.yaml" }
 
 func (l Layout) manifest() string { return filepath.Join(l.ManifestDirectory, l.manifestName()) }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,10 +74,10 @@ func addManifest(files map[string][]byte, name string, object any) error {
 // keepFormer moves the output of an earlier recovery out of the way.
 func (r *recovery) keepFormer(dir string) error {
 	if !exists(dir) {
-		return os.MkdirAll(filepath.Dir(filepath.Clean(dir)), directoryMode)
+		return makeWay(filepath.Dir(filepath.Clean(dir)))
 	}
 	aside := filepath.Clean(dir) + "-set-aside-" + filepath.Base(r.asideDirectory())[len(r.Name+setAsideInfix):]
-	if err := os.Rename(dir, aside); err != nil {
+	if err := rename(dir, aside); err != nil {
 		return fmt.Errorf("set aside the output of an earlier recovery: %w", err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -177,13 +176,13 @@ func (r *recovery) latest() int64 {
 // not run, the two are exchanged.
 func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int64) error {
 	point := func(temporary string) error {
-		return os.Symlink(generation.Name(int(number)), filepath.Join(temporary, generation.PointerName))
+		return makeLink(generation.Name(int(number)), filepath.Join(temporary, generation.PointerName))
 	}
 	if !exists(dir) {
 		return writeTree(dir, tree, point)
 	}
 	aside := filepath.Join(r.asideDirectory(), filepath.Base(dir))
-	if err := os.MkdirAll(filepath.Dir(aside), directoryMode); err != nil {
+	if err := makeWay(filepath.Dir(aside)); err != nil {
 		return fmt.Errorf("set aside %s: %w", dir, err)
 	}
 	if err := writeTree(aside, tree, point); err != nil {

@@ -133,7 +133,7 @@ func (d decoder) secretFile(file string) ([]*corev1.Secret, error) {
 }
 
 func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
-	data, err := readBounded(file, maxSecretFileBytes)
+	data, err := readGiven(file, maxSecretFileBytes)
 	if err != nil {
 		return nil, err
 	}

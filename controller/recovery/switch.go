@@ -81,7 +81,7 @@ func (r *recovery) setAside(file, under string) error {
 		return fmt.Errorf("set aside: %w", err)
 	}
 	aside := filepath.Join(r.asideDirectory(), under, filepath.Base(file))
-	if err := os.MkdirAll(filepath.Dir(aside), directoryMode); err != nil {
+	if err := makeWay(filepath.Dir(aside)); err != nil {
 		return fmt.Errorf("set aside %s: %w", file, err)
 	}
 	switch mode := info.Mode().Type(); {
@@ -90,7 +90,7 @@ func (r *recovery) setAside(file, under string) error {
 	case mode.IsRegular():
 		err = copyFile(file, aside)
 	default:
-		err = os.Rename(file, aside)
+		err = rename(file, aside)
 	}
 	if err != nil {
 		return fmt.Errorf("set aside %s: %w", file, err)
@@ -107,8 +107,11 @@ func copyLink(from, to string) error {
 }
 
 func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
+	data, err := readBounded(from, maxManifestBytes)
 	if err != nil {
+		return err
+	}
+	if err := removeFile(to); err != nil {
 		return err
 	}
 	return writeSynced(to, data)

@@ -34,6 +34,8 @@ const (
 	NameNotAllowed Reason = "NameNotAllowed"
 	// KeyNotAllowed: the key is too weak, or of a kind that is not signed.
 	KeyNotAllowed Reason = "KeyNotAllowed"
+	// KeyHeld: the node has a certificate of the profile for another key.
+	KeyHeld Reason = "KeyHeld"
 	// UsageNotAllowed: spec.usages is not within the profile.
 	UsageNotAllowed Reason = "UsageNotAllowed"
 	// ExtensionNotAllowed: the request asks for an extension that is not given.

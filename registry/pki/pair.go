@@ -73,6 +73,7 @@ func (p *Pair) KeyPEM() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be encoded", ErrInvalidKey)
 	}
+	defer clear(der)
 	return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
 }
 

@@ -50,6 +50,8 @@ func keyOf(block *pem.Block) (crypto.Signer, error) {
 	if len(block.Bytes) > maxKeyDER {
 		return nil, fmt.Errorf("private key of %d bytes: %w", len(block.Bytes), ErrTooLarge)
 	}
+	// The decoders copy what they keep.
+	defer clear(block.Bytes)
 	key, err := decodeKey(block)
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be read as %s", ErrInvalidKey, describe(block.Type))

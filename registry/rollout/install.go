@@ -96,7 +96,7 @@ func (a *assessor) startable(m *member, disturbs, busy bool) bool {
 		return false
 	}
 	if m.Address == "" {
-		a.wait(m.Name, ReasonResourcesMissing, time.Time{}, limit, "the node has no address of type InternalIP")
+		a.wait(m.Name, ReasonResourcesMissing, time.Time{}, limit, "the node has no address of type InternalIP that is believed to be its own")
 		return false
 	}
 	if at := a.retryAt(m); a.now.Before(at) {

@@ -14,6 +14,9 @@ const (
 	ReasonNotCA              Reason = "NotCA"
 	ReasonEmptyBundle        Reason = "EmptyBundle"
 	ReasonNodeWithoutAddress Reason = "NodeWithoutAddress"
+	// ReasonAddressNotBelieved and ReasonAddressCollision are about what a kubelet reports as the address of its node.
+	ReasonAddressNotBelieved Reason = "AddressNotBelieved"
+	ReasonAddressCollision   Reason = "AddressCollision"
 	ReasonExpired            Reason = "Expired"
 	ReasonMissing            Reason = "Missing"
 	ReasonUnknownSigner      Reason = "UnknownSigner"
@@ -56,11 +59,11 @@ type Problem struct {
 	Message string
 }
 
-// holds says whether a rotation must not begin, and waits, while the problem lasts. A node without an address concerns
+// holds says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
 // only its own leaves, and what the protocol itself repairs holds nothing up.
 func (p Problem) holds() bool {
 	switch p.Reason {
-	case ReasonNodeWithoutAddress, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
+	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
 		return false
 	default:
 		return true

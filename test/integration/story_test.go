@@ -136,7 +136,7 @@ func (s *story) startController(binary string) {
 		Name: "controller", Path: binary, Dir: dir,
 		Args: []string{
 			"controller", "--kubeconfig", s.proxy.kubeconfig(s.t, dir), "--leader-elect=false", "--inject-ca=false",
-			"--metrics-bind-address", s.metrics,
+			"--metrics-bind-address", s.metrics, "--allowed-cidrs=127.0.0.0/8",
 		},
 	})
 	s.proxy.kill = func() error { return errors.Join(s.controller.Kill(), s.controller.Start()) }

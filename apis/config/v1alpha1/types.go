@@ -68,6 +68,13 @@ type RotationConfigurationSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=43
 	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
+	// serviceCIDRs are the ranges of virtual addresses, those of Services, in which no address that a kubelet reports is
+	// believed. Where nodeCIDRs leaves them out this is not needed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=43
+	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	// +optional
 	Aggregate *Aggregate `json:"aggregate,omitempty"`

@@ -21,6 +21,8 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 	SetDefaults(spec)
 	v := &validator{claims: claims{}, copies: claims{}, domains: sets.New[string](), leaves: sets.New[string](), bundles: sets.New[string]()}
 
+	v.ranges(spec.NodeCIDRs, specPath.Child("nodeCIDRs"))
+	v.ranges(spec.ServiceCIDRs, specPath.Child("serviceCIDRs"))
 	if spec.Preset != nil {
 		v.preset(spec, namespace)
 	} else if len(spec.TrustDomains) == 0 {

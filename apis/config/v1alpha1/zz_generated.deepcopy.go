@@ -785,6 +785,11 @@ func (in *RotationConfigurationSpec) DeepCopyInto(out *RotationConfigurationSpec
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ServiceCIDRs != nil {
+		in, out := &in.ServiceCIDRs, &out.ServiceCIDRs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Aggregate != nil {
 		in, out := &in.Aggregate, &out.Aggregate
 		*out = new(Aggregate)

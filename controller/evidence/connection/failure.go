@@ -12,9 +12,13 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"certrotation.dev/controller/dial"
 )
 
-// Failure puts the failure to connect, or to shake hands, into words. ctx is the one that bounded the attempt.
+// Failure puts the failure to connect, or to shake hands, into words. ctx is the one that bounded the attempt. The words
+// are for the log: they tell a closed port from a filtered one. Whoever did not prove to belong to the trust domain is
+// told of by Told.
 func Failure(ctx context.Context, err error) string {
 	var (
 		dns    *net.DNSError
@@ -23,8 +27,11 @@ func Failure(ctx context.Context, err error) string {
 		errno  syscall.Errno
 
 		refused *tls.CertificateVerificationError
+		denied  *dial.Refusal
 	)
 	switch {
+	case errors.As(err, &denied):
+		return "its " + denied.Error()
 	case TimedOut(ctx, err):
 		return "it does not answer in time"
 	case errors.As(err, &dns):

@@ -6,7 +6,6 @@ package staticpod
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/view/inventory"
 )
 
 // The NodeController of library-go: which nodes run the static pod. They are read live, so that one that was made anew
@@ -30,6 +30,7 @@ func (l *look) observeNodes(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		node := nodeOf(&list.Items[i])
+		node.Address = l.believed(&list.Items[i])
 		node.Unfit = l.unfit(node.Name)
 		l.state.Nodes = append(l.state.Nodes, node)
 	}
@@ -49,7 +50,7 @@ func (l *look) unfit(node string) string {
 }
 
 func nodeOf(node *corev1.Node) rollout.Node {
-	out := rollout.Node{Name: node.Name, UID: string(node.UID), Address: address(node), Deleted: node.DeletionTimestamp != nil}
+	out := rollout.Node{Name: node.Name, UID: string(node.UID), Deleted: node.DeletionTimestamp != nil}
 	out.Ready, out.NotReady = readiness(node)
 	return out
 }
@@ -68,14 +69,16 @@ func readiness(node *corev1.Node) (ready bool, why string) {
 	return false, "kubelet has not reported yet"
 }
 
-// address is the first InternalIP that is one.
-func address(node *corev1.Node) string {
-	for _, a := range node.Status.Addresses {
-		if a.Type != corev1.NodeInternalIP {
-			continue
-		}
-		if ip, err := netip.ParseAddr(a.Address); err == nil {
-			return ip.String()
+// believed is the first InternalIP of a node that the configuration believes to be its own. A node that the cache does not
+// know yet, or knows by another address, has none for a moment.
+func (l *look) believed(node *corev1.Node) string {
+	at := slices.IndexFunc(l.rollout.Nodes, func(n *inventory.Node) bool { return n.UID == node.UID })
+	if at < 0 {
+		return ""
+	}
+	for _, address := range inventory.ParseNode(node).Addresses {
+		if slices.Contains(l.rollout.Nodes[at].Addresses, address) {
+			return address
 		}
 	}
 	return ""

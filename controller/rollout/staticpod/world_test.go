@@ -168,6 +168,11 @@ func (w *world) changeLeaves() {
 // Namespace implements Inventory.
 func (w *world) Namespace(string) *inventory.Namespace {
 	r := &inventory.Rollout{Configuration: "pki", Config: w.config, Class: w.class, Aggregate: w.aggregate, Leaves: w.leaves}
+	if nodes, err := w.client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{}); err == nil {
+		for i := range nodes.Items {
+			r.Nodes = append(r.Nodes, inventory.ParseNode(&nodes.Items[i]))
+		}
+	}
 	return &inventory.Namespace{Name: testNamespace, Rollouts: []*inventory.Rollout{r}, Domains: w.domains}
 }
 

@@ -15,7 +15,10 @@ import (
 // builder collects what the configurations of a namespace contribute, the oldest configuration first.
 type builder struct {
 	sources *Sources
-	nodes   []*Node
+	// nodes are those of the cluster, ordered by name, as the configuration at hand believes them (believe).
+	nodes []*Node
+	// reported are the nodes by the addresses that they report, nil as long as nobody asked.
+	reported map[string][]*Node
 	// records by the trust domain that they are of.
 	records map[string]*remembrance
 	// claims of all configurations so far. owners are the names of the configurations that they belong to.
@@ -35,9 +38,6 @@ func newBuilder(s *Sources) *builder {
 		claims:  map[objectKey]Claim{},
 		owners:  map[objectKey]string{},
 		domains: map[string]string{},
-	}
-	for _, name := range sortedNames(s.Nodes) {
-		b.nodes = append(b.nodes, s.Nodes[name])
 	}
 	return b
 }

@@ -12,6 +12,9 @@
 //
 // Invariants:
 //
+//   - After the garbage collection that follows a list or an event no key of a Secret is in memory in any form that was parsed, and
+//     the bytes of the Secret were wiped. What may still hold its text is not ours to wipe: buffers of TLS, HTTP/2 and the decoders
+//     of protobuf and JSON, until they are used again or collected; heap_test.go shows what is left.
 //   - Build is pure: the same Sources give the same Namespace, in the same order, and nothing is parsed in it.
 //   - Sources and everything below them are immutable and shared between goroutines. With* return changed copies.
 //   - A broken configuration, object or record is a Problem on that object; it takes nothing else with it.

@@ -50,6 +50,11 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 		out.Parties = append(out.Parties, party)
 		problems = append(problems, partyProblems...)
 	}
+	doubts, err := b.doubts(cfg)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, doubts...)
 	passRestarts(out.Parties)
 	slices.SortStableFunc(problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })
 	out.Problems = problems

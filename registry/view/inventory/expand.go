@@ -32,11 +32,14 @@ type part struct {
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
-	rivals, err := b.candidates(cfg)
-	if err != nil {
+	p := &part{configuration: name, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
+	if err := b.believe(p, cfg); err != nil {
 		return nil, err
 	}
-	p := &part{configuration: name, claims: map[objectKey]Claim{}, rivals: rivals, nodeLeaves: map[string]map[string]string{}}
+	var err error
+	if p.rivals, err = b.candidates(cfg); err != nil {
+		return nil, err
+	}
 	for i := range cfg.TrustDomains {
 		if err := p.claimDomain(&cfg.TrustDomains[i]); err != nil {
 			return nil, err

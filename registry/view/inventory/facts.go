@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/address"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -121,6 +122,9 @@ type Bundle struct {
 type Node struct {
 	// ObjectMeta has name, UID, resource version and all labels: any of them may be selected.
 	metav1.ObjectMeta
-	// Addresses are the InternalIPs in the order of the status, each once, as canonical text.
+	// Addresses are the InternalIPs in the order of the status, each once, as canonical text. Of a node of a configuration
+	// they are those that are believed to be its own.
 	Addresses []string
+	// doubts are about the others; there are none in Sources.
+	doubts []address.Doubt
 }

@@ -91,6 +91,10 @@ func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Nod
 	if secret != nil {
 		readLeaf(out, secret)
 	}
+	if cfg.NodeAddresses && out.Certificate != nil && node.contested(out.Certificate.IPAddresses) {
+		out.Policy.Profile = keptProfile(cfg, out.Certificate)
+		return out, nil
+	}
 	profile, err := profileFor(cfg, node)
 	if err != nil {
 		out.Policy.Profile = keptProfile(cfg, out.Certificate)

@@ -35,6 +35,11 @@ func parsePairs(certKey string, certPEM []byte, keyKey string, keyPEM []byte, ce
 		return Pair{Fault: unparsable(certKey, err)}
 	}
 	keys := splitKeys(keyPEM)
+	defer func() {
+		for _, key := range keys {
+			clear(key)
+		}
+	}()
 	if len(keys) != len(list) {
 		return Pair{Certificates: list, Fault: &Fault{
 			Reason: trust.ReasonKeyMismatch,
@@ -77,6 +82,7 @@ func splitKeys(keyPEM []byte) [][]byte {
 		}
 		if bytes.HasSuffix([]byte(block.Type), []byte("PRIVATE KEY")) {
 			keys = append(keys, pem.EncodeToMemory(block))
+			clear(block.Bytes)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (b *builder) party(
 		if out.Kind == trust.TLSProbe && cfg.Evidence.TLSProbe != nil {
 			member.Probes = probesFor(cfg.Evidence.TLSProbe, name, node, leaves)
 			if node != nil && len(node.Addresses) == 0 {
-				problems = append(problems, addressProblem(name, "the node has no InternalIP, so it cannot be probed"))
+				problems = append(problems, addressProblem(name, withoutAddress(len(node.doubts) > 0)+", so it cannot be probed"))
 			}
 		}
 		out.Members = append(out.Members, member)

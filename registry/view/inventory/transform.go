@@ -15,11 +15,12 @@ import (
 )
 
 // keepFacts replaces objects by the facts about them before a cache stores them. Facts pass unchanged, as a cache may
-// hand them in again.
+// hand them in again. A Secret belongs to the cache that decoded it, and to nobody after this: its content is wiped.
 func keepFacts(certs *pki.Cache) cache.TransformFunc {
 	return func(object any) (any, error) {
 		switch o := object.(type) {
 		case *corev1.Secret:
+			defer wipe(o)
 			if o.Type == corev1.SecretTypeTLS {
 				return ParseSecret(o, certs), nil
 			}
@@ -39,6 +40,14 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 		default:
 			return object, nil
 		}
+	}
+}
+
+// wipe overwrites the content of a Secret. What the connection and the decoder had of it is overwritten when they use their
+// buffers again, or is gone with the garbage.
+func wipe(secret *corev1.Secret) {
+	for _, value := range secret.Data {
+		clear(value)
 	}
 }
 

@@ -12,13 +12,16 @@ import (
 // unaddressed are the nodes without an address, and what that means.
 type unaddressed map[string]*consequences
 
-type consequences struct{ leftOut, kept []string }
+type consequences struct {
+	leftOut, kept []string
+	doubted       bool
+}
 
 // add notes a leaf of a node; present says that its Secret exists.
 func (u unaddressed) add(node *Node, leaf string, present bool) {
 	c := u[node.Name]
 	if c == nil {
-		c = &consequences{}
+		c = &consequences{doubted: len(node.doubts) > 0}
 		u[node.Name] = c
 	}
 	if present {
@@ -32,7 +35,7 @@ func (u unaddressed) add(node *Node, leaf string, present bool) {
 func (u unaddressed) problems() []trust.Problem {
 	var out []trust.Problem
 	for _, name := range sortedNames(u) {
-		message := "the node has no InternalIP"
+		message := withoutAddress(u[name].doubted)
 		if leaves := u[name].leftOut; len(leaves) > 0 {
 			message += fmt.Sprintf(", so these leaves are not issued: %s", listed(leaves))
 		}
@@ -42,6 +45,13 @@ func (u unaddressed) problems() []trust.Problem {
 		out = append(out, addressProblem(name, message))
 	}
 	return out
+}
+
+func withoutAddress(doubted bool) string {
+	if doubted {
+		return "the node has no InternalIP that is believed to be its own"
+	}
+	return "the node has no InternalIP"
 }
 
 func addressProblem(node, message string) trust.Problem {

@@ -164,6 +164,8 @@ func (in *Installation) startController(ctx context.Context) error {
 	args := append([]string{
 		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
 		"--metrics-bind-address=127.0.0.1:" + strconv.Itoa(in.ports.Controller),
+		// What is observed here listens on this machine.
+		"--allowed-cidrs=127.0.0.0/8,::1/128",
 	}, in.cfg.ControllerFlags...)
 	in.Controller, err = in.start(ctx, Controller, in.Binary("certrotation"), args, httpReady(in.ControllerURL()+"/readyz"))
 	return err

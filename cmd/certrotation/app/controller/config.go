@@ -23,7 +23,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/clockskew"
+	"certrotation.dev/controller/dial"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/address"
 )
 
 const component = "certrotation-controller"
@@ -46,6 +48,8 @@ type Config struct {
 	Probes  int
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
+	// Dialer is for addresses that a configuration names.
+	Dialer *dial.Dialer
 	// Clock knows how far this machine's clock is off the API server's.
 	Clock *clockskew.Meter
 }
@@ -62,9 +66,17 @@ func (o *Options) Config() (*Config, error) {
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	// One limit for all clients.
 	rest.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
+	allowed, err := address.ParseRanges(o.AllowedCIDRs)
+	if err != nil {
+		return nil, fmt.Errorf("--allowed-cidrs: %w", err)
+	}
+	denied, err := address.ParseRanges(o.DeniedCIDRs)
+	if err != nil {
+		return nil, fmt.Errorf("--denied-cidrs: %w", err)
+	}
 	config := &Config{
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, Clock: meter,
-		Namespaces: o.Namespaces,
+		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err

@@ -19,6 +19,8 @@ import (
 	"k8s.io/component-base/config/options"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"certrotation.dev/registry/address"
 )
 
 // DefaultBindAddress of health and metrics.
@@ -39,6 +41,8 @@ type Options struct {
 	Probes int
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
+	// AllowedCIDRs are dialled although a dialer denies them by itself, DeniedCIDRs in no case.
+	AllowedCIDRs, DeniedCIDRs []string
 	// InjectCA says whether registrations of the API get their CA bundle from the controller.
 	InjectCA bool
 
@@ -93,6 +97,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "How many relying parties are probed at a time.")
 	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
 		"The namespaces to act in, and no others: Namespaces are not watched then, and a Role in each is enough. Without it all that have the label certrotation.dev/managed=true.")
+	fs.StringSliceVar(&o.AllowedCIDRs, "allowed-cidrs", o.AllowedCIDRs,
+		"Ranges in which relying parties and members of etcd are dialled although they are loopback, link-local or otherwise nobody's own, such as 127.0.0.0/8.")
+	fs.StringSliceVar(&o.DeniedCIDRs, "denied-cidrs", o.DeniedCIDRs,
+		"Ranges in which nobody is dialled, whatever a configuration names, such as the network of the machines' management. They win over --allowed-cidrs.")
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
 		"Write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
@@ -122,6 +130,10 @@ func (o *Options) Validate() error {
 	for _, namespace := range o.Namespaces {
 		wrong := validation.IsDNS1123Label(namespace)
 		refuse(len(wrong) > 0, "--namespaces has %q: %s", namespace, strings.Join(wrong, ", "))
+	}
+	for flag, texts := range map[string][]string{"allowed-cidrs": o.AllowedCIDRs, "denied-cidrs": o.DeniedCIDRs} {
+		_, err := address.ParseRanges(texts)
+		refuse(err != nil, "--%s: %v", flag, err)
 	}
 	if o.BindAddress != "" {
 		_, _, err := net.SplitHostPort(o.BindAddress)

@@ -24,6 +24,11 @@ func TestValidate(t *testing.T) {
 		"named namespaces":           {change: func(o *Options) { o.Namespaces = []string{"a", "b"} }},
 		"a namespace that cannot be": {change: func(o *Options) { o.Namespaces = []string{"a", "B C"} }, wrong: true},
 		"no burst":                   {change: func(o *Options) { o.Burst = 0 }, wrong: true},
+		"ranges": {change: func(o *Options) {
+			o.AllowedCIDRs, o.DeniedCIDRs = []string{"127.0.0.0/8", "::1/128"}, []string{"10.0.0.0/8"}
+		}},
+		"no range":        {change: func(o *Options) { o.AllowedCIDRs = []string{"127.0.0.1"} }, wrong: true},
+		"no denied range": {change: func(o *Options) { o.DeniedCIDRs = []string{"nodes"} }, wrong: true},
 		"a lease that ends before it is renewed": {change: func(o *Options) {
 			o.LeaderElection.LeaseDuration = metav1.Duration{Duration: time.Second}
 		}, wrong: true},

@@ -13,6 +13,7 @@ import (
 	"certrotation.dev/controller/clockskew"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/evidence"
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/controller/quorum"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rotation"
@@ -39,17 +40,20 @@ type parts struct {
 	inventory *inventory.Inventory
 	recorder  events.EventRecorder
 	quorum    *quorum.Checker
+	failures  *connection.Failures
 	clock     *clockskew.Witness
 }
 
 // workers makes the parts of the controller and has them told of changes.
 func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
-	checker, err := quorum.New(quorum.Config{Client: c.Client, Metrics: c.Metrics})
+	failures := connection.NewFailures()
+	failures.Register(c.Metrics)
+	checker, err := quorum.New(quorum.Config{Client: c.Client, Dial: c.Dialer.DialContext, Failures: failures, Metrics: c.Metrics})
 	if err != nil {
 		return nil, err
 	}
 	p := &parts{
-		inventory: inv, recorder: recorder, quorum: checker, clock: clockskew.NewWitness(c.Client, clock.RealClock{}, c.Clock),
+		failures: failures, inventory: inv, recorder: recorder, quorum: checker, clock: clockskew.NewWitness(c.Client, clock.RealClock{}, c.Clock),
 	}
 	var workers []worker
 	for _, add := range []func(*parts) ([]worker, error){c.rotations, c.rollouts, c.followers, c.injector} {
@@ -70,6 +74,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 	own := c.Own.ConfigV1alpha1()
 	collector, err := evidence.New(evidence.Config{
 		Client: c.Client, Records: own, Inventory: p.inventory, Concurrency: c.Probes, Quorum: p.quorum,
+		Dial: c.Dialer.DialContext, Failures: p.failures,
 	})
 	if err != nil {
 		return nil, err

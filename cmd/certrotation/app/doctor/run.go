@@ -14,7 +14,7 @@ import (
 
 // examine looks at the disk and at the peers.
 func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Finding, error) {
-	disk, err := recovery.ReadDisk(o.Layout)
+	disk, err := recovery.ReadDisk(o.Layout.Resolved())
 	if err != nil {
 		return nil, err
 	}

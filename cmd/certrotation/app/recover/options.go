@@ -65,6 +65,10 @@ func (o *Options) Complete(now clock.PassiveClock) (recovery.Options, error) {
 	}
 	out := o.Options
 	out.Clock = now
+	out.Layout = out.Layout.Resolved()
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(filepath.Clean(out.OutputDirectory))); err == nil && out.OutputDirectory != "" {
+		out.OutputDirectory = filepath.Join(dir, filepath.Base(out.OutputDirectory))
+	}
 	if o.SignerDir != "" {
 		out.SecretFiles = append([]string{o.SignerDir}, out.SecretFiles...)
 	}

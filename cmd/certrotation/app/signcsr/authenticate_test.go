@@ -44,7 +44,7 @@ func TestAuthentication(t *testing.T) {
 		"certificate of a foreign CA": {pair: person(w.servingCA, "boss", csr.GroupBootstrappers), code: http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := object("auth-"+strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", ""), ask(t, newKey(t), nil))
+			asked := object("auth-"+strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", ""), ask(t, nodeKey(t), nil))
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url(collection), bytes.NewReader(encode(t, asked)))
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestAuthentication(t *testing.T) {
 // TestRequests are those that are no sound request for a certificate.
 func TestRequests(t *testing.T) {
 	w := newWorld(t, nil)
-	sound := encode(t, object("sound", ask(t, newKey(t), nil)))
+	sound := encode(t, object("sound", ask(t, nodeKey(t), nil)))
 	contentType := func(value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("Content-Type", value) }
 	}
@@ -124,7 +124,7 @@ func TestRequests(t *testing.T) {
 // TestNobodyReadsWithoutAuthentication holds for every path but /readyz.
 func TestNobodyReadsWithoutAuthentication(t *testing.T) {
 	w := newWorld(t, nil)
-	if code, _, status := w.post(object("secret", ask(t, newKey(t), func(*x509.CertificateRequest) {}))); code != http.StatusCreated {
+	if code, _, status := w.post(object("secret", ask(t, nodeKey(t), func(*x509.CertificateRequest) {}))); code != http.StatusCreated {
 		t.Fatal(code, status)
 	}
 	for _, path := range []string{"/", "/api", collection, collection + "/secret", collection + "/absent"} {

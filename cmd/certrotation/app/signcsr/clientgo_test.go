@@ -47,7 +47,7 @@ func (w *world) asksWith(client *certificatesclient.CertificatesV1Client, suffix
 	t.Helper()
 	requests := client.CertificateSigningRequests()
 
-	created, err := requests.Create(t.Context(), object("peer"+suffix, ask(t, newKey(t), nil)), metav1.CreateOptions{FieldManager: "test"})
+	created, err := requests.Create(t.Context(), object("peer"+suffix, ask(t, nodeKey(t), nil)), metav1.CreateOptions{FieldManager: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (w *world) asksWith(client *certificatesclient.CertificatesV1Client, suffix
 	if _, err = requests.Create(t.Context(), other, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("another request of the same name: %v, want AlreadyExists", err)
 	}
-	foreign := object("foreign"+suffix, ask(t, newKey(t), func(r *x509.CertificateRequest) { r.DNSNames = []string{"evil"} }))
+	foreign := object("foreign"+suffix, ask(t, nodeKey(t), func(r *x509.CertificateRequest) { r.DNSNames = []string{"evil"} }))
 	if _, err = requests.Create(t.Context(), foreign, metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !apierrors.HasStatusCause(err, metav1.CauseType(csr.NameNotAllowed)) {
 		t.Errorf("a foreign name: %v, want Forbidden with the cause NameNotAllowed", err)
 	}

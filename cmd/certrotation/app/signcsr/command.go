@@ -32,7 +32,8 @@ same certificate; another request under a name that was signed is refused with 4
   certrotation.dev/etcd-server   system:etcd-servers    system:etcd-server:NODE   --ca-cert-file
   certrotation.dev/etcd-metric   system:etcd-metrics    system:etcd-metric:NODE   --metric-ca-cert-file
 
-NODE must be a configured node, and every alternative name one that is configured for it.
+NODE must be a configured node, and every alternative name one that is configured for it. Of each
+node and profile one key is signed for: the first. For another one see sign-csr release.
 
 Nobody is served without authentication: a bootstrap token (Authorization: Bearer, --token-file)
 or a client certificate (--client-ca-file); at least one of the two flags is required. Stop the
@@ -73,5 +74,6 @@ func NewCommand() *cobra.Command {
 	}
 	columns, _, _ := term.TerminalSize(command.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(command, sections, columns)
+	command.AddCommand(newReleaseCommand())
 	return command
 }

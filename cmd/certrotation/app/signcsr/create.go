@@ -50,6 +50,9 @@ func (s *Server) create(ctx context.Context, requester csr.Requester, body body)
 	if err != nil {
 		return nil, 0, s.refused(ctx, requester, object.Name, unless(wasSigned(known), object), err)
 	}
+	if err := s.store.mayHold(approval); err != nil {
+		return nil, 0, s.refused(ctx, requester, object.Name, unless(wasSigned(known), object), err)
+	}
 	return s.sign(ctx, requester, object, known, approval)
 }
 
@@ -78,6 +81,9 @@ func (s *Server) sign(ctx context.Context, requester csr.Requester, object, know
 	}
 	if err != nil {
 		return nil, 0, unavailable(ctx, err)
+	}
+	if err := s.store.hold(approval, requester, now); err != nil {
+		return nil, 0, internal(ctx, err)
 	}
 	s.stamp(object)
 	csr.Approve(object, approval, leaf, ca.Certificate, now)

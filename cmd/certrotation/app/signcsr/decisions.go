@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"certrotation.dev/registry/csr"
 	"certrotation.dev/registry/pki"
 )
@@ -54,7 +56,7 @@ func (s *store) log(d decision) error {
 	if err != nil {
 		return fmt.Errorf("encode decision: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(s.dir, "decisions.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, privateFile)
+	file, err := os.OpenFile(filepath.Join(s.dir, "decisions.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, privateFile)
 	if err != nil {
 		return fmt.Errorf("log decision: %w", err)
 	}

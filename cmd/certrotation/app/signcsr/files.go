@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"certrotation.dev/registry/csr"
 	"certrotation.dev/registry/pki"
 )
@@ -159,11 +161,25 @@ func (f files) token() ([]byte, error) {
 // sameToken takes the same time whatever the difference is.
 func sameToken(want, have []byte) bool { return subtle.ConstantTimeCompare(want, have) == 1 }
 
+// readOwn reads a file that this program has written: a link is none.
+func readOwn(name string, limit int64) ([]byte, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, name, limit)
+}
+
+// readBounded reads a file of the operator, which may be a link, such as those of a mounted Secret.
 func readBounded(name string, limit int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
+	return readAll(file, name, limit)
+}
+
+func readAll(file *os.File, name string, limit int64) ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {

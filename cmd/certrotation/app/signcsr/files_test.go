@@ -18,7 +18,7 @@ import (
 // TestFilesAreReadAgain replaces files under a running signer.
 func TestFilesAreReadAgain(t *testing.T) {
 	w := newWorld(t, nil)
-	request := object("node-2", ask(t, newKey(t), nil))
+	request := object("node-2", ask(t, nodeKey(t), nil))
 
 	t.Run("CA", func(t *testing.T) {
 		w.t = t
@@ -32,14 +32,19 @@ func TestFilesAreReadAgain(t *testing.T) {
 	t.Run("broken CA fails closed", func(t *testing.T) {
 		w.t = t
 		w.file("ca.crt", []byte("garbage"))
-		code, _, status := w.post(object("node-3", ask(t, newKey(t), nil)))
+		code, _, status := w.post(object("node-3", ask(t, nodeKey(t), nil)))
 		if code != http.StatusServiceUnavailable || strings.Contains(status.Message, w.dir) {
 			t.Errorf("code %d, message %q: want 503 without a path", code, status.Message)
 		}
+		if response, _ := w.call(http.MethodGet, "/readyz", nil, nil); response.StatusCode != http.StatusOK {
+			t.Errorf("/readyz answers %d before anybody has looked, want 200: it reads nothing", response.StatusCode)
+		}
+		w.server.check(t.Context())
 		if response, _ := w.call(http.MethodGet, "/readyz", nil, nil); response.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("/readyz answers %d, want 503", response.StatusCode)
 		}
 		w.files("ca", w.ca)
+		w.server.check(t.Context())
 		if response, _ := w.call(http.MethodGet, "/readyz", nil, nil); response.StatusCode != http.StatusOK {
 			t.Errorf("/readyz answers %d, want 200", response.StatusCode)
 		}
@@ -48,18 +53,18 @@ func TestFilesAreReadAgain(t *testing.T) {
 		w.t = t
 		w.clock.SetTime(w.clock.Now().Add(2 * caYears))
 		defer w.clock.SetTime(w.clock.Now().Add(-2 * caYears))
-		if code, _, _ := w.post(object("node-4", ask(t, newKey(t), nil))); code != http.StatusServiceUnavailable {
+		if code, _, _ := w.post(object("node-4", ask(t, nodeKey(t), nil))); code != http.StatusServiceUnavailable {
 			t.Errorf("code %d, want 503", code)
 		}
 	})
 	t.Run("nodes", func(t *testing.T) {
 		w.t = t
 		w.file("nodes.yaml", []byte("nodes: [{name: master-1}]\nunknown: 1\n"))
-		if code, _, _ := w.post(object("node-5", ask(t, newKey(t), nil))); code != http.StatusInternalServerError {
+		if code, _, _ := w.post(object("node-5", ask(t, nodeKey(t), nil))); code != http.StatusInternalServerError {
 			t.Errorf("broken nodes: code %d, want 500", code)
 		}
 		w.file("nodes.yaml", []byte("shared: {dnsNames: [etcd.svc]}\nnodes: [{name: master-1}]\n"))
-		if code, _, status := w.post(object("node-5", ask(t, newKey(t), nil))); code != http.StatusCreated {
+		if code, _, status := w.post(object("node-5", ask(t, nodeKey(t), nil))); code != http.StatusCreated {
 			t.Errorf("mended nodes: code %d: %v", code, status)
 		}
 	})
@@ -115,7 +120,7 @@ func TestServingCertificates(t *testing.T) {
 
 func TestMetricCAOnly(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.options.CACert, w.options.CAKey = "", "" })
-	code, _, status := w.post(object("peer", ask(t, newKey(t), nil)))
+	code, _, status := w.post(object("peer", ask(t, nodeKey(t), nil)))
 	if code != http.StatusForbidden || !strings.Contains(status.Message, "no etcd CA") {
 		t.Errorf("code %d, %v: want 403 that names the CA", code, status)
 	}
@@ -159,7 +164,7 @@ func TestShutdown(t *testing.T) {
 	w.server.store.Lock()
 	answered := make(chan int, 1)
 	go func() {
-		code, _, _ := w.post(object("in-flight", ask(t, newKey(t), nil)))
+		code, _, _ := w.post(object("in-flight", ask(t, nodeKey(t), nil)))
 		answered <- code
 	}()
 	// The request is in flight once its connection waits for the lock of the store; ending before that would refuse it.

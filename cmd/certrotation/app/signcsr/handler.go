@@ -96,12 +96,12 @@ func notAllowed(w http.ResponseWriter, r *http.Request) {
 	writeError(w, status)
 }
 
-// serveReady says ok if a sound request would be signed. What is wrong is in the log, not in the answer.
-func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) {
+// serveReady says ok if a sound request would be signed, as the last look at the files has shown (watch). Anybody may ask:
+// nothing is read or parsed for it, and what is wrong is in the log, not in the answer.
+func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	if err := s.files.check(s.clock.Now()); err != nil {
-		klog.FromContext(r.Context()).Error(err, "Not ready")
+	if !s.ready.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, string(metav1.StatusReasonServiceUnavailable))
 		return

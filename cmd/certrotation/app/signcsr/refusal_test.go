@@ -161,7 +161,7 @@ func dropSignature(request []byte) []byte {
 
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, nil)
-	key := newKey(t)
+	key := nodeKey(t)
 	for name, tc := range refusals() {
 		t.Run(name, func(t *testing.T) {
 			w.t = t
@@ -241,7 +241,8 @@ func (w *world) checkStorage() {
 			w.t.Fatal(err)
 		}
 		name := entry.Name()
-		known := name == "lock" || name == "decisions.log" || (strings.HasPrefix(name, "csr-") && len(name) == len("csr-.json")+64)
+		known := name == "lock" || name == "decisions.log" || (strings.HasPrefix(name, "csr-") && len(name) == len("csr-.json")+64) ||
+			(strings.HasPrefix(name, "holder-") && len(name) == len("holder-.json")+64)
 		if !known || info.Mode().Perm() != 0o600 {
 			w.t.Errorf("the storage has %s of mode %s", name, info.Mode())
 		}

@@ -36,6 +36,8 @@ type Server struct {
 	clock  clock.PassiveClock
 	secure net.Listener
 	health net.Listener // nil for none
+	// ready says whether a sound request would have been signed when that was last looked at.
+	ready atomic.Bool
 	// inFlight counts requests to create that are being answered.
 	inFlight atomic.Int64
 }
@@ -46,6 +48,7 @@ func New(ctx context.Context, options *Options, clk clock.PassiveClock) (*Server
 	if err := s.files.check(clk.Now()); err != nil {
 		return nil, err
 	}
+	s.ready.Store(true)
 	var err error
 	if s.store, err = openStore(options.StorageDir); err != nil {
 		return nil, err
@@ -93,6 +96,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.health != nil {
 		group.Go(func() error { return serve(serving, s.health, s.healthHandler()) })
 	}
+	group.Go(func() error { return s.watch(serving) })
 	klog.FromContext(ctx).Info("Signing", "address", s.secure.Addr(), "storage", s.store.dir)
 	return errors.Join(group.Wait(), s.close())
 }

@@ -22,7 +22,7 @@ import (
 // profiled is a sound request of a profile for the node master-0.
 func profiled(t *testing.T, profile csr.Profile, usages ...certificatesv1.KeyUsage) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
-	out := object("sound", ask(t, newKey(t), func(r *x509.CertificateRequest) {
+	out := object("sound", ask(t, nodeKey(t), func(r *x509.CertificateRequest) {
 		r.Subject.Organization, r.Subject.CommonName = []string{profile.Organization()}, profile.CommonName(testNode)
 	}))
 	out.Spec.SignerName, out.Spec.Usages = profile.SignerName(), usages
@@ -128,6 +128,9 @@ func TestSignEveryKindOfKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := release(w.options.StorageDir, testNode, csr.EtcdPeer, w.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
 		name := "key-" + string(bytes.ToLower([]byte(algorithm)))
 		if code, _, status := w.post(object(name, ask(t, key, nil))); code != http.StatusCreated {
 			t.Errorf("%s: code %d: %v", algorithm, code, status)
@@ -138,8 +141,8 @@ func TestSignEveryKindOfKey(t *testing.T) {
 // TestNames is what the same name stands for when it comes again.
 func TestNames(t *testing.T) {
 	w := newWorld(t, nil)
-	first, second := object("name", ask(t, newKey(t), nil)), object("name", ask(t, newKey(t), nil))
-	refused := object("name", ask(t, newKey(t), func(r *x509.CertificateRequest) { r.DNSNames = []string{"evil"} }))
+	first, second := object("name", ask(t, nodeKey(t), nil)), object("name", ask(t, newKey(t), nil))
+	refused := object("name", ask(t, nodeKey(t), func(r *x509.CertificateRequest) { r.DNSNames = []string{"evil"} }))
 
 	if code, _, _ := w.post(refused); code != http.StatusForbidden {
 		t.Fatalf("a foreign name: code %d, want 403", code)

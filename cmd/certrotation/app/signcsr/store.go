@@ -39,14 +39,17 @@ func openStore(dir string) (*store, error) {
 	if err := os.MkdirAll(dir, privateDir); err != nil {
 		return nil, fmt.Errorf("make --storage-dir: %w", err)
 	}
-	info, err := os.Stat(dir)
+	info, err := os.Lstat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("look at --storage-dir: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("--storage-dir %s is no directory, or a link to one: name the directory itself", dir)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return nil, fmt.Errorf("--storage-dir %s has the mode %04o: others can change the records; chmod it to 0700", dir, info.Mode().Perm())
 	}
-	claim, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, privateFile)
+	claim, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, privateFile)
 	if err != nil {
 		return nil, fmt.Errorf("claim --storage-dir: %w", err)
 	}
@@ -66,7 +69,7 @@ func (s *store) path(name string) string {
 
 // get returns nil if there is no record of the name.
 func (s *store) get(name string) (*certificatesv1.CertificateSigningRequest, error) {
-	data, err := readBounded(s.path(name), 4*csr.MaxObjectBytes)
+	data, err := readOwn(s.path(name), 4*csr.MaxObjectBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -273,6 +274,18 @@ func object(name string, request []byte) *certificatesv1.CertificateSigningReque
 			},
 		},
 	}
+}
+
+// firstKey is that of the node in all tests: another one is refused.
+var firstKey = sync.OnceValues(func() (crypto.Signer, error) { return pki.GenerateKey(pki.ECDSAP256) })
+
+func nodeKey(t testing.TB) crypto.Signer {
+	t.Helper()
+	key, err := firstKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 func newKey(t testing.TB) crypto.Signer {

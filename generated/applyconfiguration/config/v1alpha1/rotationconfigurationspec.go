@@ -18,6 +18,9 @@ type RotationConfigurationSpecApplyConfiguration struct {
 	// nodeCIDRs are the ranges in which an address that a kubelet reports is believed: what a certificate carries and a probe
 	// dials. Without it every address is, but for those that no node can own.
 	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
+	// serviceCIDRs are the ranges of virtual addresses, those of Services, in which no address that a kubelet reports is
+	// believed. Where nodeCIDRs leaves them out this is not needed.
+	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	Aggregate *AggregateApplyConfiguration `json:"aggregate,omitempty"`
 	// rollout brings the aggregate to the nodes.
@@ -59,6 +62,16 @@ func (b *RotationConfigurationSpecApplyConfiguration) WithTrustDomains(values ..
 func (b *RotationConfigurationSpecApplyConfiguration) WithNodeCIDRs(values ...string) *RotationConfigurationSpecApplyConfiguration {
 	for i := range values {
 		b.NodeCIDRs = append(b.NodeCIDRs, values[i])
+	}
+	return b
+}
+
+// WithServiceCIDRs adds the given value to the ServiceCIDRs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ServiceCIDRs field.
+func (b *RotationConfigurationSpecApplyConfiguration) WithServiceCIDRs(values ...string) *RotationConfigurationSpecApplyConfiguration {
+	for i := range values {
+		b.ServiceCIDRs = append(b.ServiceCIDRs, values[i])
 	}
 	return b
 }

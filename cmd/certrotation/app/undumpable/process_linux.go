@@ -1,0 +1,21 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package undumpable
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process makes it so, for this process and, as for the size of core dumps, those that it starts.
+func Process() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("make the process not dumpable: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("allow no core dumps: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dial
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	addresses "certrotation.dev/registry/address"
+)
+
+// connecting bounds an attempt whose caller gives no deadline.
+const connecting = 30 * time.Second
+
+// Dialer dials what is not denied. The zero value denies what this package denies by itself.
+type Dialer struct {
+	allowed, denied []netip.Prefix
+}
+
+// New makes a Dialer that dials the allowed ranges too, and the denied ones in no case.
+func New(allowed, denied []netip.Prefix) *Dialer {
+	return &Dialer{allowed: addresses.Canonical(allowed), denied: addresses.Canonical(denied)}
+}
+
+// Refusal says that an address is not dialled.
+type Refusal struct {
+	Address netip.Addr
+	// Range is what the address is, such as "loopback".
+	Range string
+}
+
+// Error is the same at each attempt, and safe to be shown: it follows from the address alone.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("address %s is not dialled: it is %s", r.Address, r.Range)
+}
+
+// DialContext is that of a net.Dialer. The error of an address that is denied wraps a Refusal.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: connecting, ControlContext: d.control}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// control is called with the very address that is about to be connected to.
+func (d *Dialer) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return fmt.Errorf("dial %s %s: only TCP is dialled", network, address)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("dial %s: it is no address and port", address)
+	}
+	// No host at all is this machine.
+	at := netip.IPv6Unspecified()
+	if host != "" {
+		if at, err = netip.ParseAddr(host); err != nil {
+			return fmt.Errorf("dial %s: it is no address and port", address)
+		}
+	}
+	if refusal := d.Judge(at); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// Judge says why an address is not dialled, nil if it is.
+func (d *Dialer) Judge(address netip.Addr) *Refusal {
+	for _, candidate := range addresses.Meanings(address) {
+		if what := cmp.Or(d.denies(candidate), d.reserved(candidate)); what != "" {
+			return &Refusal{Address: address, Range: what}
+		}
+	}
+	return nil
+}
+
+func (d *Dialer) denies(address netip.Addr) string {
+	if within(d.denied, address) {
+		return "in a range that this installation denies"
+	}
+	return ""
+}
+
+func (d *Dialer) reserved(address netip.Addr) string {
+	if within(d.allowed, address) {
+		return ""
+	}
+	return addresses.Reserved(address)
+}
+
+func within(ranges []netip.Prefix, address netip.Addr) bool {
+	for _, r := range ranges {
+		if r.Contains(address.WithZone("")) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package address
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Ranges say which addresses nodes may have.
+type Ranges struct {
+	// Nodes are those in which a node's address has to be; none means that it may be anywhere.
+	Nodes []netip.Prefix
+	// Services are those of virtual addresses, which no node has.
+	Services []netip.Prefix
+}
+
+// Claimant is a node whose kubelet reports a certain address.
+type Claimant struct {
+	Node string
+	// Holds says that a certificate of this node carries the address already.
+	Holds bool
+}
+
+// Doubt says why an address is not believed to be a node's.
+type Doubt struct {
+	Address string
+	// Contested says that other nodes report the address as well; otherwise no node could have it.
+	Contested bool
+	Message   string
+}
+
+// Judge says why an address that a kubelet reports is not believed to be its node's, nil if it is. The claimants are all who
+// report it, the node among them.
+//
+// Of several claimants the only one whose certificate carries the address keeps it: whoever comes later does not get it, and
+// harms nobody by asking. Where that tells nothing, nobody gets it: which of them lies cannot be seen from here.
+func (r *Ranges) Judge(text, node string, claimants []Claimant) *Doubt {
+	doubt := func(format string, args ...any) *Doubt {
+		return &Doubt{Address: text, Message: fmt.Sprintf(format, args...)}
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return doubt("it is no IP address")
+	}
+	for _, meant := range Meanings(ip) {
+		if what := Reserved(meant); what != "" {
+			return doubt("it is %s, which is no node's own", what)
+		}
+	}
+	switch {
+	case contains(r.Services, ip):
+		return doubt("it is in a range of Service addresses (spec.serviceCIDRs)")
+	case len(r.Nodes) > 0 && !contains(r.Nodes, ip):
+		return doubt("it is in none of the ranges of nodes (spec.nodeCIDRs)")
+	}
+	return contested(text, node, claimants)
+}
+
+func contested(text, node string, claimants []Claimant) *Doubt {
+	others := slices.DeleteFunc(slices.Clone(claimants), func(c Claimant) bool { return c.Node == node })
+	if len(others) == 0 {
+		return nil
+	}
+	holders := slices.DeleteFunc(slices.Clone(claimants), func(c Claimant) bool { return !c.Holds })
+	out := &Doubt{Address: text, Contested: true}
+	switch {
+	case len(holders) == 1 && holders[0].Node == node:
+		return nil
+	case len(holders) == 1:
+		out.Message = fmt.Sprintf("node %s reports it too, and has it in its certificate", holders[0].Node)
+	default:
+		out.Message = fmt.Sprintf("node %s reports it too, and whose it is cannot be told", others[0].Node)
+	}
+	return out
+}
+
+func contains(ranges []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(ip.Unmap()) })
+}

@@ -1,0 +1,167 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/address"
+	"certrotation.dev/registry/trust"
+)
+
+// believe has the nodes of a configuration bear only those addresses that are believed to be theirs: what a kubelet writes
+// into its status is a claim. Every node of the cluster can contest an address, also one that the configuration does not
+// select.
+func (b *builder) believe(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
+	ranges, err := rangesOf(cfg)
+	if err != nil {
+		return err
+	}
+	b.nodes = b.nodes[:0:0]
+	for _, name := range sortedNames(b.sources.Nodes) {
+		b.nodes = append(b.nodes, b.believed(p, b.sources.Nodes[name], cfg, ranges))
+	}
+	return nil
+}
+
+func rangesOf(cfg *configv1alpha1.RotationConfigurationSpec) (*address.Ranges, error) {
+	out := &address.Ranges{}
+	for _, r := range []struct {
+		path  string
+		texts []string
+		into  *[]netip.Prefix
+	}{{"nodeCIDRs", cfg.NodeCIDRs, &out.Nodes}, {"serviceCIDRs", cfg.ServiceCIDRs, &out.Services}} {
+		var err error
+		if *r.into, err = address.ParseRanges(r.texts); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.path, err)
+		}
+	}
+	return out, nil
+}
+
+// believed is the node itself if nothing is wrong with its addresses.
+func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges) *Node {
+	var doubts []address.Doubt
+	for _, text := range node.Addresses {
+		var claimants []address.Claimant
+		if nodes := b.reporting(text); len(nodes) > 1 {
+			for _, other := range nodes {
+				claimants = append(claimants, address.Claimant{Node: other.Name, Holds: b.carries(p, cfg, other, text)})
+			}
+		}
+		if doubt := ranges.Judge(text, node.Name, claimants); doubt != nil {
+			doubts = append(doubts, *doubt)
+		}
+	}
+	if doubts == nil {
+		return node
+	}
+	out := *node
+	out.doubts = doubts
+	out.Addresses = slices.DeleteFunc(slices.Clone(node.Addresses), func(text string) bool {
+		return slices.ContainsFunc(doubts, func(d address.Doubt) bool { return d.Address == text })
+	})
+	return &out
+}
+
+// reporting are the nodes of the cluster whose kubelets report an address, ordered by name.
+func (b *builder) reporting(text string) []*Node {
+	if b.reported == nil {
+		b.reported = map[string][]*Node{}
+		for _, name := range sortedNames(b.sources.Nodes) {
+			node := b.sources.Nodes[name]
+			for _, text := range node.Addresses {
+				b.reported[text] = append(b.reported[text], node)
+			}
+		}
+	}
+	return b.reported[text]
+}
+
+// carries says whether a leaf that a node has carries an address.
+func (b *builder) carries(p *part, cfg *configv1alpha1.RotationConfigurationSpec, node *Node, text string) bool {
+	for i := range cfg.TrustDomains {
+		for j := range cfg.TrustDomains[i].Leaves {
+			leaf := &cfg.TrustDomains[i].Leaves[j]
+			if leaf.ForEachNode == nil || !leaf.NodeAddresses {
+				continue
+			}
+			if _, secret := b.tlsSecret(p, nameFor(leaf.SecretName, node)); secret != nil {
+				if cert := first(secret.Active.Certificates); cert != nil && slices.Contains(cert.IPAddresses, text) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// contested says whether an address that the leaf of a node carries is one that other nodes report as well, so that whose it
+// is cannot be told: then the leaf keeps its names.
+func (n *Node) contested(carried []string) bool {
+	return n != nil && slices.ContainsFunc(n.doubts, func(d address.Doubt) bool { return d.Contested && slices.Contains(carried, d.Address) })
+}
+
+// doubts has a problem for each node and reason, of the nodes whose addresses a domain needs. They concern nobody but the
+// leaves and the members of that node.
+func (b *builder) doubts(domain *configv1alpha1.TrustDomain) ([]trust.Problem, error) {
+	var nodes []*Node
+	for i := range domain.Leaves {
+		if leaf := &domain.Leaves[i]; leaf.ForEachNode != nil && leaf.NodeAddresses {
+			selected, err := b.selected(leaf.ForEachNode)
+			if err != nil {
+				return nil, err
+			}
+			nodes = append(nodes, selected...)
+		}
+	}
+	for i := range domain.RelyingParties {
+		if party := &domain.RelyingParties[i]; party.ForEachNode != nil && party.Evidence.TLSProbe != nil {
+			selected, err := b.selected(party.ForEachNode)
+			if err != nil {
+				return nil, err
+			}
+			nodes = append(nodes, selected...)
+		}
+	}
+	var out []trust.Problem
+	seen := map[string]bool{}
+	for _, node := range nodes {
+		if !seen[node.Name] {
+			seen[node.Name] = true
+			out = append(out, node.doubtful()...)
+		}
+	}
+	return out, nil
+}
+
+func (n *Node) doubtful() []trust.Problem {
+	var unowned, contested []string
+	for _, d := range n.doubts {
+		text := fmt.Sprintf("its kubelet reports the InternalIP %s, but %s", d.Address, d.Message)
+		if d.Contested {
+			contested = append(contested, text)
+		} else {
+			unowned = append(unowned, text)
+		}
+	}
+	var out []trust.Problem
+	if len(unowned) > 0 {
+		out = append(out, trust.Problem{
+			Object: "Node/" + n.Name, Reason: trust.ReasonAddressNotBelieved,
+			Message: strings.Join(unowned, "; ") + ". No certificate gets it and nobody is looked at there; correct status.addresses of the node, or the ranges",
+		})
+	}
+	if len(contested) > 0 {
+		out = append(out, trust.Problem{
+			Object: "Node/" + n.Name, Reason: trust.ReasonAddressCollision,
+			Message: strings.Join(contested, "; ") + ". No certificate gets it anew; find out whose it is, and delete or correct the other Node",
+		})
+	}
+	return out
+}
