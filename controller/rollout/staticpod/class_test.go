@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ func TestNothingWithoutAClass(t *testing.T) {
 	w := newAggregated(t, 3)
 	class := w.class
 	w.class = nil
+	w.client.ClearActions()
 	w.run(30, nil)
 	if got := w.revisions(); len(got) != 0 {
 		t.Errorf("revisions %v", got)
@@ -109,25 +111,35 @@ func TestNodeCopies(t *testing.T) {
 func TestReplacedCopies(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)
-	replaced, pods := false, 0
-	w.onInstall = func(*corev1.Pod) { pods++ }
 	w.issue()
-	w.run(60, func() bool {
+	if !w.run(60, func() bool {
 		secret, err := w.client.CoreV1().Secrets(testNamespace).Get(w.ctx, "certs-2", metav1.GetOptions{})
-		if err != nil || replaced {
+		if err != nil {
 			return false
 		}
-		replaced = true
 		secret = secret.DeepCopy()
-		secret.Data["peer-m0.crt"] = secret.Data["peer-m1.crt"]
-		secret.Data["peer-m0.key"] = secret.Data["peer-m1.key"]
+		secret.Data["peer-m2.crt"], secret.Data["peer-m2.key"] = secret.Data["peer-m1.crt"], secret.Data["peer-m1.key"]
 		w.put(secret)
-		return false
-	})
-	if !replaced || pods > 1 {
-		t.Errorf("replaced %t, and %d installers", replaced, pods)
+		return true
+	}) {
+		t.Fatal("there is no revision 2")
 	}
-	if c := w.condition(rollout.InstallerControllerDegraded); !c.Status || !strings.Contains(c.Message, "changed or replaced") {
+	pods := 0
+	w.onInstall = func(*corev1.Pod) { pods++ }
+	var failure error
+	for range 30 {
+		if _, err := w.controller.Reconcile(w.ctx, testNamespace); err != nil {
+			failure = err
+		}
+		for _, m := range w.machines {
+			m.tick()
+		}
+		w.clock.Step(time.Second)
+	}
+	if failure == nil || !strings.Contains(failure.Error(), "changed or replaced") || pods > 0 {
+		t.Errorf("%d installers, and the error %v", pods, failure)
+	}
+	if c := w.condition(rollout.InstallerControllerDegraded); !c.Status {
 		t.Errorf("condition %+v", c)
 	}
 }
