@@ -21,6 +21,7 @@ func (c *Cluster) ApplyDefinitions(ctx context.Context) error {
 		{
 			"wait", "--for=condition=Established", "--timeout=1m",
 			"crd/rotationconfigurations.config.certrotation.dev", "crd/rotationrecords.config.certrotation.dev",
+			"crd/staticpodclasses.config.certrotation.dev",
 		},
 	} {
 		cmd := exec.CommandContext(ctx, c.Tool("kubectl"), append([]string{"--kubeconfig", c.Kubeconfig()}, args...)...)
