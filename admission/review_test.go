@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
@@ -400,6 +401,43 @@ func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	pod.Resource.Resource = "pods"
 	if _, err := newHandler(t, v).review(t.Context(), pod); err != nil {
 		t.Errorf("what is of no concern waits: %v", err)
+	}
+}
+
+// A namespace that has not opted in is of no concern: nothing is judged, waited for or read. But nobody may put a record
+// there that would count from the day of its consent.
+func TestUnmanagedNamespace(t *testing.T) {
+	w := newWorld(t)
+	v := viewOf(w)
+	v.unmanaged, v.unknown = true, context.DeadlineExceeded
+	client := fake.NewClientset(namespaceOf(false))
+	handler, err := New(Config{Inventory: v, Client: client, RecordWriters: []string{"certrotation"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := w.config.DeepCopy()
+	broken.Spec.TrustDomains = nil
+	roster := w.roster().records[record.RosterName("service")]
+	for _, tc := range []struct {
+		name         string
+		old, changed runtime.Object
+		want         int32
+	}{
+		{name: "signer deleted", old: w.secrets["service-signer"]},
+		{name: "bundle deleted", old: w.configMaps["service-ca-bundle"]},
+		{name: "configuration that cannot be", changed: broken},
+		{name: "configuration deleted", old: w.config},
+		{name: "record deleted", old: roster},
+		{name: "record planted", changed: roster, want: 403},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ask(t, handler, v, request(t, tc.old, tc.changed)).Code); diff != "" {
+				t.Errorf("code (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if v.liveReads > 0 || len(client.Actions()) > 0 {
+		t.Errorf("%d live reads and the requests %v, want none", v.liveReads, client.Actions())
 	}
 }
 

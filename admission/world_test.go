@@ -252,6 +252,9 @@ func (v *view) Await(ctx context.Context, _ string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		return errors.New("the wait has no deadline")
 	}
+	if v.unmanaged {
+		return nil
+	}
 	return v.unknown
 }
 

@@ -5,7 +5,8 @@
 // ConfigMaps and Nodes become Sources, facts that were parsed once; a configuration and its Sources become trust.Domain
 // values.
 //
-// An Inventory watches the cluster. Each object is parsed in the transform of its informer, before it is stored, and
+// An Inventory watches the namespaces that are managed: those whose Namespace has the label trust.LabelManaged, or those
+// that the installation names. Of any other nothing is listed, watched, read or parsed. Each object is parsed in the transform of its informer, before it is stored, and
 // what the store keeps is a small struct of this package: certificates (shared by content through one pki.Cache), the
 // annotations and labels that the model looks at, and what was wrong as text. No PEM is kept and no private key: a
 // key is looked at once, to see whether it belongs to its certificate, and is forgotten in the same call.
@@ -18,12 +19,20 @@
 //   - Build is pure: the same Sources give the same Namespace, in the same order, and nothing is parsed in it.
 //   - Sources and everything below them are immutable and shared between goroutines. With* return changed copies.
 //   - A broken configuration, object or record is a Problem on that object; it takes nothing else with it.
-//   - ConfigMaps are read in the namespaces that have a configuration, and nowhere else. Such a namespace is known when
-//     they have been listed: a bundle is never missing because it was not read yet.
+//   - What is not managed costs nothing: 50 managed namespaces of 5,000 are 50. When a namespace ceases to be managed its
+//     informers end, everything of it is dropped, and OnChange is called.
+//   - ConfigMaps are read in the managed namespaces that have a configuration, and nowhere else. A namespace is known when
+//     everything of it has been listed: nothing is ever missing because it was not read yet.
+//   - What the API server refuses to let us read (403) is said once in the log, and by the metric
+//     certrotation_reads_refused for as long as it lasts. In a cluster it is waited for. A namespace that the installation
+//     names holds nobody up: it is unknown until it can be read. Without the nodes, configurations that are about nodes
+//     have a problem, and no effect.
 //   - A label never hides content: a bundle is parsed because of its key, whatever its labels say.
 //   - Namespace never answers from before a change whose OnChange call has begun.
 //
-// Goroutines: Start runs the informers; for each namespace that gets its first configuration two more goroutines begin,
-// one of which ends when its ConfigMaps have been listed, the other when the last configuration is gone. Wait waits for all
-// of them after the context of Start has ended. OnChange functions run on these goroutines.
+// Goroutines: Start runs the informers of Namespaces and Nodes, and one goroutine that ends when the nodes have been listed.
+// For each namespace that is managed there are one for each of its five sources and one that ends when they have been
+// listed; for each that gets its first configuration two more, one of which ends when its ConfigMaps have been listed, the
+// other when the last configuration is gone. All of them end when the namespace is not managed any more. Wait waits for
+// all of them after the context of Start has ended. OnChange functions run on these goroutines.
 package inventory

@@ -93,6 +93,7 @@ func New(clients Clients, opts Options) (*Inventory, error) {
 		if err := opts.Register(i.refusals.gauge); err != nil {
 			return nil, fmt.Errorf("register the metrics of the inventory: %w", err)
 		}
+		i.refusals.clear(i.nodes.source.name)
 	}
 	return i, nil
 }

@@ -65,6 +65,7 @@ func newClusterWith(t *testing.T, opts inventory.Options, objects ...runtime.Obj
 			})
 		case *corev1.Namespace:
 			metas = append(metas, metadataOf(o))
+			continue
 		}
 		core = append(core, object)
 	}

@@ -93,7 +93,7 @@ func (r *refusals) accept(source, verb string) bool {
 		return false
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(r.errs)), func(other refusal) bool { return other.source == source }) {
-		r.gauge.Delete(map[string]string{"namespace": r.namespace, "source": source})
+		r.clear(source)
 	}
 	r.turn()
 	return len(r.errs) == 0
@@ -105,10 +105,19 @@ func (r *refusals) end() {
 	defer r.mu.Unlock()
 	r.over = true
 	for refused := range r.errs {
-		r.gauge.Delete(map[string]string{"namespace": r.namespace, "source": refused.source})
+		r.clear(refused.source)
 	}
 	clear(r.errs)
 	r.turn()
+}
+
+// clear leaves the series of the cluster, which are few, so that they can be relied on.
+func (r *refusals) clear(source string) {
+	if r.namespace == "" {
+		r.gauge.WithLabelValues("", source).Set(0)
+		return
+	}
+	r.gauge.Delete(map[string]string{"namespace": r.namespace, "source": source})
 }
 
 // turn expects the lock.

@@ -62,6 +62,9 @@ func refused(t *testing.T, registry metrics.KubeRegistry) map[string][]string {
 	out := map[string][]string{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
+			if metric.GetGauge().GetValue() == 0 {
+				continue
+			}
 			labels := map[string]string{}
 			for _, label := range metric.GetLabel() {
 				labels[label.GetName()] = label.GetValue()
