@@ -223,7 +223,7 @@ func TestMetadataMakesNoRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cm.Annotations = map[string]string{"a": "b"}
+	cm.Annotations["a"] = "b"
 	w.put(cm)
 	writes := w.writes
 	w.run(60, nil)
