@@ -109,7 +109,8 @@ func (b *badObject) spoil(t *testing.T, s *system, namespace string) error {
 		return s.write(t, namespace, b.object, b.values)
 	}
 	// The type of a Secret cannot be changed, and the controller may put a deleted leaf back first.
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.object.name}, Type: corev1.SecretTypeOpaque, Data: b.values}
+	consent := map[string]string{trust.AnnotationConfiguration: "main"}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.object.name, Annotations: consent}, Type: corev1.SecretTypeOpaque, Data: b.values}
 	for {
 		s.remove(t, namespace, b.object)
 		_, err := s.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})
