@@ -80,7 +80,7 @@ func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, aft
 		violations: trust.JudgeAggregate(old, changed, inFlight),
 		risky:      gone(&old.Secret, &changed.Secret) || gone(&old.ConfigMap, &changed.ConfigMap),
 	}
-	if f.risky {
+	if f.risky && !trust.Released(&old.Secret, &changed.Secret) && !trust.Released(&old.ConfigMap, &changed.ConfigMap) {
 		f.warnings = []string{fmt.Sprintf("%s/%s is rebuilt from the objects that it collects", kind, name)}
 	}
 	return f

@@ -11,6 +11,9 @@ import (
 
 // consequences are what the controller will do about an edit that is allowed, for whoever did not expect it.
 func consequences(before, after *trust.Domain) []string {
+	if warnings := releases(before, after); len(warnings) > 0 {
+		return warnings
+	}
 	var warnings []string
 	if gone(&before.Bundle.Object, &after.Bundle.Object) {
 		warnings = append(warnings, fmt.Sprintf("ConfigMap/%s is rebuilt from what live leaves need", before.Bundle.Name))
@@ -30,6 +33,25 @@ func consequences(before, after *trust.Domain) []string {
 			warnings = append(warnings, fmt.Sprintf("Secret/%s will be reissued by %s", was.Name, before.Signer.Name))
 		case asksForRotation(&was.Object, &is.Object):
 			warnings = append(warnings, fmt.Sprintf("Secret/%s: this asks for a new certificate from %s", was.Name, before.Signer.Name))
+		}
+	}
+	return warnings
+}
+
+// releases are the objects whose consent is taken by an edit: nothing is made of them again.
+func releases(before, after *trust.Domain) []string {
+	var warnings []string
+	released := func(object string, was, is *trust.Object) {
+		if trust.Released(was, is) {
+			warnings = append(warnings, fmt.Sprintf("%s is released: certrotation neither uses nor changes it, and what needs it waits until it has the annotation %s again",
+				object, trust.AnnotationConfiguration))
+		}
+	}
+	released("ConfigMap/"+before.Bundle.Name, &before.Bundle.Object, &after.Bundle.Object)
+	released("Secret/"+before.Signer.Name, &before.Signer.Object, &after.Signer.Object)
+	for i := range before.Leaves {
+		if is := leafOf(after, before.Leaves[i].Name); is != nil {
+			released("Secret/"+is.Name, &before.Leaves[i].Object, &is.Object)
 		}
 	}
 	return warnings

@@ -222,7 +222,7 @@ func TestOwnAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	indented := func(data []byte) string { return strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", "\n    ") }
-	data := append(sample(t), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: etcd-signer, namespace: openshift-etcd}\ntype: kubernetes.io/tls\nstringData:\n"+
+	data := append(sample(t), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: etcd-signer, namespace: openshift-etcd, annotations: {certrotation.dev/configuration: etcd}}\ntype: kubernetes.io/tls\nstringData:\n"+
 		"  tls.crt: |\n    "+indented(ca.CertPEM())+"\n  tls.key: |\n    "+indented(key)+"\n")...)
 	result := rendered(t, data)
 	anchors, err := pki.ParseBundle(result.TLS["etcd-ca-bundle.crt"])

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
@@ -74,7 +73,7 @@ func (a *memoryAPI) secret(secret *corev1.Secret) {
 
 func (a *memoryAPI) bundle(anchors ...*pki.Certificate) {
 	a.sources = a.sources.WithConfigMap("etcd-ca-bundle", &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: disktest.Namespace, Name: "etcd-ca-bundle"},
+		ObjectMeta: disktest.Meta("etcd-ca-bundle"),
 		Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))},
 	})
 }
@@ -188,7 +187,7 @@ func TestControllerGoesOnFromRecovery(t *testing.T) {
 	for name, secret := range a.secrets {
 		stored = append(stored, disktest.Revision{Key: disktest.Key(name), Value: disktest.Encode(t, secret)})
 	}
-	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: disktest.Namespace, Name: "etcd-ca-bundle"},
+	bundle := &corev1.ConfigMap{ObjectMeta: disktest.Meta("etcd-ca-bundle"),
 		Data: map[string]string{inventory.BundleKey: string(ca.Certificate.PEM())}}
 	bundle.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	stored = append(stored, disktest.Revision{Key: "/registry/configmaps/openshift-etcd/etcd-ca-bundle", Value: disktest.Encode(t, bundle)})

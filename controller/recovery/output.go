@@ -33,7 +33,7 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 	}
 	files["etcd-ca-bundle.crt"] = pki.EncodeCertificates(m.anchors[trust]...)
 	manifests := map[string]*corev1.Secret{}
-	if err := errors.Join(v.signerManifests(manifests), r.leafManifests(manifests, m), r.clients(p, files, manifests, m, v)); err != nil {
+	if err := errors.Join(v.signerManifests(manifests), r.leafManifests(manifests, m, v), r.clients(p, files, manifests, m, v)); err != nil {
 		return err
 	}
 	for name, secret := range manifests {
@@ -126,7 +126,7 @@ func (v *vault) bundleManifests() []*corev1.ConfigMap {
 		}
 		out = append(out, &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: cm.Name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: cm.Name, Annotations: consentOf(cm)},
 			Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(append(anchors, added...)...))},
 		})
 	}
@@ -149,9 +149,9 @@ func (v *vault) added(anchors []*pki.Certificate) []*pki.Certificate {
 }
 
 // leafManifests are the leaves of this node as they are on the disk now, so that the API does not bring older ones back.
-func (r *recovery) leafManifests(into map[string]*corev1.Secret, m *made) error {
+func (r *recovery) leafManifests(into map[string]*corev1.Secret, m *made, v *vault) error {
 	for name, pair := range m.leaves {
-		secret, err := leafManifest(r.Namespace, name, pair, m.anchorsOf(pair))
+		secret, err := v.leafManifest(name, pair, m.anchorsOf(pair))
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (r *recovery) clients(p *Plan, files map[string][]byte, into map[string]*co
 			return fmt.Errorf("encode client leaf %s/%s: %w", r.Namespace, name, err)
 		}
 		files[name+".crt"], files[name+".key"] = pair.CertPEM(), key
-		if into[name], err = leafManifest(r.Namespace, name, pair, m.anchorsOf(pair)); err != nil {
+		if into[name], err = v.leafManifest(name, pair, m.anchorsOf(pair)); err != nil {
 			return err
 		}
 	}
@@ -215,12 +215,12 @@ func (m *made) anchorsOf(leaf *pki.Pair) []*pki.Certificate {
 	return nil
 }
 
-func leafManifest(namespace, name string, pair *pki.Pair, anchors []*pki.Certificate) (*corev1.Secret, error) {
+func (v *vault) leafManifest(name string, pair *pki.Pair, anchors []*pki.Certificate) (*corev1.Secret, error) {
 	key, err := pair.KeyPEM()
 	if err != nil {
 		return nil, fmt.Errorf("encode the key of leaf %s: %w", name, err)
 	}
-	out := newManifest(namespace, name, corev1.SecretTypeTLS)
+	out := v.newManifest(name, corev1.SecretTypeTLS)
 	out.Data[inventory.ActiveCertKey], out.Data[inventory.ActiveKeyKey] = pair.CertPEM(), key
 	if len(anchors) > 0 {
 		out.Data[inventory.AuthorityKey] = pki.EncodeCertificates(anchors...)
@@ -230,16 +230,16 @@ func leafManifest(namespace, name string, pair *pki.Pair, anchors []*pki.Certifi
 
 // manifest is empty and has the type of the Secret as it is stored, which cannot be changed.
 func (v *vault) manifest(name string) *corev1.Secret {
-	return newManifest(v.namespace, name, v.secrets[name].Type)
+	return v.newManifest(name, v.secrets[name].Type)
 }
 
-func newManifest(namespace, name string, kind corev1.SecretType) *corev1.Secret {
+func (v *vault) newManifest(name string, kind corev1.SecretType) *corev1.Secret {
 	if kind == "" {
 		kind = corev1.SecretTypeTLS
 	}
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: name, Annotations: v.consent(name)},
 		Type:       kind,
 		Data:       map[string][]byte{},
 	}

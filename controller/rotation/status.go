@@ -95,6 +95,12 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 				ready.Reason = reasonBlocked
 			}
 		}
+		for _, p := range aggregateProblems(cfg.Name, n) {
+			wrong = append(wrong, fmt.Sprintf("%s %s (%s)", p.Object, p.Message, p.Reason))
+			if p.Reason == trust.ReasonNotAdopted {
+				ready.Reason = string(trust.ReasonNotAdopted)
+			}
+		}
 		if len(wrong) > 0 {
 			ready.Status, ready.Message = metav1.ConditionFalse, cutAt(strings.Join(wrong, "; "), longestMessage)
 			if ready.Reason == reasonReady {
@@ -107,6 +113,17 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 		meta.SetStatusCondition(&out.Conditions, condition)
 	}
 	return out, true
+}
+
+// aggregateProblems are those of both halves of the aggregate of a configuration, if it has one.
+func aggregateProblems(configuration string, n *inventory.Namespace) []*trust.Problem {
+	var out []*trust.Problem
+	for _, agg := range n.Aggregates {
+		if agg.Configuration == configuration {
+			out = append(out, agg.Secret.Problem, agg.ConfigMap.Problem)
+		}
+	}
+	return slices.DeleteFunc(out, func(p *trust.Problem) bool { return p == nil })
 }
 
 // statusOfDomain says what people are told of a domain. While it waits, and nobody is told yet, what was said stays: after

@@ -247,6 +247,14 @@ func TestDecide(t *testing.T) {
 			w.leaf("etcd-peer-z", "etcd", 0)
 			w.s.Secrets["etcd-peer-z"].Annotations = consenting(map[string]string{trust.AnnotationDeleteGraceStart: "long ago"})
 		}, want: []string{"Mark Secret/etcd-peer-z"}},
+		{name: "it consents to nothing", world: func(w *world) {
+			w.leaf("etcd-peer-z", "etcd", 3*day)
+			delete(w.s.Secrets["etcd-peer-z"].Annotations, trust.AnnotationConfiguration)
+		}},
+		{name: "it consents to another configuration", world: func(w *world) {
+			w.leaf("etcd-peer-z", "etcd", 3*day)
+			w.s.Secrets["etcd-peer-z"].Annotations[trust.AnnotationConfiguration] = "other"
+		}},
 		{name: "the beginning of the grace is ahead", world: func(w *world) { w.leaf("etcd-peer-z", "etcd", -day) }, recheck: 4 * day},
 		// Names: H15.
 		{name: "a node whose name ends with that of another", world: func(w *world) { w.leaf("etcd-peer-a-x", "etcd", 3*day) },

@@ -138,6 +138,7 @@ func (d *domain) secret(name string, pair *pki.Pair, meta trust.Metadata) (*core
 	if err != nil {
 		return nil, fmt.Errorf("encode the key of %s/%s: %w", d.namespace, name, err)
 	}
+	meta.Annotations[trust.AnnotationConfiguration] = configName
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: name, Annotations: meta.Annotations, Labels: meta.Labels},
 		Type:       corev1.SecretTypeTLS,
@@ -148,6 +149,7 @@ func (d *domain) secret(name string, pair *pki.Pair, meta trust.Metadata) (*core
 func (d *domain) bundle() *corev1.ConfigMap {
 	anchors := []*pki.Certificate{d.ca.Certificate}
 	meta := trust.MetadataOfBundle(domainName, anchors, nil, d.now)
+	meta.Annotations[trust.AnnotationConfiguration] = configName
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: bundleName, Annotations: meta.Annotations, Labels: meta.Labels},
 		Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))},

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 var (
@@ -109,7 +110,8 @@ func (b *badObject) spoil(t *testing.T, s *system, namespace string) error {
 		return s.write(t, namespace, b.object, b.values)
 	}
 	// The type of a Secret cannot be changed, and the controller may put a deleted leaf back first.
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.object.name}, Type: corev1.SecretTypeOpaque, Data: b.values}
+	consent := map[string]string{trust.AnnotationConfiguration: "main"}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.object.name, Annotations: consent}, Type: corev1.SecretTypeOpaque, Data: b.values}
 	for {
 		s.remove(t, namespace, b.object)
 		_, err := s.kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{})

@@ -91,6 +91,7 @@ func issue(d *trust.Domain, l *trust.Leaf, ca *pki.Certificate) trust.Action {
 	return trust.Action{
 		Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
 		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Reason: "a broken rule says so",
+		Annotations: map[string]string{trust.AnnotationConfiguration: d.Configuration},
 	}
 }
 
@@ -98,6 +99,7 @@ func bundleAction(d *trust.Domain, kind trust.ActionKind, anchors ...*pki.Certif
 	return trust.Action{
 		Kind: kind, ObjectKind: trust.ConfigMapKind, Object: d.Bundle.Name, ResourceVersion: d.Bundle.ResourceVersion,
 		Anchors: anchors, Reason: "a broken rule says so",
+		Annotations: map[string]string{trust.AnnotationConfiguration: d.Configuration},
 	}
 }
 
@@ -105,6 +107,7 @@ func signerAction(d *trust.Domain, kind trust.ActionKind) trust.Action {
 	return trust.Action{
 		Kind: kind, ObjectKind: trust.SecretKind, Object: d.Signer.Name, ResourceVersion: d.Signer.ResourceVersion,
 		Profile: d.Signer.Policy.Profile, Reason: "a broken rule says so",
+		Annotations: map[string]string{trust.AnnotationConfiguration: d.Configuration},
 	}
 }
 

@@ -157,7 +157,7 @@ func TestK7_StuckFirstIssuance(t *testing.T) {
 	stuck.empty = true
 	hole(t, stuck, func(w *world) {
 		w.api.put(&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "signer"}, Type: corev1.SecretTypeTLS,
+			ObjectMeta: metav1.ObjectMeta{Name: "signer", Annotations: map[string]string{trust.AnnotationConfiguration: "pki"}}, Type: corev1.SecretTypeTLS,
 			Data: map[string][]byte{corev1.TLSCertKey: []byte("no certificate"), corev1.TLSPrivateKeyKey: []byte("no key")},
 		})
 		w.settle()

@@ -70,7 +70,7 @@ func demo(t *testing.T, s *served) {
 		}
 		create(t, s.client, tlsSecret(t, demoNamespace, name, pair))
 	}
-	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}}
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle", Annotations: consent}, Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}}
 	if _, err := s.client.CoreV1().ConfigMaps(demoNamespace).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func newGuardedPKI(t *testing.T, client kubernetes.Interface, own versioned.Inte
 			t.Fatal(err)
 		}
 	}
-	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle"}, Data: map[string]string{inventory.BundleKey: bundlePEM(p.active, p.next)}}
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle", Annotations: consent}, Data: map[string]string{inventory.BundleKey: bundlePEM(p.active, p.next)}}
 	if _, err := client.CoreV1().ConfigMaps(guarded).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -325,6 +325,8 @@ func (p *guardedPKI) secret(name string, pair *pki.Pair) *corev1.Secret {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
 			trust.AnnotationNotBefore: pair.Certificate.NotBefore.Format(time.RFC3339),
 			trust.AnnotationNotAfter:  pair.Certificate.NotAfter.Format(time.RFC3339),
+
+			trust.AnnotationConfiguration: consent[trust.AnnotationConfiguration],
 		}},
 		Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: pair.CertPEM(), corev1.TLSPrivateKeyKey: p.key(pair)},

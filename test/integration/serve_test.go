@@ -217,6 +217,9 @@ func newSigner(t *testing.T, namespace, name string) *pki.Pair {
 	return ca
 }
 
+// consent is the annotation of what the configuration "service" may use.
+var consent = map[string]string{trust.AnnotationConfiguration: "service"}
+
 func tlsSecret(t *testing.T, namespace, name string, pair *pki.Pair) *corev1.Secret {
 	t.Helper()
 	key, err := pair.KeyPEM()
@@ -224,7 +227,7 @@ func tlsSecret(t *testing.T, namespace, name string, pair *pki.Pair) *corev1.Sec
 		t.Fatal(err)
 	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: consent},
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: pair.CertPEM(), corev1.TLSPrivateKeyKey: key},
 	}

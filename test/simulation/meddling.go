@@ -15,21 +15,21 @@ import (
 func bundleAction(d *trust.Domain, kind trust.ActionKind, anchors ...*pki.Certificate) trust.Action {
 	return trust.Action{
 		Kind: kind, ObjectKind: trust.ConfigMapKind, Object: d.Bundle.Name, ResourceVersion: d.Bundle.ResourceVersion,
-		Anchors: anchors, Reason: "mutant",
+		Anchors: anchors, Reason: "mutant", Annotations: consenting().Annotations,
 	}
 }
 
 func signerAction(d *trust.Domain, kind trust.ActionKind) trust.Action {
 	return trust.Action{
 		Kind: kind, ObjectKind: trust.SecretKind, Object: d.Signer.Name, ResourceVersion: d.Signer.ResourceVersion,
-		Profile: d.Signer.Policy.Profile, Reason: "mutant",
+		Profile: d.Signer.Policy.Profile, Reason: "mutant", Annotations: consenting().Annotations,
 	}
 }
 
 func issueAction(l *trust.Leaf, ca *pki.Certificate) trust.Action {
 	return trust.Action{
 		Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Reason: "mutant",
+		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Reason: "mutant", Annotations: consenting().Annotations,
 	}
 }
 

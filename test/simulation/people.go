@@ -79,7 +79,7 @@ func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
 			}
 			return w.api.withSecret(w.api.latest(), e.name, nil), func() { w.api.deleteSecret(e.name) }
 		}
-		next := &corev1.Secret{Type: corev1.SecretTypeTLS}
+		next := &corev1.Secret{ObjectMeta: consenting(), Type: corev1.SecretTypeTLS}
 		if live != nil {
 			next = live.DeepCopy()
 		}
@@ -99,7 +99,7 @@ func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
 		}
 		return w.api.withConfigMap(w.api.latest(), e.name, nil), func() { w.api.deleteConfigMap(e.name) }
 	}
-	next := &corev1.ConfigMap{}
+	next := &corev1.ConfigMap{ObjectMeta: consenting()}
 	if live != nil {
 		next = live.DeepCopy()
 	}
@@ -236,10 +236,10 @@ func (w *world) restores(d *trust.Domain) *edit {
 func (w *world) stripsAnnotations(d *trust.Domain) *edit {
 	if in(w.dice, 2, "of the bundle") {
 		return &edit{
-			what: "removes all annotations of " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name,
+			what: "removes all annotations but the consent of " + d.Bundle.Name, kind: trust.ConfigMapKind, name: d.Bundle.Name,
 			configMap: func(cm *corev1.ConfigMap) bool {
-				there := len(cm.Annotations) > 0
-				cm.Annotations = nil
+				there := len(cm.Annotations) > 1
+				cm.Annotations = consenting().Annotations
 				return there
 			},
 		}
@@ -250,10 +250,10 @@ func (w *world) stripsAnnotations(d *trust.Domain) *edit {
 	}
 	name := one(w.dice, "object", names)
 	return &edit{
-		what: "removes all annotations of " + name, kind: trust.SecretKind, name: name,
+		what: "removes all annotations but the consent of " + name, kind: trust.SecretKind, name: name,
 		secret: func(s *corev1.Secret) bool {
-			there := len(s.Annotations) > 0
-			s.Annotations = nil
+			there := len(s.Annotations) > 1
+			s.Annotations = consenting().Annotations
 			return there
 		},
 	}

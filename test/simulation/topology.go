@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 // grace of parties of the kind gracePeriod, the delay of those of the kind renewed, and how much earlier their processes
@@ -225,11 +226,19 @@ func (t topology) trustDomain(name string, leaves []configv1alpha1.Leaf, parties
 	}
 }
 
+// configurationName is that of the configuration to which every object consents.
+const configurationName = "pki"
+
+// consenting is the metadata of an object that somebody makes for the configuration.
+func consenting() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Annotations: map[string]string{trust.AnnotationConfiguration: configurationName}}
+}
+
 // configuration is the topology as an operator would write it.
 func (t topology) configuration() *configv1alpha1.RotationConfiguration {
 	server, clients := t.leaves()
 	all := append([]configv1alpha1.Leaf{server}, clients...)
-	cfg := &configv1alpha1.RotationConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pki"}}
+	cfg := &configv1alpha1.RotationConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
 	if t.crossed && len(clients) > 0 {
 		cfg.Spec.TrustDomains = append(cfg.Spec.TrustDomains,
 			t.trustDomain("serving", all[:1], t.parties(&server, nil)), t.trustDomain("clients", clients, t.parties(nil, clients)))

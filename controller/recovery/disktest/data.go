@@ -20,10 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 )
 
 // Namespace of all Secrets.
 const Namespace = "openshift-etcd"
+
+// Configuration is the name of the RotationConfiguration to which the objects consent.
+const Configuration = "etcd"
+
+// Meta is the metadata of an object that consents to the configuration.
+func Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: Configuration}}
+}
 
 // Secret makes a TLS Secret of a pair.
 func Secret(t testing.TB, name string, pair *pki.Pair) *corev1.Secret {
@@ -34,7 +43,7 @@ func Secret(t testing.TB, name string, pair *pki.Pair) *corev1.Secret {
 	}
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name},
+		ObjectMeta: Meta(name),
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: pair.CertPEM(), corev1.TLSPrivateKeyKey: key},
 	}

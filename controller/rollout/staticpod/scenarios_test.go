@@ -14,6 +14,7 @@ import (
 
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/trust"
 )
 
 // installed is a world in which everything is well.
@@ -223,7 +224,7 @@ func TestMetadataMakesNoRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cm.Annotations = map[string]string{"a": "b"}
+	cm.Annotations["a"] = "b"
 	w.put(cm)
 	writes := w.writes
 	w.run(60, nil)
@@ -332,6 +333,16 @@ func TestRolledBackManifest(t *testing.T) {
 func TestSourcesThatCannotBeUsed(t *testing.T) {
 	for name, spoil := range map[string]func(*world){
 		"missing": func(w *world) { w.drop("configmaps", "bundles") },
+		"a ConfigMap that does not consent": func(w *world) {
+			w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bundles"}, Data: map[string]string{"ca.crt": "theirs"}})
+		},
+		"a Secret that consents to another configuration": func(w *world) {
+			theirs := metav1.ObjectMeta{Name: "certs", Annotations: map[string]string{trust.AnnotationConfiguration: "other"}}
+			w.put(&corev1.Secret{ObjectMeta: theirs, Data: map[string][]byte{"leaf": []byte("theirs")}})
+		},
+		"a manifest that does not consent": func(w *world) {
+			w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod"}, Data: map[string]string{"pod.yaml": podTemplate + "\n"}})
+		},
 		"no template": func(w *world) {
 			w.put(&corev1.ConfigMap{ObjectMeta: consenting("etcd-pod")})
 		},

@@ -131,6 +131,14 @@ func adoptedBy[T metav1.Object](configuration string, object T) T {
 	return object
 }
 
+// theirs is an object that consents to nothing.
+func theirs[T metav1.Object](object T) T {
+	annotations := maps.Clone(object.GetAnnotations())
+	delete(annotations, trust.AnnotationConfiguration)
+	object.SetAnnotations(annotations)
+	return object
+}
+
 func configMap(name string, data map[string]string, labels ...string) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{ObjectMeta: objectMeta(name), Data: data}
 	for _, label := range labels {

@@ -36,6 +36,9 @@ func TestRenderConditions(t *testing.T) {
 		"signer unreadable": {change: func(w *world) {
 			w.domain.Signer.Problem = &trust.Problem{Reason: trust.ReasonUnparsable, Message: "no PEM"}
 		}, object: "signer", kind: "Ready", want: want{"False", "Unparsable", "no PEM"}},
+		"signer of somebody else": {change: func(w *world) {
+			w.domain.Signer = trust.Signer{Object: trust.NotAdopted(trust.SecretKind, &w.domain.Signer.Object, "ns", "pki")}
+		}, object: "signer", kind: "Ready", want: want{"False", "NotAdopted", "kubectl certrotation adopt -n ns pki"}},
 		"signer lost, next distributing": {change: func(w *world) { w.domain.Signer.Active = nil }, object: "signer", kind: "Ready", want: want{"False", "NoActiveCA", ""}},
 		"signer expired":                 {change: func(w *world) { w.now = start().Add(101 * time.Hour) }, object: "signer", kind: "Ready", want: want{"False", "Expired", "2030-01-06T07:04:05Z"}},
 		"signer not valid yet":           {change: func(w *world) { w.now = start().Add(-time.Hour) }, object: "signer", kind: "Ready", want: want{"False", "NotYetValid", ""}},
