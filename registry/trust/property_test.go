@@ -344,8 +344,9 @@ func (s *tale) restores(rt *rapid.T) {
 		s.tries("the leaf "+which+" is restored", func(d *Domain) {
 			for i := range d.Leaves {
 				if d.Leaves[i].Name == which {
+					at := slices.IndexFunc(s.backup.Leaves, func(l Leaf) bool { return l.Name == which })
 					policy := d.Leaves[i].Policy
-					d.Leaves[i] = s.backup.Leaves[i]
+					d.Leaves[i] = s.backup.Leaves[at]
 					d.Leaves[i].Policy = policy
 				}
 			}
