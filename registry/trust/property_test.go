@@ -337,7 +337,9 @@ func (s *tale) restores(rt *rapid.T) {
 	switch which := rapid.SampledFrom(append([]string{"signer", "bundle"}, s.names()...)).Draw(rt, "object"); which {
 	case "signer":
 		// A key that is gone from the slots is in the backup, so that leaves of it are no orphans.
-		s.tries("the signer is restored", func(d *Domain) { d.Signer = s.backup.Signer })
+		if s.tries("the signer is restored", func(d *Domain) { d.Signer = s.backup.Signer }) && !s.backup.Signer.Present {
+			s.orphaned = true
+		}
 	case "bundle":
 		s.tries("the bundle is restored", func(d *Domain) { d.Bundle = s.backup.Bundle })
 	default:
