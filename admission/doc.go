@@ -5,8 +5,8 @@
 // RotationConfigurations which would break a trust domain, and edits of RotationRecords by anybody but certrotation itself.
 //
 // It knows no rule of the protocol. A review becomes a question to the model: the sources of the namespace with the
-// object as it was, and with the object as it would be, are built into trust.Domain values, and trust.Judge says which
-// invariants the difference breaks. What lives here is when to ask, how sure the answer is, and how it is put to people.
+// object as it was, and with the object as it would be, are built into trust.Domain values, and trust.Judge, or for a
+// configuration trust.JudgeConfiguration, says which invariants the difference breaks. What lives here is when to ask, how sure the answer is, and how it is put to people.
 //
 // How sure:
 //

@@ -7,7 +7,8 @@
 //
 // A Domain is a snapshot of one trust domain, made by registry/view/inventory from Secrets, ConfigMaps, Nodes, the
 // configuration and what is recorded: requests, roster, waivers, evidence and refused writes. Assess derives the stage, the blockers and the next actions from it. Judge says which invariants
-// an edit would break. PlanRotation lists the steps of a rotation before it starts.
+// an edit of an object would break, JudgeConfiguration those of an edit of the configuration. PlanRotation lists the steps of
+// a rotation before it starts.
 //
 // Everything here is a pure function of its arguments: no I/O, no randomness, no clock but the one passed in, and no
 // private key. Values are never mutated after they are built, so they may be shared between goroutines; the package
@@ -22,6 +23,7 @@
 //   - an anchor leaves the bundle only when no live leaf can chain to it: none in a Secret, and none that a holder
 //     might still present;
 //   - who counts is recorded before a key is made (counted.go), and nobody ceases to count by not being named;
+//   - in flight a configuration only grows, and at rest it lets go of nothing that is not released by name;
 //   - evidence is of a process, of one kind, and ends (observation.go); a member is all of its processes;
 //   - nothing irreversible follows from what is lacking, or from time alone.
 package trust

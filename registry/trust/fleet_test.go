@@ -123,7 +123,7 @@ func (f *fleet) process(name string) *process {
 
 // load lets a process read its files. What does not exist leaves it with what it has.
 func (f *fleet) load(p *process) {
-	lacks := func(name string) bool { return f.leaf(name).Certificate == nil }
+	lacks := func(name string) bool { return f.published(name) == nil }
 	if p.down && slices.ContainsFunc(p.member.Holds, lacks) {
 		return
 	}
@@ -132,11 +132,20 @@ func (f *fleet) load(p *process) {
 		p.trust = slices.Clone(f.d.Bundle.Anchors)
 	}
 	for _, name := range p.member.Holds {
-		if c := f.leaf(name).Certificate; c != nil {
+		if c := f.published(name); c != nil {
 			p.leaves[name] = c
 		}
 	}
 	p.behind = time.Time{}
+}
+
+// published is what the Secret of a leaf of the domain holds, nil if it holds nothing or is none of the domain.
+func (f *fleet) published(leaf string) *pki.Certificate {
+	i := slices.IndexFunc(f.d.Leaves, func(l Leaf) bool { return l.Name == leaf })
+	if i < 0 {
+		return nil
+	}
+	return f.d.Leaves[i].Certificate
 }
 
 // restart is a load after which older observations prove nothing.
@@ -232,7 +241,8 @@ func (f *fleet) act(action *Action) []Violation {
 	return verdict
 }
 
-// written notes who has something to load. Processes of the kind renewed load bundle and leaf with each new leaf.
+// written notes who has something to load. Processes of the kind renewed load bundle and leaf with each new leaf, those of
+// which nothing is asked load everything at once.
 func (f *fleet) written(object string, at time.Time) {
 	for _, p := range f.processes {
 		holds := slices.Contains(p.member.Holds, object)
@@ -242,7 +252,7 @@ func (f *fleet) written(object string, at time.Time) {
 		if p.behind.IsZero() {
 			p.behind = at
 		}
-		if p.party.Kind == Renewed && holds {
+		if p.party.Kind == Renewed && holds || p.party.Kind == None {
 			f.load(p)
 		}
 	}

@@ -337,15 +337,18 @@ func (s *tale) restores(rt *rapid.T) {
 	switch which := rapid.SampledFrom(append([]string{"signer", "bundle"}, s.names()...)).Draw(rt, "object"); which {
 	case "signer":
 		// A key that is gone from the slots is in the backup, so that leaves of it are no orphans.
-		s.tries("the signer is restored", func(d *Domain) { d.Signer = s.backup.Signer })
+		if s.tries("the signer is restored", func(d *Domain) { d.Signer = s.backup.Signer }) && !s.backup.Signer.Present {
+			s.orphaned = true
+		}
 	case "bundle":
 		s.tries("the bundle is restored", func(d *Domain) { d.Bundle = s.backup.Bundle })
 	default:
 		s.tries("the leaf "+which+" is restored", func(d *Domain) {
 			for i := range d.Leaves {
 				if d.Leaves[i].Name == which {
+					at := slices.IndexFunc(s.backup.Leaves, func(l Leaf) bool { return l.Name == which })
 					policy := d.Leaves[i].Policy
-					d.Leaves[i] = s.backup.Leaves[i]
+					d.Leaves[i] = s.backup.Leaves[at]
 					d.Leaves[i].Policy = policy
 				}
 			}

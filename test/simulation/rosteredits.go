@@ -12,6 +12,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
 )
 
 // configurationEdit is an edit of the configuration that is not true of the processes.
@@ -19,16 +20,21 @@ type configurationEdit struct {
 	what string
 	// make changes a trust domain, and says whether there was something to change.
 	make func(w *world, d *configv1alpha1.TrustDomain) bool
+	// guarded says that nothing protects from the edit but the guard: no roster has what it changes.
+	guarded bool
 }
 
 func configurationEdits() []configurationEdit {
 	return []configurationEdit{
-		{"removes a relying party from", (*world).removesParty},
-		{"removes a member from a relying party of", (*world).removesMember},
-		{"asks for no more than a second of grace in", (*world).hurries},
-		{"has a relying party verify nothing in", (*world).verifiesNothing},
-		{"says that no evidence is needed in", (*world).needsNone},
-		{"applies the configuration of last year, without a client, to", (*world).lastYear},
+		{"removes a relying party from", (*world).removesParty, false},
+		{"removes a member from a relying party of", (*world).removesMember, false},
+		{"asks for no more than a second of grace in", (*world).hurries, false},
+		{"has a relying party verify nothing in", (*world).verifiesNothing, false},
+		{"says that no evidence is needed in", (*world).needsNone, false},
+		{"applies the configuration of last year, without a client, to", (*world).lastYear, false},
+		{"has somebody else be probed in", (*world).probesElsewhere, true},
+		{"takes silence for life for longer in", (*world).lengthensLease, true},
+		{"lets a leaf go, by its name, of", (*world).releasesLeaf, true},
 	}
 }
 
@@ -45,7 +51,10 @@ func (w *world) editsRoster() bool {
 	if at >= len(cfg.Spec.TrustDomains) || !e.make(w, &cfg.Spec.TrustDomains[at]) {
 		return false
 	}
-	return w.configures(cfg, e.what+" "+d.Name, in(w.dice, 2, "past the guard"))
+	if e.guarded && w.unguarded {
+		return false
+	}
+	return w.configures(cfg, e.what+" "+d.Name, !e.guarded && in(w.dice, 2, "past the guard"))
 }
 
 // configures applies a configuration, if it is one, and if the guard lets it through or is not asked.
@@ -56,7 +65,7 @@ func (w *world) configures(cfg *configv1alpha1.RotationConfiguration, what strin
 		w.say("somebody %s: it is invalid", what)
 		return true
 	}
-	if reason := w.guard(after); reason != "" && !past && !w.unguarded {
+	if reason := w.guardConfiguration(cfg.Name, after); reason != "" && !past && !w.unguarded {
 		w.counts.refusedEdits++
 		w.say("somebody %s: refused, %s", what, reason)
 		return true
@@ -67,6 +76,18 @@ func (w *world) configures(cfg *configv1alpha1.RotationConfiguration, what strin
 	w.api.putConfiguration(cfg, w.clock.now())
 	w.wrong = true
 	return true
+}
+
+// guardConfiguration is the webhook for an edit of the configuration.
+func (w *world) guardConfiguration(name string, after *inventory.Sources) string {
+	if reason := w.guard(after); reason != "" {
+		return reason
+	}
+	judged := trust.JudgeConfiguration(name, w.domains().Configured(), inventory.Build(after).Configured(), w.clock.now())
+	if found := judged.Violations; len(found) > 0 {
+		return string(found[0].Invariant) + ": " + found[0].Message
+	}
+	return ""
 }
 
 // rotating says whether the content shows a rotation in flight.
@@ -149,6 +170,35 @@ func (w *world) needsNone(d *configv1alpha1.TrustDomain) bool {
 		return false
 	}
 	p.Evidence = configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "in a hurry"}
+	return true
+}
+
+// probesElsewhere has a server be probed in the place of another one.
+func (w *world) probesElsewhere(d *configv1alpha1.TrustDomain) bool {
+	p := w.anyParty(d)
+	if p == nil || p.Evidence.TLSProbe == nil || len(p.Evidence.TLSProbe.Endpoints) < 2 {
+		return false
+	}
+	endpoints := p.Evidence.TLSProbe.Endpoints
+	endpoints[0].Address = endpoints[1].Address
+	return true
+}
+
+func (w *world) lengthensLease(d *configv1alpha1.TrustDomain) bool {
+	p := w.anyParty(d)
+	if p == nil || p.Evidence.Kind != configv1alpha1.EvidenceAcknowledgement {
+		return false
+	}
+	p.Evidence.Lease = &metav1.Duration{Duration: 720 * time.Hour}
+	return true
+}
+
+// releasesLeaf names a leaf as one that counts no more, with whoever presents it.
+func (w *world) releasesLeaf(d *configv1alpha1.TrustDomain) bool {
+	if !w.lastYear(d) {
+		return false
+	}
+	d.ReleasedLeaves = append(d.ReleasedLeaves, "client-0")
 	return true
 }
 
