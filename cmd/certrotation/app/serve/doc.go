@@ -12,7 +12,8 @@
 // Reviews are for kube-apiserver alone, because a denial names who depends on an object. By default they come through the
 // aggregation layer: the ValidatingWebhookConfiguration names the Service kubernetes of the namespace default, which is
 // kube-apiserver itself. It calls that as the user of its loopback connection, system:apiserver, without having to be configured,
-// and its aggregator passes the review on with the certificate of the front proxy. A review that comes to a webhook directly has
+// and its aggregator passes the review on with the certificate of the front proxy. Neither audit log has its body, which holds keys:
+// objects are audited where a REST storage decodes them, and none does. A review that comes to a webhook directly has
 // no credentials, unless an AdmissionConfiguration gives kube-apiserver a client certificate; so there is a listener for that,
 // on --webhook-port, only with --webhook-client-ca-file. It serves POST /validate, with /livez and /readyz of its own, and
 // presents the same certificate as the secure port. It is needed where the faces are split (--serve-api=false).
