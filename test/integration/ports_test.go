@@ -143,12 +143,12 @@ func testLargeReviews(t *testing.T, s *served) {
 	}
 	maps := s.client.CoreV1().ConfigMaps(namespace)
 	large, err := maps.Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": strings.Repeat("\x01", 1000_000)},
+		ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": strings.Repeat("a", 1000_000)},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	large.Data["a"] = strings.Repeat("\x02", 1000_000)
+	large.Data["a"] = strings.Repeat("b", 1000_000)
 	if _, err := maps.Update(t.Context(), large, metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
 	}
