@@ -19,6 +19,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,7 @@ func TestBorders(t *testing.T) {
 		return nil
 	})
 	t.Run("reviews", func(t *testing.T) { testReviewsAreForKubeAPIServer(t, s) })
+	t.Run("large reviews", func(t *testing.T) { testLargeReviews(t, s) })
 	t.Run("strangers cost nothing", func(t *testing.T) { testStrangersCostNothing(t, s) })
 	t.Run("reporters", func(t *testing.T) { testReporters(t, s) })
 	t.Run("records", func(t *testing.T) { testNobodyWritesRecords(t, s) })
@@ -127,6 +129,28 @@ func testReviewsAreForKubeAPIServer(t *testing.T, s *served) {
 		if code != http.StatusForbidden && code != http.StatusUnauthorized || strings.Contains(answer, "service-") {
 			t.Errorf("%s has it reviewed: %d\n%s", name, code, answer)
 		}
+	}
+}
+
+// testLargeReviews: the largest objects there are come through the aggregation layer too. The guard fails closed there, so an
+// edit that is let through was judged.
+func testLargeReviews(t *testing.T, s *served) {
+	const namespace = "large"
+	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"certrotation.dev/guard": "enabled"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	maps := s.client.CoreV1().ConfigMaps(namespace)
+	large, err := maps.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": strings.Repeat("a", 1000_000)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large.Data["a"] = strings.Repeat("b", 1000_000)
+	if _, err := maps.Update(t.Context(), large, metav1.UpdateOptions{}); err != nil {
+		t.Error(err)
 	}
 }
 
