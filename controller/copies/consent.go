@@ -82,11 +82,13 @@ func (c *Controller) consent(ctx context.Context, k key, where reading) (*trust.
 	out := &trust.CopyConsent{
 		Copy: trust.AcceptedCopy{From: k.from, Kind: trust.ObjectKind(k.kind), Name: k.name}, Destination: k.namespace,
 	}
-	source, err := c.namespace(ctx, k.from, where)
-	if err != nil {
-		return nil, err
+	if out.SourceManaged = c.watches.named(k.from); !out.SourceManaged {
+		source, err := c.namespace(ctx, k.from, where)
+		if err != nil {
+			return nil, err
+		}
+		out.SourceManaged = source != nil && source.GetLabels()[trust.LabelManaged] == trust.ManagedValue
 	}
-	out.SourceManaged = source != nil && source.GetLabels()[trust.LabelManaged] == trust.ManagedValue
 	if k.namespace == k.from {
 		return out, nil
 	}

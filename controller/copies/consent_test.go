@@ -181,6 +181,26 @@ func TestConsentThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestNamedNamespaces needs no label: the installation has named them. The destination still has to accept.
+func TestNamedNamespaces(t *testing.T) {
+	w := newWorld(t, webConfig)
+	w.rotate()
+	w.manage(home, false)
+	c := w.copies(func(cfg *Config) { cfg.Namespaces = []string{home, away} })
+	w.reconcile(c)
+	if !w.same() {
+		t.Error("not copied")
+	}
+	w.agree(away, "")
+	w.wrote = nil
+	if err := c.Reconcile(w.ctx(), home); err == nil || !strings.Contains(err.Error(), "does not accept") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(gone, w.wroteSorted()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
 // TestNamespacesOfTheController: with a list of namespaces nothing else is touched.
 func TestNamespacesOfTheController(t *testing.T) {
 	w := newWorld(t, webConfig)

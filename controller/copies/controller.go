@@ -46,7 +46,7 @@ type Config struct {
 	Recorder       events.EventRecorder
 	// Metadata watches the copies and the Namespaces. Nil if nobody else writes them, as in an API server in memory.
 	Metadata metadata.Interface
-	// Namespaces are the only ones that are watched and written to; empty for all.
+	// Namespaces are the only ones that are watched and written to, and are managed because they are named; empty for all.
 	Namespaces []string
 	// Metrics to register at, nil for none.
 	Metrics rotation.Registry

@@ -26,8 +26,8 @@
 //     copied keys are emptied.
 //
 // A copy has the label certrotation.dev/copy-of, by which it is watched: whatever is done to it is undone at once, and a copy
-// that nobody wants any more is found after a restart. The metadata of the Namespaces is watched for their consent; where that
-// is not allowed, it is read each time a copy is looked at.
+// that nobody wants any more is found after a restart. The metadata of the Namespaces is watched for their consent. With
+// Config.Namespaces it is not, because a Role cannot allow that: there it is read each time a copy is looked at.
 //
 // A rotation does not wait for the copies as such. It waits for the members that read them: name them as relying parties.
 //

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
@@ -22,15 +21,16 @@ import (
 
 // watches see the metadata of whatever is labelled as a copy, and what the Namespaces say. No content is transferred.
 type watches struct {
-	// only are the namespaces that are watched, each by informers of its own; empty if all are by one.
+	// only are the namespaces that are watched, each by informers of its own; empty if all are by one. Then the Namespaces
+	// themselves are watched too: a Role in one of them could not allow that.
 	only       []string
 	copies     map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer
-	namespaces map[string]cache.SharedIndexInformer
+	namespaces cache.SharedIndexInformer
 }
 
 // newWatches sets the informers up. Without a client there are none, and everything is read live.
 func newWatches(client metadata.Interface, only []string, c *Controller) (*watches, error) {
-	w := &watches{only: only, copies: map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer{}, namespaces: map[string]cache.SharedIndexInformer{}}
+	w := &watches{only: only, copies: map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer{}}
 	if client == nil {
 		return w, nil
 	}
@@ -53,18 +53,12 @@ func newWatches(client metadata.Interface, only []string, c *Controller) (*watch
 			w.copies[kind][namespace] = informer
 		}
 	}
-	for _, namespace := range in {
-		informer, err := watchMetadata(client, "namespaces", metav1.NamespaceAll, func(opts *metav1.ListOptions) {
-			if namespace != metav1.NamespaceAll {
-				opts.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()
-			}
-		}, func(object metav1.Object) { c.consentChanged(object.GetName()) })
-		if err != nil {
-			return nil, err
-		}
-		w.namespaces[namespace] = informer
+	if len(only) > 0 {
+		return w, nil
 	}
-	return w, nil
+	var err error
+	w.namespaces, err = watchMetadata(client, "namespaces", metav1.NamespaceAll, nil, func(object metav1.Object) { c.consentChanged(object.GetName()) })
+	return w, err
 }
 
 func watchMetadata(
@@ -120,8 +114,8 @@ func (w *watches) run(ctx context.Context, running *sync.WaitGroup) {
 			running.Go(func() { informer.RunWithContext(ctx) })
 		}
 	}
-	for _, informer := range w.namespaces {
-		running.Go(func() { informer.RunWithContext(ctx) })
+	if w.namespaces != nil {
+		running.Go(func() { w.namespaces.RunWithContext(ctx) })
 	}
 }
 
@@ -137,9 +131,12 @@ func (w *watches) sync(ctx context.Context) bool {
 	return cache.WaitFor(ctx, "", done...)
 }
 
+// named says whether a namespace is managed because the installation names it, without a label.
+func (w *watches) named(namespace string) bool { return slices.Contains(w.only, namespace) }
+
 // covers says whether a namespace is one that may be written to.
 func (w *watches) covers(namespace string) bool {
-	return len(w.only) == 0 || slices.Contains(w.only, namespace)
+	return len(w.only) == 0 || w.named(namespace)
 }
 
 // of is the informer of a namespace, nil if there is none.
@@ -166,7 +163,7 @@ func (w *watches) version(t target) string {
 
 // namespace is what was last seen of a Namespace, nil if it is not seen.
 func (w *watches) namespace(name string) metav1.Object {
-	return stored(of(w.namespaces, name), name)
+	return stored(w.namespaces, name)
 }
 
 func stored(informer cache.SharedIndexInformer, key string) metav1.Object {
