@@ -27,12 +27,9 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 		return &trust.CopyAssessment{}, false, err
 	}
 	configMaps := c.client.CoreV1().ConfigMaps(t.key.namespace)
-	live, err := configMaps.Get(ctx, t.key.name, metav1.GetOptions{})
+	object, err := configMaps.Get(ctx, t.key.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		a := t.assess(state{})
-		if err := c.consented(ctx, t, nil); err != nil {
-			return a, false, err
-		}
 		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.key.namespace, Name: t.key.name}}
 		fillConfigMap(made, nil, t, source, a)
 		written, err := configMaps.Create(ctx, made, metav1.CreateOptions{FieldManager: FieldManager})
@@ -46,18 +43,15 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 	if err != nil {
 		return &trust.CopyAssessment{}, false, err
 	}
-	held := anchorsOf(live)
+	if o := foreign(t, object); o != nil {
+		return &trust.CopyAssessment{}, false, o
+	}
+	held := anchorsOf(object)
 	a := t.assess(state{anchors: held})
-	if o := c.foreign(t, live); o != nil {
-		return a, false, o
-	}
-	if err := c.consented(ctx, t, live); err != nil {
-		return a, false, err
-	}
-	changed := live.DeepCopy()
+	changed := object.DeepCopy()
 	fillConfigMap(changed, held, t, source, a)
-	if equality.Semantic.DeepEqual(live, changed) {
-		c.settle(t, a, live.ResourceVersion)
+	if equality.Semantic.DeepEqual(object, changed) {
+		c.settle(t, a, object.ResourceVersion)
 		return a, false, nil
 	}
 	written, err := configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
@@ -93,5 +87,10 @@ func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, s
 		delete(object.BinaryData, inventory.BundleKey)
 		object.Data[inventory.BundleKey] = string(pki.EncodeCertificates(a.Anchors...))
 	}
-	mark(&object.ObjectMeta, t, &source.ObjectMeta, rotation.ContentHash(map[string]string{inventory.BundleKey: object.Data[inventory.BundleKey]}))
+	mark(&object.ObjectMeta, t, &source.ObjectMeta, bundleHash(object))
+}
+
+// bundleHash names the content of what is copied.
+func bundleHash(object *corev1.ConfigMap) string {
+	return rotation.ContentHash(map[string]string{inventory.BundleKey: object.Data[inventory.BundleKey]})
 }

@@ -4,59 +4,162 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 )
 
-// consented returns nil if the copy may be written. live is what is there, nil if nothing is.
-//
-// Whoever may write a configuration must not be able to have us write what they may not write themselves. In a namespace
-// that is not theirs, the owner agrees by the annotation trust.CopiesFrom of the namespace. An object that is the copy
-// already goes on being one: somebody has agreed to that before, or has marked it in the namespace itself.
-func (c *Controller) consented(ctx context.Context, t *task, live metav1.Object) error {
-	if t.key.namespace == t.key.from || isCopyOf(live, t) {
-		return nil
-	}
-	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, t.key.namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return uncreated(t, err)
-	}
+// reading says where the consents are read.
+type reading bool
+
+const (
+	// seen is what the watches have: good enough to leave a copy alone.
+	seen reading = false
+	// live is what the API server has: asked before every write.
+	live reading = true
+)
+
+// permitted judges a copy that the configuration asks for.
+func (c *Controller) permitted(ctx context.Context, k key, where reading) (trust.CopyVerdict, string, error) {
+	consent, err := c.consent(ctx, k, where)
 	if err != nil {
-		return fmt.Errorf("read whether namespace %s accepts copies: %w", t.key.namespace, err)
+		return trust.CopyUndecided, "", err
 	}
-	if accepts(namespace, t.key.from) {
-		return nil
+	consent.Asked = true
+	verdict, why := trust.JudgeCopy(consent)
+	return verdict, why, nil
+}
+
+// unasked judges a copy that no configuration asks for as far as the model knows, by live reads only: what is taken back is
+// not there any more.
+func (c *Controller) unasked(ctx context.Context, k key) (trust.CopyVerdict, string, error) {
+	consent, err := c.consent(ctx, k, live)
+	if err != nil {
+		return trust.CopyUndecided, "", err
 	}
-	agreed := append(acceptedBy(namespace), t.key.from)
-	return obstruct("namespace %s does not accept copies from namespace %s; whoever owns it agrees by: kubectl annotate --overwrite namespace %s %s=%s",
-		t.key.namespace, t.key.from, t.key.namespace, trust.CopiesFrom, strings.Join(agreed, ","))
-}
-
-// isCopyOf says whether an object is marked as the copy, both for us and for the watch.
-func isCopyOf(live metav1.Object, t *task) bool {
-	return live != nil && live.GetAnnotations()[trust.AnnotationCopyOf] == t.key.from+"/"+t.copy.Name &&
-		live.GetLabels()[trust.LabelCopyOf] == labelValue(t.key.from, t.copy.Name)
-}
-
-// accepts says whether a namespace accepts copies from another one.
-func accepts(namespace metav1.Object, from string) bool {
-	return namespace.GetLabels()[trust.CopiesFrom] == from || slices.Contains(acceptedBy(namespace), from)
-}
-
-// acceptedBy lists what the annotation names. There is nothing that stands for every namespace.
-func acceptedBy(namespace metav1.Object) []string {
-	var out []string
-	for name := range strings.SplitSeq(namespace.GetAnnotations()[trust.CopiesFrom], ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			out = append(out, name)
+	if consent.SourceManaged {
+		list, err := c.configurations.RotationConfigurations(k.from).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return trust.CopyUndecided, "", fmt.Errorf("read the configurations of namespace %s: %w", k.from, err)
+		}
+		for i := range list.Items {
+			asks, err := asksFor(&list.Items[i], k)
+			if err != nil {
+				consent.Unreadable = append(consent.Unreadable, configv1alpha1.Kind+"/"+list.Items[i].Name)
+			}
+			consent.Asked = consent.Asked || asks
 		}
 	}
-	return out
+	verdict, why := trust.JudgeCopy(consent)
+	return verdict, why, nil
+}
+
+// asksFor says whether a configuration asks for a copy. It is an error if it cannot be read.
+func asksFor(cfg *configv1alpha1.RotationConfiguration, k key) (bool, error) {
+	spec, err := configv1alpha1.Load(&cfg.Spec, k.from)
+	if err != nil {
+		return false, err
+	}
+	for i := range spec.Copies {
+		cp := spec.Copies[i]
+		cp.ToNamespace, cp.ToName = cmp.Or(cp.ToNamespace, k.from), cmp.Or(cp.ToName, cp.Name)
+		if keyOf(k.from, &cp) == k {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// consent reads what the two Namespaces say.
+func (c *Controller) consent(ctx context.Context, k key, where reading) (*trust.CopyConsent, error) {
+	out := &trust.CopyConsent{
+		Copy: trust.AcceptedCopy{From: k.from, Kind: trust.ObjectKind(k.kind), Name: k.name}, Destination: k.namespace,
+	}
+	if out.SourceManaged = c.watches.named(k.from); !out.SourceManaged {
+		source, err := c.namespace(ctx, k.from, where)
+		if err != nil {
+			return nil, err
+		}
+		out.SourceManaged = source != nil && source.GetLabels()[trust.LabelManaged] == trust.ManagedValue
+	}
+	if k.namespace == k.from {
+		return out, nil
+	}
+	destination, err := c.namespace(ctx, k.namespace, where)
+	if err != nil {
+		return nil, err
+	}
+	if destination == nil {
+		return nil, obstruct("namespace %s does not exist; the copy is made when it does", k.namespace)
+	}
+	out.Accepted = destination.GetAnnotations()[trust.CopiesFrom]
+	return out, nil
+}
+
+// namespace returns the metadata of a Namespace, nil if it does not exist.
+func (c *Controller) namespace(ctx context.Context, name string, where reading) (metav1.Object, error) {
+	if where == seen {
+		if known := c.watches.namespace(name); known != nil {
+			return known, nil
+		}
+	}
+	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		return nil, obstruct("the controller may not read namespace %s, and so does not know whether it consents: it needs the verb get on namespaces there", name)
+	case err != nil:
+		return nil, fmt.Errorf("read whether namespace %s consents: %w", name, err)
+	}
+	return namespace, nil
+}
+
+// isCopyFrom says whether an object is marked, both for us and for the watch, as what the namespace of the key may keep
+// there. Within one namespace it has to say besides that a configuration may use it.
+func isCopyFrom(object metav1.Object, k key) bool {
+	from, name, ok := sourceOf(object)
+	return ok && from == k.from && object.GetLabels()[trust.LabelCopyOf] == labelValue(from, name) &&
+		(k.namespace != k.from || object.GetAnnotations()[trust.AnnotationConfiguration] != "")
+}
+
+// foreign says why an existing object may not become the copy, nil if it may. Nothing is taken over that does not say so
+// itself.
+func foreign(t *task, object metav1.Object) *obstacle {
+	k := t.key
+	if k.namespace == k.from {
+		switch whose := object.GetAnnotations()[trust.AnnotationConfiguration]; whose {
+		case t.configuration:
+			return nil
+		case "":
+			return obstruct("%s/%s was there before and does not say that it may be written; look at it, and then: kubectl certrotation adopt -n %s %s",
+				k.kind, k.name, k.namespace, t.configuration)
+		default:
+			return obstruct("%s/%s may be used by the configuration %s and not by %s; choose another toName", k.kind, k.name, whose, t.configuration)
+		}
+	}
+	if isCopyFrom(object, k) {
+		return nil
+	}
+	if from, name, ok := sourceOf(object); ok && from != k.from {
+		return obstruct("%s/%s in namespace %s is a copy of %s/%s already; choose another toName in one of the two configurations",
+			k.kind, k.name, k.namespace, from, name)
+	}
+	return obstruct("%s/%s in namespace %s was there before and is not overwritten; delete it, or choose another toName", k.kind, k.name, k.namespace)
+}
+
+// mistyped says that an existing Secret is of another type, which cannot be changed.
+func mistyped(t *task, object *corev1.Secret) *obstacle {
+	if object.Type == corev1.SecretTypeTLS {
+		return nil
+	}
+	return obstruct("%s/%s in namespace %s is of type %s and not %s; delete it, or choose another toName",
+		t.key.kind, t.key.name, t.key.namespace, object.Type, corev1.SecretTypeTLS)
 }

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// TestConsent has a namespace agree to copies, or not, while something is there already, or not.
+// TestConsent has a namespace accept copies, or not, while something is there already, or not.
 func TestConsent(t *testing.T) {
-	annotated := func(value string) map[string]string { return map[string]string{trust.CopiesFrom: value} }
 	theirs := map[string][]byte{"tls.crt": []byte("theirs"), "tls.key": []byte("theirs")}
 	marked := func(source, label string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -30,31 +30,33 @@ func TestConsent(t *testing.T) {
 		}, Type: corev1.SecretTypeTLS, Data: theirs}
 	}
 	plain := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "client"}, Type: corev1.SecretTypeTLS, Data: theirs}
-	const refused = "namespace elsewhere does not accept copies from namespace demo"
+	const refused = "namespace elsewhere does not accept Secret/client from namespace demo"
+	const others = "demo/ConfigMap/web-bundle"
 	tests := []struct {
-		name                string
-		annotations, labels map[string]string
-		there               *corev1.Secret
-		want                string
+		name, accepted string
+		there          *corev1.Secret
+		want           string
 	}{
 		{name: "nothing says so", want: refused},
 		{name: "another's Secret is there, and nothing says so", there: plain, want: refused},
-		{name: "others are named", annotations: annotated("demo2,d,xdemo"), there: plain, want: "kubectl annotate --overwrite namespace elsewhere certrotation.dev/copies-from=demo2,d,xdemo,demo"},
-		{name: "nothing stands for all", annotations: annotated("*"), there: plain, want: refused},
-		{name: "an empty list", annotations: annotated(" , "), want: "certrotation.dev/copies-from=demo"},
-		{name: "named among others", annotations: annotated("a, demo ,b")},
-		{name: "named, with a Secret that is taken over", annotations: annotated("demo"), there: plain},
-		{name: "named by the label", labels: annotated("demo"), there: plain},
-		{name: "the copy is there", there: marked("demo/web-client", "demo.web-client")},
-		{name: "a copy of another leaf is there", there: marked("demo/web-server", "demo.web-server"), want: refused},
-		{name: "a copy from another namespace is there", there: marked("gone/web-client", "gone.web-client"), want: refused},
-		{name: "half a mark", there: marked("demo/web-client", "x"), want: refused},
+		{name: "another name", accepted: "demo/Secret/client2", want: refused},
+		{name: "the name of the source", accepted: "demo/Secret/web-client", want: refused},
+		{name: "another namespace", accepted: "demo2/Secret/client", want: refused},
+		{name: "the namespace as a whole", accepted: "demo", want: refused + ` ("demo" is not of the form`},
+		{name: "nothing stands for all", accepted: "*,demo/*,demo/Secret/*", want: refused},
+		{name: "accepted", accepted: "a,demo/Secret/client"},
+		{name: "accepted, with another's Secret there", accepted: "demo/Secret/client", there: plain, want: "is not overwritten"},
+		{name: "accepted, with the copy there", accepted: "demo/Secret/client", there: marked("demo/web-client", "demo.web-client")},
+		{name: "accepted, with the copy of another leaf there", accepted: "demo/Secret/client", there: marked("demo/web-server", "demo.web-server")},
+		{name: "accepted, with a copy from another namespace there", accepted: "demo/Secret/client", there: marked("gone/web-client", "gone.web-client"),
+			want: "is a copy of gone/web-client already"},
+		{name: "accepted, with half a mark", accepted: "demo/Secret/client", there: marked("demo/web-client", "x"), want: "is not overwritten"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, webConfig)
 			w.rotate()
-			w.agree(away, tt.annotations, tt.labels)
+			w.agree(away, others+","+tt.accepted)
 			if tt.there != nil {
 				w.put(away, tt.there)
 			}
@@ -65,9 +67,9 @@ func TestConsent(t *testing.T) {
 				err = c.Reconcile(w.ctx(), home)
 				w.clock.Step(patience)
 			}
-			secret := slices.ContainsFunc(w.wrote, func(write string) bool { return strings.HasSuffix(write, " secrets elsewhere/client") })
+			wrote := slices.ContainsFunc(w.wrote, func(write string) bool { return strings.HasSuffix(write, " secrets elsewhere/client") })
 			if tt.want == "" {
-				if !secret || string(w.secret(away, "client").Data["tls.crt"]) == "theirs" {
+				if !wrote || string(w.secret(away, "client").Data["tls.crt"]) == "theirs" {
 					t.Errorf("not copied: %v", err)
 				}
 				return
@@ -75,13 +77,16 @@ func TestConsent(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got error %v, want %q", err, tt.want)
 			}
-			if diff := cmp.Diff([]string{"create configmaps demo/bundle-here"}, w.wrote); diff != "" {
-				t.Errorf("writes (-want +got):\n%s", diff)
+			if wrote {
+				t.Errorf("writes %v", w.wrote)
 			}
-			if w.said("CopyHeld Secret/web-client: copy elsewhere/client: "+refused) != 1 || c.memory.held()[home] != 2 {
+			if w.said("CopyHeld Secret/web-client: copy elsewhere/client: ") != 1 || w.said(tt.want) != 1 || c.memory.held()[home] != 1 {
 				t.Errorf("events %q, %v copies held", w.events, c.memory.held()[home])
 			}
-			w.agree(away, annotated(home), nil)
+			if tt.there != nil {
+				w.remove(away, tt.there)
+			}
+			w.agree(away, accepting)
 			w.reconcile(c)
 			if !w.same() || c.memory.held()[home] != 0 {
 				t.Error("not copied after the namespace has agreed")
@@ -90,40 +95,128 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestConsentIsAskedOnce: what is a copy goes on being one, and nothing is asked at rest.
-func TestConsentIsAskedOnce(t *testing.T) {
-	w, c := settled(t)
-	w.agree(away, nil, nil)
-	w.request()
-	for range 20 {
-		w.rotate()
-		w.reconcile(c)
+// TestConsentWithinTheNamespace: an object that was there says itself whether it may be written.
+func TestConsentWithinTheNamespace(t *testing.T) {
+	tests := []struct {
+		name, consents, says string
+	}{
+		{name: "it says nothing", says: "kubectl certrotation adopt -n demo certrotation"},
+		{name: "it names another configuration", consents: "other", says: "may be used by the configuration other"},
+		{name: "it consents", consents: "certrotation"},
 	}
-	if !w.same() {
-		t.Error("a copy no longer follows")
-	}
-	w.remove(away, w.secret(away, "client"))
-	if err := w.copies(nil).Reconcile(w.ctx(), home); err == nil || !strings.Contains(err.Error(), "does not accept copies") {
-		t.Errorf("got %v after the copy was deleted where nobody agrees any more", err)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, webConfig)
+			w.rotate()
+			theirs := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "bundle-here", Labels: map[string]string{"team": "us"}},
+				Data:       map[string]string{inventory.BundleKey: "theirs", "readme": "mine"},
+			}
+			if tt.consents != "" {
+				theirs.Annotations = map[string]string{trust.AnnotationConfiguration: tt.consents}
+			}
+			w.put(home, theirs)
+			c := w.copies(nil)
+			var err error
+			for range 3 {
+				err = c.Reconcile(w.ctx(), home)
+				w.clock.Step(patience)
+			}
+			got := w.configMap(home, "bundle-here")
+			if got.Data["readme"] != "mine" || got.Labels["team"] != "us" {
+				t.Errorf("what belongs to others is gone: %v, %v", got.Data, got.Labels)
+			}
+			if tt.says == "" {
+				if err != nil || !w.same() {
+					t.Errorf("not copied: %v", err)
+				}
+				return
+			}
+			if err == nil || w.said("CopyHeld ConfigMap/web-bundle: copy demo/bundle-here: ") != 1 || w.said(tt.says) != 1 ||
+				got.Data[inventory.BundleKey] != "theirs" {
+				t.Errorf("error %v, events %q", err, w.events)
+			}
+		})
 	}
 }
 
-// TestConsentThatCannotBeRead is no consent.
+// TestBornWithConsent: what is made within the namespace says whose it is, and elsewhere it says nothing of that.
+func TestBornWithConsent(t *testing.T) {
+	w, _ := settled(t)
+	if got := w.configMap(home, "bundle-here").Annotations[trust.AnnotationConfiguration]; got != "certrotation" {
+		t.Errorf("the copy within the namespace consents to %q", got)
+	}
+	if got, ok := w.secret(away, "client").Annotations[trust.AnnotationConfiguration]; ok {
+		t.Errorf("the copy elsewhere consents to %q, which is no configuration there", got)
+	}
+}
+
+// TestConsentThatCannotBeRead is no consent, and no withdrawal.
 func TestConsentThatCannotBeRead(t *testing.T) {
+	for name, failure := range map[string]struct {
+		err  error
+		says string
+	}{
+		"not allowed": {apierrors.NewForbidden(corev1.Resource("namespaces"), away, errRefused), "may not read namespace elsewhere"},
+		"a fault":     {apierrors.NewInternalError(errRefused), "read whether namespace elsewhere consents"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, c := settled(t)
+			w.remove(home, w.secret(home, client))
+			refuse := func(action clienttesting.Action) (bool, runtime.Object, error) {
+				return action.(clienttesting.GetAction).GetName() == away, nil, failure.err
+			}
+			w.client.PrependReactor("get", "namespaces", refuse)
+			w.rotate()
+			before := w.secret(away, "client")
+			w.wrote = nil
+			err := c.Reconcile(w.ctx(), home)
+			if err == nil || !strings.Contains(err.Error(), failure.says) {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(before, w.secret(away, "client")); diff != "" || len(w.wrote) > 0 {
+				t.Errorf("writes %v", w.wrote)
+			}
+		})
+	}
+}
+
+// TestNamedNamespaces needs no label: the installation has named them. The destination still has to accept.
+func TestNamedNamespaces(t *testing.T) {
+	w := newWorld(t, webConfig)
+	w.rotate()
+	w.manage(home, false)
+	c := w.copies(func(cfg *Config) { cfg.Namespaces = []string{home, away} })
+	w.reconcile(c)
+	if !w.same() {
+		t.Error("not copied")
+	}
+	w.agree(away, "")
+	w.wrote = nil
+	if err := c.Reconcile(w.ctx(), home); err == nil || !strings.Contains(err.Error(), "does not accept") {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(gone, w.wroteSorted()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// TestNamespacesOfTheController: with a list of namespaces nothing else is touched.
+func TestNamespacesOfTheController(t *testing.T) {
 	w := newWorld(t, webConfig)
 	w.rotate()
 	w.wrote = nil
-	w.client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), away, errRefused)
-	})
-	c := w.copies(nil)
-	if err := c.Reconcile(w.ctx(), home); err == nil || !strings.Contains(err.Error(), "read whether namespace elsewhere accepts copies") {
+	c := w.copies(func(cfg *Config) { cfg.Namespaces = []string{home} })
+	err := c.Reconcile(w.ctx(), home)
+	if err == nil || !strings.Contains(err.Error(), "namespace elsewhere is not among the --namespaces") {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff([]string{"create configmaps demo/bundle-here"}, w.wrote); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if w.configMap(home, "bundle-here").Data[inventory.BundleKey] == "" {
-		t.Error("another copy suffers")
+	k := key{from: home, target: target{kind: configv1alpha1.CopySecret, namespace: away, name: "gone"}}
+	c.memory.know(k, client)
+	if err := c.safely(w.ctx(), k); err != nil || len(w.wrote) > 1 {
+		t.Errorf("error %v, writes %v", err, w.wrote)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/rotation"
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -37,11 +39,15 @@ type Inventory interface {
 
 // Config of a Controller.
 type Config struct {
-	Client    kubernetes.Interface
-	Inventory Inventory
-	Recorder  events.EventRecorder
-	// Metadata watches the copies. Nil if nobody else writes them, as in an API server in memory.
+	Client kubernetes.Interface
+	// Configurations are asked before a copy is taken back because nobody wants it.
+	Configurations configclient.RotationConfigurationsGetter
+	Inventory      Inventory
+	Recorder       events.EventRecorder
+	// Metadata watches the copies and the Namespaces. Nil if nobody else writes them, as in an API server in memory.
 	Metadata metadata.Interface
+	// Namespaces are the only ones that are watched and written to, and are managed because they are named; empty for all.
+	Namespaces []string
 	// Metrics to register at, nil for none.
 	Metrics rotation.Registry
 	// Clock defaults to the real one.
@@ -50,36 +56,35 @@ type Config struct {
 
 // Controller keeps copies. Make one with New.
 type Controller struct {
-	client    kubernetes.Interface
-	inventory Inventory
-	recorder  events.EventRecorder
-	clock     clock.WithTicker
-	queue     workqueue.TypedRateLimitingInterface[key]
-	memory    *memory
-	metrics   *meters
-	watches   watches
+	client         kubernetes.Interface
+	configurations configclient.RotationConfigurationsGetter
+	inventory      Inventory
+	recorder       events.EventRecorder
+	clock          clock.WithTicker
+	queue          workqueue.TypedRateLimitingInterface[key]
+	memory         *memory
+	metrics        *meters
+	watches        *watches
 }
 
 // New returns a Controller that does nothing before Run.
 func New(cfg Config) (*Controller, error) {
-	if cfg.Client == nil || cfg.Inventory == nil || cfg.Recorder == nil {
-		return nil, errors.New("copies: client, inventory and recorder are required")
+	if cfg.Client == nil || cfg.Configurations == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("copies: client, configurations, inventory and recorder are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
 	c := &Controller{
-		client: cfg.Client, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock,
+		client: cfg.Client, configurations: cfg.Configurations, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
 			workqueue.TypedRateLimitingQueueConfig[key]{Name: "copies", Clock: cfg.Clock}),
 		memory: newMemory(),
 	}
-	if cfg.Metadata != nil {
-		var err error
-		if c.watches, err = newWatches(cfg.Metadata, c.changed); err != nil {
-			return nil, err
-		}
+	var err error
+	if c.watches, err = newWatches(cfg.Metadata, cfg.Namespaces, c); err != nil {
+		return nil, err
 	}
 	c.metrics = newMeters(c.memory)
 	if cfg.Metrics != nil {
@@ -93,9 +98,20 @@ func (c *Controller) NamespaceChanged(namespace string) {
 	c.queue.Add(key{from: namespace})
 }
 
-// changed has a copy looked at that somebody, perhaps we, has written or deleted.
-func (c *Controller) changed(t target) {
+// changed has a copy looked at that somebody, perhaps we, has written or deleted, whether it is wanted or not.
+func (c *Controller) changed(t target, object metav1.Object) {
+	if from, name, ok := sourceOf(object); ok {
+		c.memory.know(key{from: from, target: t}, name)
+	}
 	for _, k := range c.memory.of(t) {
+		c.queue.Add(k)
+	}
+}
+
+// consentChanged has everything looked at that a Namespace has a say in.
+func (c *Controller) consentChanged(namespace string) {
+	c.NamespaceChanged(namespace)
+	for _, k := range c.memory.within(namespace) {
 		c.queue.Add(k)
 	}
 }

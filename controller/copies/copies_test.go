@@ -210,11 +210,6 @@ func TestCopiesAreRestored(t *testing.T) {
 			secret.Data[inventory.ActiveKeyKey] = nil
 			w.put(away, secret)
 		},
-		"the label is gone": func(w *world) {
-			secret := w.secret(away, "client")
-			secret.Labels = nil
-			w.put(away, secret)
-		},
 	}
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -228,31 +223,6 @@ func TestCopiesAreRestored(t *testing.T) {
 				t.Error("the bundle is there twice")
 			}
 		})
-	}
-}
-
-// TestAdoption finds objects of the same names, such as those of another operator.
-func TestAdoption(t *testing.T) {
-	w := newWorld(t, webConfig)
-	w.rotate()
-	commented := "# the CA of web\n" + w.configMap(home, bundle).Data[inventory.BundleKey]
-	w.put(away, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: bundle, Labels: map[string]string{"team": "us"}},
-		Data:       map[string]string{inventory.BundleKey: commented, "readme": "mine"},
-	})
-	w.put(away, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "client", Annotations: map[string]string{"example.com/owner": "me"}}, Type: corev1.SecretTypeTLS,
-		Data: map[string][]byte{inventory.ActiveCertKey: []byte("old"), inventory.ActiveKeyKey: []byte("old"), "keystore.p12": []byte("mine")},
-	})
-	c := w.copies(nil)
-	w.reconcile(c)
-	cm, secret := w.configMap(away, bundle), w.secret(away, "client")
-	got := []string{cm.Data["readme"], cm.Labels["team"], cm.Data[inventory.BundleKey], string(secret.Data["keystore.p12"]), secret.Annotations["example.com/owner"]}
-	if diff := cmp.Diff([]string{"mine", "us", commented, "mine", "me"}, got); diff != "" {
-		t.Errorf("what belongs to others (-want +got):\n%s", diff)
-	}
-	if string(secret.Data[inventory.ActiveCertKey]) != string(w.secret(home, client).Data[inventory.ActiveCertKey]) {
-		t.Error("the Secret was not taken over")
 	}
 }
 
@@ -272,7 +242,11 @@ func TestObstacles(t *testing.T) {
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 		return err
 	}
-	opaque := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "client"}, Type: corev1.SecretTypeOpaque}
+	opaque := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: "client", Labels: map[string]string{trust.LabelCopyOf: "demo.web-client"},
+		Annotations: map[string]string{trust.AnnotationCopyOf: "demo/web-client"},
+	}, Type: corev1.SecretTypeOpaque}
+	plain := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "client"}, Type: corev1.SecretTypeTLS}
 	tests := []struct {
 		name, says string
 		before     func(w *world)
@@ -285,6 +259,13 @@ func TestObstacles(t *testing.T) {
 			before: func(w *world) { w.fault = terminating }, repair: func(w *world) { w.fault = nil }},
 		{name: "a Secret of another type is there", says: "is of type Opaque",
 			before: func(w *world) { w.put(away, opaque) }, repair: func(w *world) { w.remove(away, opaque) }},
+		{name: "a Secret is there", says: "was there before and is not overwritten; delete it",
+			before: func(w *world) { w.put(away, plain) }, repair: func(w *world) { w.remove(away, plain) }},
+		{name: "half a mark is on a Secret", says: "is not overwritten", before: func(w *world) {
+			half := plain.DeepCopy()
+			half.Annotations = map[string]string{trust.AnnotationCopyOf: "demo/web-client"}
+			w.put(away, half)
+		}, repair: func(w *world) { w.remove(away, plain) }},
 		{name: "writes are refused", says: "refused", before: func(w *world) {
 			w.fault = func(write string) error {
 				if strings.Contains(write, away) {
@@ -302,7 +283,7 @@ func TestObstacles(t *testing.T) {
 				Name: "client", Labels: map[string]string{trust.LabelCopyOf: "third.web-client"},
 				Annotations: map[string]string{trust.AnnotationCopyOf: "third/web-client"},
 			}, Type: corev1.SecretTypeTLS})
-		}, repair: func(w *world) { w.remove("third", configuration(w.t, webConfig)) }},
+		}, repair: func(w *world) { w.remove(away, w.secret(away, "client")) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -383,22 +364,6 @@ func TestOutdatedDecision(t *testing.T) {
 	}
 	if len(w.wrote) > 0 {
 		t.Errorf("writes %v", w.wrote)
-	}
-}
-
-// TestCopyThatIsNotWantedAnyMore stays as it is.
-func TestCopyThatIsNotWantedAnyMore(t *testing.T) {
-	w, c := settled(t)
-	w.put(home, configuration(t, withoutCopies))
-	w.request()
-	w.rotate()
-	w.wrote = nil
-	w.reconcile(c)
-	if len(w.wrote) > 0 || w.secret(away, "client") == nil || len(c.memory.states) > 0 {
-		t.Errorf("writes %v, states %v", w.wrote, c.memory.states)
-	}
-	if k := (key{from: home, target: target{kind: "Secret", namespace: away, name: "client"}}); c.safely(w.ctx(), k) != nil {
-		t.Error("a copy that is gone from the configuration is an error")
 	}
 }
 

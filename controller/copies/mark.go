@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,13 +33,30 @@ func mark(object *metav1.ObjectMeta, t *task, source *metav1.ObjectMeta, hash st
 			annotations[key] = value
 		}
 	}
+	if t.key.namespace == t.key.from {
+		annotations[trust.AnnotationConfiguration] = t.configuration
+	}
 	object.Annotations = with(object.Annotations, annotations)
 	object.Labels = with(object.Labels, map[string]string{trust.LabelCopyOf: labelValue(t.key.from, t.copy.Name)})
 }
 
-func with(into, from map[string]string) map[string]string {
+// unmark takes off what mark has put on, but for the consent to a configuration, which may be older than the copy.
+func unmark(object *metav1.ObjectMeta) {
+	for _, key := range append(described(), trust.AnnotationCopyOf, rotation.AnnotationContentHash) {
+		delete(object.Annotations, key)
+	}
+	delete(object.Labels, trust.LabelCopyOf)
+}
+
+// sourceOf is what an object says that it is a copy of.
+func sourceOf(object metav1.Object) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(object.GetAnnotations()[trust.AnnotationCopyOf], "/")
+	return namespace, name, ok && object.GetLabels()[trust.LabelCopyOf] != ""
+}
+
+func with[V any](into, from map[string]V) map[string]V {
 	if into == nil {
-		into = make(map[string]string, len(from))
+		into = make(map[string]V, len(from))
 	}
 	maps.Copy(into, from)
 	return into

@@ -4,7 +4,6 @@
 package copies
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +23,8 @@ type memory struct {
 
 // state of one copy.
 type state struct {
+	// source is the name of what it is a copy of.
+	source string
 	// wanted names what the copy was made of, and version is its resource version with that; "" if it is not known to be
 	// as it should.
 	wanted, version string
@@ -40,7 +41,8 @@ func newMemory() *memory {
 	return &memory{states: map[key]state{}, namespaces: map[string]bool{}}
 }
 
-// replaceNamespace takes over which copies there are of a namespace, and returns them.
+// replaceNamespace takes over which copies are wanted of a namespace, and returns them with those that were known before: of
+// these it has to be seen whether they are to be taken back.
 func (m *memory) replaceNamespace(from string, n *inventory.Namespace) []key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,10 +56,43 @@ func (m *memory) replaceNamespace(from string, n *inventory.Namespace) []key {
 	for i := range copies {
 		keys = append(keys, keyOf(from, &copies[i]))
 	}
-	maps.DeleteFunc(m.states, func(k key, _ state) bool { return k.from == from && !slices.Contains(keys, k) })
-	for _, k := range keys {
-		if _, ok := m.states[k]; !ok {
-			m.states[k] = state{}
+	for i, k := range keys {
+		s := m.states[k]
+		s.source = copies[i].Name
+		m.states[k] = s
+	}
+	for k := range m.states {
+		if k.from == from && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// know remembers a copy that is there, whether it is wanted or not.
+func (m *memory) know(k key, source string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.states[k]; !ok {
+		m.states[k] = state{source: source}
+	}
+}
+
+// forget is for a copy that is neither wanted nor there.
+func (m *memory) forget(k key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.states, k)
+}
+
+// within returns the copies in a namespace.
+func (m *memory) within(namespace string) []key {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keys []key
+	for k := range m.states {
+		if k.namespace == namespace {
+			keys = append(keys, k)
 		}
 	}
 	return keys
@@ -82,7 +117,7 @@ func (m *memory) get(k key) state {
 	return m.states[k]
 }
 
-// update changes the state of a copy that is still wanted.
+// update changes the state of a copy that is known.
 func (m *memory) update(k key, change func(s *state)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/trust"
 )
@@ -38,6 +37,9 @@ func (c *Controller) forbidden(t *task) *obstacle {
 		// The configuration has claimed it, or it would not have taken effect.
 		return nil
 	}
+	if !c.watches.covers(k.namespace) {
+		return obstruct("namespace %s is not among the --namespaces of the controller", k.namespace)
+	}
 	n := c.inventory.Namespace(k.namespace)
 	if n == nil {
 		return nil
@@ -46,29 +48,6 @@ func (c *Controller) forbidden(t *task) *obstacle {
 		return obstruct("%s/%s belongs to a configuration of namespace %s, as a %s; choose another toName", k.kind, k.name, k.namespace, claim.Kind)
 	}
 	return nil
-}
-
-// foreign says why an existing object may not become the copy, nil if it may.
-func (c *Controller) foreign(t *task, live metav1.Object) *obstacle {
-	from, name, ok := strings.Cut(live.GetAnnotations()[trust.AnnotationCopyOf], "/")
-	if !ok || live.GetLabels()[trust.LabelCopyOf] == "" || (from == t.key.from && name == t.copy.Name) {
-		return nil
-	}
-	if copyIn(c.inventory.Namespace(from), t.key.target) == nil || from == t.key.from {
-		// Nobody asks for that one any more.
-		return nil
-	}
-	return obstruct("%s/%s in namespace %s is a copy of %s/%s already; choose another toName in one of the two configurations",
-		t.key.kind, t.key.name, t.key.namespace, from, name)
-}
-
-// mistyped says that an existing Secret is of another type, which cannot be changed.
-func mistyped(t *task, live *corev1.Secret) *obstacle {
-	if live.Type == corev1.SecretTypeTLS {
-		return nil
-	}
-	return obstruct("%s/%s in namespace %s is of type %s and not %s; delete it, or choose another toName",
-		t.key.kind, t.key.name, t.key.namespace, live.Type, corev1.SecretTypeTLS)
 }
 
 // uncreated explains why a copy could not be created.

@@ -6,6 +6,7 @@ package copies
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,9 @@ const writeTimeout = 20 * time.Second
 type task struct {
 	key  key
 	copy *configv1alpha1.Copy
-	// domain that the source belongs to.
-	domain *trust.Domain
+	// domain that the source belongs to, and the name of the configuration that has it.
+	domain        *trust.Domain
+	configuration string
 	// assess says what the copy may hold, given what it holds.
 	assess func(held state) *trust.CopyAssessment
 }
@@ -33,11 +35,14 @@ type task struct {
 func (c *Controller) reconcile(ctx context.Context, k key) error {
 	t := c.task(k)
 	if t == nil {
-		return nil
+		return c.retire(ctx, k)
 	}
 	if o := c.forbidden(t); o != nil {
-		c.report(t, o.Error())
+		c.report(k, o.Error())
 		return o
+	}
+	if permitted, err := c.ask(ctx, k, seen); err != nil || !permitted {
+		return err
 	}
 	known := c.memory.get(k)
 	a := t.assess(known)
@@ -45,9 +50,12 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 		c.rest(t, a, waitsFor(a.Blockers))
 		return nil
 	}
-	if seen := c.watches.version(k.target); seen != "" && seen == known.version && known.wanted == t.wanted(a) {
+	if there := c.watches.version(k.target); there != "" && there == known.version && known.wanted == t.wanted(a) {
 		c.rest(t, a, keeps(a))
 		return nil
+	}
+	if permitted, err := c.ask(ctx, k, live); err != nil || !permitted {
+		return err
 	}
 	// What has begun is finished: a request to end must not leave a write behind of which nobody knows the result.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
@@ -56,7 +64,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 	if err != nil {
 		c.memory.update(k, func(s *state) { s.wanted, s.version = "", "" })
 		if !benign(err) {
-			c.report(t, err.Error())
+			c.report(k, err.Error())
 		}
 		return fmt.Errorf("copy %s %s/%s to %s/%s: %w", k.kind, k.from, t.copy.Name, k.namespace, k.name, err)
 	}
@@ -67,12 +75,62 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 	return nil
 }
 
+// ask says whether a copy may be where it is, and takes it back if not. The error is why to look again without being told.
+func (c *Controller) ask(ctx context.Context, k key, where reading) (bool, error) {
+	verdict, why, err := c.permitted(ctx, k, where)
+	if err == nil && verdict == trust.CopyWithdrawn && where == seen {
+		verdict, why, err = c.permitted(ctx, k, live)
+	}
+	if err == nil && verdict == trust.CopyWithdrawn {
+		err = c.takeBack(ctx, k)
+	}
+	switch {
+	case err != nil:
+		if !benign(err) {
+			c.report(k, err.Error())
+		}
+		return false, err
+	case verdict == trust.CopyAllowed:
+		return true, nil
+	}
+	c.report(k, why)
+	if c.watches.namespace(k.from) != nil && c.watches.namespace(k.namespace) != nil {
+		return false, nil
+	}
+	return false, obstruct("%s", why)
+}
+
+// retire takes back a copy that the model does not want any more, unless the API server knows better.
+func (c *Controller) retire(ctx context.Context, k key) error {
+	if !c.watches.covers(k.namespace) || !c.watches.covers(k.from) {
+		c.memory.forget(k)
+		return nil
+	}
+	verdict, why, err := c.unasked(ctx, k)
+	if err == nil && verdict == trust.CopyWithdrawn {
+		err = c.takeBack(ctx, k)
+	}
+	switch {
+	case err != nil && !benign(err):
+		c.report(k, err.Error())
+		return err
+	case err != nil:
+		return err
+	case verdict == trust.CopyWithdrawn:
+		c.memory.forget(k)
+	default:
+		// Whatever changes that, a configuration or a label, has this looked at again.
+		c.report(k, why)
+	}
+	return nil
+}
+
 // rest leaves a copy alone until something changes, or time changes the assessment.
 func (c *Controller) rest(t *task, a *trust.CopyAssessment, held string) {
 	if !a.Recheck.IsZero() {
 		c.queue.AddAfter(t.key, a.Recheck.Sub(c.clock.Now()))
 	}
-	c.report(t, held)
+	c.report(t.key, held)
 }
 
 // task finds the copy in the configuration and its source in the model, nil if it is not wanted any more.
@@ -90,6 +148,11 @@ func (c *Controller) task(k key) *task {
 			t.domain, t.assess = d, func(held state) *trust.CopyAssessment { return trust.AssessBundleCopy(d, held.anchors, now) }
 		case cp.Kind == configv1alpha1.CopySecret && leafOf(d, cp.Name) != nil:
 			t.domain, t.assess = d, func(state) *trust.CopyAssessment { return trust.AssessLeafCopy(d, cp.Name, now) }
+		}
+	}
+	for _, name := range n.Configurations {
+		if slices.Contains(n.DomainsOf(name), t.domain) {
+			t.configuration = name
 		}
 	}
 	if t.domain == nil {

@@ -27,11 +27,12 @@ const (
 )
 
 // report keeps why a copy is not as the configuration wants it, "" if it is, and says so once.
-func (c *Controller) report(t *task, held string) {
-	now := c.clock.Now()
+func (c *Controller) report(k key, held string) {
+	now, source := c.clock.Now(), ""
 	var tell, resumed bool
 	var in time.Duration
-	c.memory.update(t.key, func(s *state) {
+	c.memory.update(k, func(s *state) {
+		source = s.source
 		if s.held != held {
 			s.held, s.heldAt = held, now
 		}
@@ -46,8 +47,8 @@ func (c *Controller) report(t *task, held string) {
 			tell, s.told = true, held
 		}
 	})
-	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(t.copy.Kind), Namespace: t.key.from, Name: t.copy.Name}
-	where := t.key.namespace + "/" + t.key.name
+	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(k.kind), Namespace: k.from, Name: source}
+	where := k.namespace + "/" + k.name
 	// Events of one object and reason are merged unless their actions differ.
 	action := "Copy to " + where
 	action = action[:min(len(action), maxAction)]
@@ -57,7 +58,7 @@ func (c *Controller) report(t *task, held string) {
 	case resumed:
 		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", cut("copy "+where+" follows its source again"))
 	case in > 0:
-		c.queue.AddAfter(t.key, in)
+		c.queue.AddAfter(k, in)
 	}
 }
 

@@ -5,11 +5,13 @@ package copies
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +21,13 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
+
+	"certrotation.dev/registry/trust"
 )
 
 // metadataOf is what the metadata client sees of a copy.
 func metadataOf(resource, namespace string, meta *metav1.ObjectMeta) *metav1.PartialObjectMetadata {
-	kind := map[string]string{"secrets": "Secret", "configmaps": "ConfigMap"}[resource]
+	kind := map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "namespaces": "Namespace"}[resource]
 	return &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -56,6 +60,15 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		if !w.same() {
 			t.Fatal("the copies are not there")
 		}
+		namespaces := corev1.SchemeGroupVersion.WithResource("namespaces")
+		for _, namespace := range []*metav1.PartialObjectMetadata{
+			metadataOf("namespaces", "", &metav1.ObjectMeta{Name: home, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}),
+			metadataOf("namespaces", "", &metav1.ObjectMeta{Name: away, Annotations: map[string]string{trust.CopiesFrom: accepting}}),
+		} {
+			if err := meta.Tracker().Create(namespaces, namespace, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
 		secrets, configMaps := corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithResource("configmaps")
 		for _, seen := range []*metav1.PartialObjectMetadata{
 			metadataOf("secrets", away, &w.secret(away, "client").ObjectMeta),
@@ -85,6 +98,50 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		synctest.Wait()
 		if !w.same() || len(w.wrote) != 1 {
 			t.Errorf("not restored: writes %v", w.wrote)
+		}
+		// Somebody withdraws, and nobody else says anything.
+		w.agree(away, "demo/ConfigMap/web-bundle")
+		if err := meta.Tracker().Update(namespaces, metadataOf("namespaces", "", &metav1.ObjectMeta{
+			Name: away, Annotations: map[string]string{trust.CopiesFrom: "demo/ConfigMap/web-bundle"},
+		}), ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := meta.Tracker().Create(secrets, metadataOf("secrets", away, &w.secret(away, "client").ObjectMeta), away); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !slices.Contains(w.wrote, gone[1]) {
+			t.Errorf("not taken back: writes %v", w.wrote)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestRunFindsWhatIsNotWanted: after a restart a copy that nobody asks for is known by its label.
+func TestRunFindsWhatIsNotWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := settled(t)
+		w.put(home, configuration(t, withoutCopies))
+		scheme := runtime.NewScheme()
+		if err := metav1.AddMetaToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		meta := metadatafake.NewSimpleMetadataClient(scheme)
+		if err := meta.Tracker().Create(corev1.SchemeGroupVersion.WithResource("secrets"),
+			metadataOf("secrets", away, &w.secret(away, "client").ObjectMeta), away); err != nil {
+			t.Fatal(err)
+		}
+		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = meta, clock.RealClock{} })
+		ctx, cancel := context.WithCancel(w.ctx())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Run(ctx)
+		}()
+		synctest.Wait()
+		if diff := cmp.Diff(gone[1:], w.wrote); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 		cancel()
 		<-done

@@ -39,11 +39,8 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 		return a, false, err
 	}
 	secrets := c.client.CoreV1().Secrets(t.key.namespace)
-	live, err := secrets.Get(ctx, t.key.name, metav1.GetOptions{})
+	object, err := secrets.Get(ctx, t.key.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		if err := c.consented(ctx, t, nil); err != nil {
-			return a, false, err
-		}
 		made := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.key.namespace, Name: t.key.name}, Type: corev1.SecretTypeTLS,
 		}
@@ -59,19 +56,16 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 	if err != nil {
 		return a, false, err
 	}
-	if o := mistyped(t, live); o != nil {
+	if o := foreign(t, object); o != nil {
 		return a, false, o
 	}
-	if o := c.foreign(t, live); o != nil {
+	if o := mistyped(t, object); o != nil {
 		return a, false, o
 	}
-	if err := c.consented(ctx, t, live); err != nil {
-		return a, false, err
-	}
-	changed := live.DeepCopy()
+	changed := object.DeepCopy()
 	fillSecret(changed, t, source)
-	if equality.Semantic.DeepEqual(live, changed) {
-		c.settle(t, a, live.ResourceVersion)
+	if equality.Semantic.DeepEqual(object, changed) {
+		c.settle(t, a, object.ResourceVersion)
 		return a, false, nil
 	}
 	written, err := secrets.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
@@ -105,17 +99,16 @@ func (c *Controller) sourceSecret(ctx context.Context, t *task) (*corev1.Secret,
 	return source, nil
 }
 
-// fillSecret takes over what is copied. A ca.crt that the source does not have is not ours to remove unless we made it.
+// fillSecret takes over what is copied, and what the source does not have of it.
 func fillSecret(object *corev1.Secret, t *task, source *corev1.Secret) {
 	if object.Data == nil {
 		object.Data = map[string][]byte{}
 	}
-	ours := object.Labels[trust.LabelCopyOf] != ""
 	copied := map[string][]byte{}
 	for _, name := range leafKeys() {
 		if value, ok := source.Data[name]; ok {
 			object.Data[name], copied[name] = value, value
-		} else if ours {
+		} else {
 			delete(object.Data, name)
 		}
 	}

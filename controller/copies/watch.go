@@ -6,6 +6,7 @@ package copies
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,76 +19,164 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// watches see the metadata of whatever is labelled as a copy. Their content is not transferred.
-type watches map[configv1alpha1.CopyKind]cache.SharedIndexInformer
+// watches see the metadata of whatever is labelled as a copy, and what the Namespaces say. No content is transferred.
+type watches struct {
+	// only are the namespaces that are watched, each by informers of its own; empty if all are by one. Then the Namespaces
+	// themselves are watched too: a Role in one of them could not allow that.
+	only       []string
+	copies     map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer
+	namespaces cache.SharedIndexInformer
+}
 
-func newWatches(client metadata.Interface, changed func(target)) (watches, error) {
-	w := watches{}
+// newWatches sets the informers up. Without a client there are none, and everything is read live.
+func newWatches(client metadata.Interface, only []string, c *Controller) (*watches, error) {
+	w := &watches{only: only, copies: map[configv1alpha1.CopyKind]map[string]cache.SharedIndexInformer{}}
+	if client == nil {
+		return w, nil
+	}
+	in := only
+	if len(in) == 0 {
+		in = []string{metav1.NamespaceAll}
+	}
 	for kind, resource := range map[configv1alpha1.CopyKind]string{
 		configv1alpha1.CopySecret: "secrets", configv1alpha1.CopyConfigMap: "configmaps",
 	} {
-		informer := metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource(resource),
-			metav1.NamespaceAll, 0, cache.Indexers{}, func(opts *metav1.ListOptions) { opts.LabelSelector = trust.LabelCopyOf }).Informer()
-		if err := informer.SetTransform(versionOnly); err != nil {
-			return nil, fmt.Errorf("watch copies that are %s: %w", resource, err)
+		tell := func(object metav1.Object) {
+			c.changed(target{kind: kind, namespace: object.GetNamespace(), name: object.GetName()}, object)
 		}
-		tell := func(object any) {
-			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
+		w.copies[kind] = map[string]cache.SharedIndexInformer{}
+		for _, namespace := range in {
+			informer, err := watchMetadata(client, resource, namespace, func(opts *metav1.ListOptions) { opts.LabelSelector = trust.LabelCopyOf }, tell)
+			if err != nil {
+				return nil, err
 			}
-			if meta, ok := object.(metav1.Object); ok {
-				changed(target{kind: kind, namespace: meta.GetNamespace(), name: meta.GetName()})
-			}
+			w.copies[kind][namespace] = informer
 		}
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }, DeleteFunc: tell,
-		}); err != nil {
-			return nil, fmt.Errorf("watch copies that are %s: %w", resource, err)
-		}
-		w[kind] = informer
 	}
-	return w, nil
+	if len(only) > 0 {
+		return w, nil
+	}
+	var err error
+	w.namespaces, err = watchMetadata(client, "namespaces", metav1.NamespaceAll, nil, func(object metav1.Object) { c.consentChanged(object.GetName()) })
+	return w, err
 }
 
-// versionOnly keeps what is looked at.
-func versionOnly(object any) (any, error) {
+func watchMetadata(
+	client metadata.Interface, resource, namespace string, restrict func(*metav1.ListOptions), tell func(metav1.Object),
+) (cache.SharedIndexInformer, error) {
+	informer := metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource(resource),
+		namespace, 0, cache.Indexers{}, restrict).Informer()
+	if err := informer.SetTransform(consentOnly); err != nil {
+		return nil, fmt.Errorf("watch the metadata of %s: %w", resource, err)
+	}
+	changed := func(object any) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if meta, ok := object.(metav1.Object); ok {
+			tell(meta)
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }, DeleteFunc: changed,
+	}); err != nil {
+		return nil, fmt.Errorf("watch the metadata of %s: %w", resource, err)
+	}
+	return informer, nil
+}
+
+// consentOnly keeps what is looked at.
+func consentOnly(object any) (any, error) {
 	meta, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+		Labels:      chosen(meta.Labels, trust.LabelCopyOf, trust.LabelManaged),
+		Annotations: chosen(meta.Annotations, trust.AnnotationCopyOf, trust.CopiesFrom),
 	}}, nil
 }
 
-func (w watches) run(ctx context.Context, running *sync.WaitGroup) {
-	for _, informer := range w {
-		running.Go(func() { informer.RunWithContext(ctx) })
+func chosen(all map[string]string, keys ...string) map[string]string {
+	var out map[string]string
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			out = with(out, map[string]string{key: value})
+		}
+	}
+	return out
+}
+
+func (w *watches) run(ctx context.Context, running *sync.WaitGroup) {
+	for _, informers := range w.copies {
+		for _, informer := range informers {
+			running.Go(func() { informer.RunWithContext(ctx) })
+		}
+	}
+	if w.namespaces != nil {
+		running.Go(func() { w.namespaces.RunWithContext(ctx) })
 	}
 }
 
-// sync waits for the first lists; it says no when ctx ends first.
-func (w watches) sync(ctx context.Context) bool {
+// sync waits for the first lists of the copies; it says no when ctx ends first. A Namespace that is not seen yet, or that we
+// may not watch, is read.
+func (w *watches) sync(ctx context.Context) bool {
 	var done []cache.DoneChecker
-	for _, informer := range w {
-		done = append(done, informer.HasSyncedChecker())
+	for _, informers := range w.copies {
+		for _, informer := range informers {
+			done = append(done, informer.HasSyncedChecker())
+		}
 	}
 	return cache.WaitFor(ctx, "", done...)
 }
 
-// version is the resource version of a copy as last seen, "" if it is not seen.
-func (w watches) version(t target) string {
-	informer, ok := w[t.kind]
-	if !ok {
-		return ""
+// named says whether a namespace is managed because the installation names it, without a label.
+func (w *watches) named(namespace string) bool { return slices.Contains(w.only, namespace) }
+
+// covers says whether a namespace is one that may be written to.
+func (w *watches) covers(namespace string) bool {
+	return len(w.only) == 0 || w.named(namespace)
+}
+
+// of is the informer of a namespace, nil if there is none.
+func of(informers map[string]cache.SharedIndexInformer, namespace string) cache.SharedIndexInformer {
+	if informer := informers[metav1.NamespaceAll]; informer != nil {
+		return informer
 	}
-	object, found, err := informer.GetStore().GetByKey(cache.NewObjectName(t.namespace, t.name).String())
+	return informers[namespace]
+}
+
+// sees says whether a copy would be seen if it were there.
+func (w *watches) sees(t target) bool {
+	informer := of(w.copies[t.kind], t.namespace)
+	return informer != nil && informer.HasSynced()
+}
+
+// version is the resource version of a copy as last seen, "" if it is not seen.
+func (w *watches) version(t target) string {
+	if object := stored(of(w.copies[t.kind], t.namespace), cache.NewObjectName(t.namespace, t.name).String()); object != nil {
+		return object.GetResourceVersion()
+	}
+	return ""
+}
+
+// namespace is what was last seen of a Namespace, nil if it is not seen.
+func (w *watches) namespace(name string) metav1.Object {
+	return stored(w.namespaces, name)
+}
+
+func stored(informer cache.SharedIndexInformer, key string) metav1.Object {
+	if informer == nil {
+		return nil
+	}
+	object, found, err := informer.GetStore().GetByKey(key)
 	if err != nil || !found {
-		return ""
+		return nil
 	}
 	meta, ok := object.(metav1.Object)
 	if !ok {
-		return ""
+		return nil
 	}
-	return meta.GetResourceVersion()
+	return meta
 }

@@ -115,7 +115,8 @@ func newWorldAt(t testing.TB, config string, start time.Time) *world {
 		w.reads++
 		return false, nil, nil
 	})
-	w.agree(away, map[string]string{trust.CopiesFrom: "other, " + home}, nil)
+	w.agree(away, accepting)
+	w.manage(home, true)
 	w.put(home, configuration(t, config))
 	var err error
 	if w.rotation, err = rotation.New(rotation.Config{
@@ -149,11 +150,28 @@ func (w *world) tracker(gvr schema.GroupVersionResource) clienttesting.ObjectTra
 	return w.client.Tracker()
 }
 
-// agree makes a namespace with what says whose copies it accepts.
-func (w *world) agree(name string, annotations, labels map[string]string) {
+// accepting is the annotation of the namespace away that accepts every copy of webConfig.
+const accepting = "other, demo/ConfigMap/web-bundle , demo/Secret/client"
+
+// agree makes a namespace with what says which copies it accepts.
+func (w *world) agree(name, accepted string) {
 	w.t.Helper()
-	resource, none := corev1.SchemeGroupVersion.WithResource("namespaces"), ""
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations, Labels: labels}}
+	w.namespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{trust.CopiesFrom: accepted}}})
+}
+
+// manage makes a namespace that is managed, or is not.
+func (w *world) manage(name string, managed bool) {
+	w.t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if managed {
+		namespace.Labels = map[string]string{trust.LabelManaged: trust.ManagedValue}
+	}
+	w.namespace(namespace)
+}
+
+func (w *world) namespace(namespace *corev1.Namespace) {
+	w.t.Helper()
+	resource, none, name := corev1.SchemeGroupVersion.WithResource("namespaces"), "", namespace.Name
 	if err := w.client.Tracker().Delete(resource, none, name); err != nil && !apierrors.IsNotFound(err) {
 		w.t.Fatal(err)
 	}
@@ -180,7 +198,7 @@ func settled(t testing.TB) (*world, *Controller) {
 
 func (w *world) copies(change func(*Config)) *Controller {
 	w.t.Helper()
-	cfg := Config{Client: w.client, Inventory: w, Recorder: w, Clock: w.clock}
+	cfg := Config{Client: w.client, Configurations: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock}
 	if change != nil {
 		change(&cfg)
 	}
@@ -221,11 +239,24 @@ func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error)
 		}
 	}
 	if o == nil {
-		w.version++
-		return true, nil, w.tracker(gvr).Delete(gvr, namespace, name)
+		return true, nil, w.delete(gvr, namespace, name, action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions)
 	}
 	stored, err := w.store(action.GetVerb(), gvr, namespace, o)
 	return true, stored, err
+}
+
+func (w *world) delete(gvr schema.GroupVersionResource, namespace, name string, only *metav1.Preconditions) error {
+	live, err := w.tracker(gvr).Get(gvr, namespace, name)
+	if err != nil {
+		return err
+	}
+	meta := live.(metav1.Object)
+	if only != nil && ((only.UID != nil && *only.UID != meta.GetUID()) ||
+		(only.ResourceVersion != nil && *only.ResourceVersion != meta.GetResourceVersion())) {
+		return apierrors.NewConflict(gvr.GroupResource(), name, fmt.Errorf("it is %s", meta.GetResourceVersion()))
+	}
+	w.version++
+	return w.tracker(gvr).Delete(gvr, namespace, name)
 }
 
 func (w *world) store(verb string, gvr schema.GroupVersionResource, namespace string, o runtime.Object) (runtime.Object, error) {

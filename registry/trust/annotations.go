@@ -63,8 +63,8 @@ const (
 	// it. AnnotationCopyOf says the same as NAMESPACE/NAME.
 	LabelCopyOf      = "certrotation.dev/copy-of"
 	AnnotationCopyOf = "certrotation.dev/copy-of"
-	// CopiesFrom, as an annotation of a namespace, names the namespaces, separated by commas, whose configurations may have
-	// copies in it. As a label it names one.
+	// CopiesFrom, as an annotation of a Namespace, lists what it accepts as copies, separated by commas: FROM/Secret/NAME or
+	// FROM/ConfigMap/NAME, where FROM is the namespace of the configuration that asks for it and NAME that of the copy.
 	CopiesFrom = "certrotation.dev/copies-from"
 )
 

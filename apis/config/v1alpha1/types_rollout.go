@@ -151,7 +151,7 @@ type Copy struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// toNamespace defaults to the namespace of the configuration. Another one has to agree by its annotation
-	// certrotation.dev/copies-from, which lists namespaces.
+	// certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ToNamespace string `json:"toNamespace,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/generated/clientset/versioned"
@@ -67,6 +68,7 @@ func NewCommand(config Config) *cobra.Command {
 	addVerbosity(root)
 	root.AddCommand(
 		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
+		p.newAdopt(), p.newRelease(),
 	)
 	return root
 }
@@ -80,7 +82,9 @@ func addVerbosity(root *cobra.Command) {
 
 // target is what a command acts on: an object's name in a namespace.
 type target struct {
-	client          versioned.Interface
+	client versioned.Interface
+	// core is nil but for the commands that write Secrets and ConfigMaps.
+	core            kubernetes.Interface
 	namespace, name string
 }
 
@@ -95,6 +99,18 @@ func (p *plugin) connect(name string) (*target, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	return &target{client: client, namespace: namespace, name: name}, nil
+}
+
+// connectCore is connect for the commands that write Secrets and ConfigMaps.
+func (p *plugin) connectCore(name string) (*target, error) {
+	t, err := p.connect(name)
+	if err != nil {
+		return nil, err
+	}
+	if t.core, err = p.Core(p.flags); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return t, nil
 }
 
 func (t *target) rotations() typed.CertificateRotationInterface {

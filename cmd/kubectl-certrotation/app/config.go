@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/generated/clientset/versioned"
@@ -28,6 +29,8 @@ type Config struct {
 	TerminalWidth func(stream io.Writer) int
 	// Client makes the client. It defaults to the one that kubectl's flags describe.
 	Client func(flags *genericclioptions.ConfigFlags) (versioned.Interface, error)
+	// Core makes the client of Kubernetes itself, for adopt and release. It defaults likewise.
+	Core func(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error)
 }
 
 func (c Config) complete() Config {
@@ -43,6 +46,9 @@ func (c Config) complete() Config {
 	if c.Client == nil {
 		c.Client = newClient
 	}
+	if c.Core == nil {
+		c.Core = newCore
+	}
 	return c
 }
 
@@ -52,6 +58,14 @@ func newClient(flags *genericclioptions.ConfigFlags) (versioned.Interface, error
 		return nil, err
 	}
 	return versioned.NewForConfig(config)
+}
+
+func newCore(flags *genericclioptions.ConfigFlags) (kubernetes.Interface, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
 }
 
 // terminalWidth counts 80 columns where a terminal does not tell.

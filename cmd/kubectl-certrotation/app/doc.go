@@ -5,8 +5,11 @@
 // for rotations and follows them.
 //
 // The plugin knows the API only: it reads CertificateRotations and BundleStatuses and posts to their subresources. It
-// reads no Secret, and it derives nothing that the server has derived already: stages, trust and blockers are printed as
-// they were served.
+// derives nothing that the server has derived already: stages, trust and blockers are printed as they were served.
+//
+// adopt and release are the exception, because consent is given by whoever may write an object: they read the Secrets and
+// ConfigMaps of a configuration with the caller's own rights, look at nothing in a Secret but its certificate, and write
+// nothing but one annotation, and the label of the Namespace.
 //
 // Text that comes from the server (subjects of certificates, messages, names) is printed with its control characters
 // made visible, because whoever can have a certificate parsed can choose its subject.

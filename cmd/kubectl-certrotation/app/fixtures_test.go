@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -43,6 +44,7 @@ var (
 // shell runs command lines of the plugin.
 type shell struct {
 	client      versioned.Interface
+	core        kubernetes.Interface
 	clock       clock.WithTicker
 	width       int
 	environment map[string]string
@@ -69,6 +71,7 @@ func (s *shell) run(ctx context.Context, args ...string) int {
 	if s.client != nil {
 		config.Client = func(*genericclioptions.ConfigFlags) (versioned.Interface, error) { return s.client, nil }
 	}
+	config.Core = func(*genericclioptions.ConfigFlags) (kubernetes.Interface, error) { return s.core, nil }
 	return Run(ctx, config, append([]string{"--namespace=demo"}, args...))
 }
 

@@ -104,7 +104,8 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 // followers keep copies, and clean up after nodes that left.
 func (c *Config) followers(p *parts) ([]worker, error) {
 	copying, err := copies.New(copies.Config{
-		Client: c.Client, Metadata: c.Metadata, Inventory: p.inventory, Recorder: p.recorder, Metrics: c.Metrics,
+		Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Metadata: c.Metadata, Inventory: p.inventory, Recorder: p.recorder,
+		Metrics: c.Metrics,
 	})
 	if err != nil {
 		return nil, err

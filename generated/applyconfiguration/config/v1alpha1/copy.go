@@ -19,7 +19,7 @@ type CopyApplyConfiguration struct {
 	// name of a bundle or leaf of this configuration.
 	Name *string `json:"name,omitempty"`
 	// toNamespace defaults to the namespace of the configuration. Another one has to agree by its annotation
-	// certrotation.dev/copies-from, which lists namespaces.
+	// certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
 	ToNamespace *string `json:"toNamespace,omitempty"`
 	// toName defaults to name.
 	ToName *string `json:"toName,omitempty"`

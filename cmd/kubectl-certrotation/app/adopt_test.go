@@ -1,0 +1,323 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned/fake"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+const adoptable = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: web, namespace: demo}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: "web-{node}", commonName: web, usages: [ServerAuth], forEachNode: {matchLabels: {role: web}}}
+    - {secretName: web-client, commonName: client, usages: [ClientAuth]}
+    relyingParties:
+    - {name: clients, verifies: {usages: [ServerAuth]}, presents: [web-client], evidence: {kind: acknowledgement}}
+    - {name: servers, verifies: {usages: [ClientAuth]}, forEachNode: {matchLabels: {role: web}}, presents: ["web-{node}"], evidence: {kind: acknowledgement}}
+`
+
+// cluster is a shell over a namespace in which things were before certrotation came.
+type cluster struct {
+	*shell
+
+	core *corefake.Clientset
+	// may says whether the caller has a right; nil for every right.
+	may func(a *authorizationv1.ResourceAttributes) bool
+}
+
+func newCluster(t *testing.T, managed bool) *cluster {
+	t.Helper()
+	cfg, err := configv1alpha1.Decode([]byte(adoptable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: "old CA", Key: pki.ECDSAP256, Validity: 24 * time.Hour}, testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+	if managed {
+		namespace.Labels = map[string]string{trust.LabelManaged: trust.ManagedValue}
+	}
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: testNow.Add(d)} }
+	meta := func(name, consents string) metav1.ObjectMeta {
+		m := metav1.ObjectMeta{Name: name, Namespace: "demo", UID: "uid-1", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "cluster-etcd-operator", Time: at(-time.Hour)}, {Manager: "helm", Time: at(-2 * time.Hour)}, {Manager: "nobody"},
+		}}
+		if consents != "" {
+			m.Annotations = map[string]string{trust.AnnotationConfiguration: consents}
+		}
+		return m
+	}
+	pair := map[string][]byte{"tls.crt": ca.CertPEM(), "tls.key": []byte("CANARY")}
+	c := &cluster{shell: newShell(), core: corefake.NewClientset(
+		namespace,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"role": "web"}},
+			Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}}},
+		&corev1.Secret{ObjectMeta: meta("web-signer", ""), Type: corev1.SecretTypeTLS, Data: pair},
+		&corev1.Secret{ObjectMeta: meta("web-n1", ""), Type: corev1.SecretTypeTLS, Data: pair},
+		&corev1.Secret{ObjectMeta: meta("web-client", "web"), Type: corev1.SecretTypeTLS, Data: pair},
+		&corev1.Secret{ObjectMeta: meta("another", ""), Type: corev1.SecretTypeTLS, Data: pair},
+		&corev1.ConfigMap{ObjectMeta: meta("web-bundle", ""), Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}},
+	)}
+	c.client = fake.NewSimpleClientset(cfg)
+	c.shell.core = c.core
+	c.core.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		review.Status.Allowed = c.may == nil || c.may(review.Spec.ResourceAttributes)
+		return true, review, nil
+	})
+	return c
+}
+
+var errRefused = errors.New("refused")
+
+// patches are those of the API server as "resource/name".
+func (c *cluster) patches() []string {
+	var out []string
+	for _, action := range c.core.Actions() {
+		if patch, ok := action.(clienttesting.PatchAction); ok {
+			out = append(out, patch.GetResource().Resource+"/"+patch.GetName())
+		}
+	}
+	return out
+}
+
+func (c *cluster) consents(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	list, err := c.core.CoreV1().Secrets("demo").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		out[list.Items[i].Name] = list.Items[i].Annotations[trust.AnnotationConfiguration]
+	}
+	bundle, err := c.core.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out[bundle.Name] = bundle.Annotations[trust.AnnotationConfiguration]
+	return out
+}
+
+func (c *cluster) refused(t *testing.T, says string, args ...string) {
+	t.Helper()
+	if code := c.run(t.Context(), args...); code != 1 || !strings.Contains(c.errOut.String(), says) {
+		t.Errorf("exit code %d, %q does not say %q", code, c.errOut.String(), says)
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	all := []string{"namespaces/demo", "secrets/web-signer", "configmaps/web-bundle", "secrets/web-n1"}
+	tests := []struct {
+		name, golden, stdin string
+		managed             bool
+		args                []string
+		may                 func(a *authorizationv1.ResourceAttributes) bool
+		patches             []string
+	}{
+		{name: "asked, and confirmed", golden: "adopt.txt", stdin: "y\n", patches: all},
+		{name: "not asked", golden: "adopt.txt", args: []string{"--yes"}, patches: all},
+		{name: "client dry run", golden: "adopt-client.txt", args: []string{"--dry-run"}},
+		{name: "server dry run", golden: "adopt-server.txt", args: []string{"--dry-run=server"}, patches: all},
+		{name: "for a program", golden: "adopt.json", args: []string{"--yes", "-o", "json"}, patches: all},
+		{name: "a managed namespace", golden: "adopt-managed.txt", managed: true, args: []string{"--yes"}, patches: all[1:]},
+		{name: "a namespace of somebody else", golden: "adopt-unmanaged.txt", args: []string{"--yes"}, patches: all[1:],
+			may: func(a *authorizationv1.ResourceAttributes) bool { return a.Resource != "namespaces" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, tt.managed)
+			c.stdin, c.may = tt.stdin, tt.may
+			golden(t, tt.golden, c.ok(t, append([]string{"adopt", "web"}, tt.args...)...))
+			if diff := cmp.Diff(tt.patches, c.patches()); diff != "" {
+				t.Errorf("patches (-want +got):\n%s", diff)
+			}
+			if strings.Contains(c.out.String()+c.errOut.String(), "CANARY") {
+				t.Error("a key is printed")
+			}
+			for _, action := range c.core.Actions() {
+				patch, ok := action.(clienttesting.PatchActionImpl)
+				if !ok {
+					continue
+				}
+				if dry := slices.Contains(tt.args, "--dry-run=server"); dry != slices.Contains(patch.PatchOptions.DryRun, metav1.DryRunAll) {
+					t.Errorf("%s has the options %v", patch.Name, patch.PatchOptions)
+				}
+				if patch.Resource.Resource != "namespaces" && !preconditioned(t, patch.Patch) {
+					t.Errorf("%s is patched whatever it is: %s", patch.Name, patch.Patch)
+				}
+			}
+		})
+	}
+}
+
+func preconditioned(t *testing.T, patch []byte) bool {
+	t.Helper()
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(patch, &object); err != nil {
+		t.Fatal(err)
+	}
+	return object.ResourceVersion == "7" && object.UID == "uid-1"
+}
+
+func TestAdoptGivesConsent(t *testing.T) {
+	c := newCluster(t, true)
+	c.ok(t, "adopt", "web", "--yes")
+	want := map[string]string{"web-signer": "web", "web-bundle": "web", "web-n1": "web", "web-client": "web", "another": ""}
+	if diff := cmp.Diff(want, c.consents(t)); diff != "" {
+		t.Errorf("consents (-want +got):\n%s", diff)
+	}
+	c.core.ClearActions()
+	if out := c.ok(t, "adopt", "web"); !strings.Contains(out, "No object of the configuration exists that does not consent.") || len(c.patches()) > 0 {
+		t.Errorf("%q, patches %v", out, c.patches())
+	}
+}
+
+func TestAdoptIsRefused(t *testing.T) {
+	tests := []struct {
+		name, says, stdin string
+		args              []string
+		before            func(t *testing.T, c *cluster)
+	}{
+		{name: "not confirmed", says: "nothing was changed: not confirmed", stdin: "n\n"},
+		{name: "nobody answers", says: "--yes does not ask"},
+		{name: "one right lacks", says: "patch secrets web-n1", args: []string{"--yes"}, before: func(_ *testing.T, c *cluster) {
+			c.may = func(a *authorizationv1.ResourceAttributes) bool {
+				return a.Resource != "secrets" || (a.Name != "" && a.Name != "web-n1")
+			}
+		}},
+		{name: "another configuration has one", says: "Secret/web-n1 consents to the configuration other", args: []string{"--yes"}, before: func(t *testing.T, c *cluster) {
+			t.Helper()
+			secret, err := c.core.CoreV1().Secrets("demo").Get(t.Context(), "web-n1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			secret.Annotations = map[string]string{trust.AnnotationConfiguration: "other"}
+			if _, err := c.core.CoreV1().Secrets("demo").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "no such dry run", says: "use none, client or server", args: []string{"--dry-run=maybe"}},
+		{name: "no such format", says: "use json or yaml", args: []string{"-o", "wide"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, true)
+			c.stdin = tt.stdin
+			if tt.before != nil {
+				tt.before(t, c)
+			}
+			c.refused(t, tt.says, append([]string{"adopt", "web"}, tt.args...)...)
+			if len(c.patches()) > 0 {
+				t.Errorf("patches %v", c.patches())
+			}
+		})
+	}
+	newCluster(t, true).refused(t, `"none" not found`, "adopt", "none")
+	newCluster(t, true).refused(t, "takes the name of one RotationConfiguration", "adopt")
+}
+
+// TestAdoptGoesOn: one object that is refused is named, and the others are adopted.
+func TestAdoptGoesOn(t *testing.T) {
+	c := newCluster(t, true)
+	c.core.PrependReactor("patch", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.(clienttesting.PatchAction).GetName() != "web-signer" {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewConflict(corev1.Resource("secrets"), "web-signer", errRefused)
+	})
+	c.refused(t, "Secret/web-signer was not adopted: refused", "adopt", "web", "--yes")
+	if got := c.consents(t); got["web-signer"] != "" || got["web-n1"] != "web" {
+		t.Errorf("consents %v", got)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	tests := []struct {
+		name, golden string
+		args         []string
+		patches      []string
+	}{
+		{name: "a configuration", golden: "release.txt", args: []string{"web", "--yes"}, patches: []string{"secrets/web-client"}},
+		{name: "one by name", golden: "release-named.txt", args: []string{"secret/web-client", "--yes"}, patches: []string{"secrets/web-client"}},
+		{name: "client dry run", golden: "release-client.txt", args: []string{"web", "--dry-run"}},
+		{name: "for a program", golden: "release.yaml", args: []string{"web", "--yes", "-o", "yaml"}, patches: []string{"secrets/web-client"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, true)
+			golden(t, tt.golden, c.ok(t, append([]string{"release"}, tt.args...)...))
+			if diff := cmp.Diff(tt.patches, c.patches()); diff != "" {
+				t.Errorf("patches (-want +got):\n%s", diff)
+			}
+			if want := map[bool]string{true: "", false: "web"}[len(tt.patches) > 0]; c.consents(t)["web-client"] != want {
+				t.Errorf("consents %v", c.consents(t))
+			}
+		})
+	}
+}
+
+func TestReleaseIsRefused(t *testing.T) {
+	guard := func(c *cluster) {
+		c.core.PrependReactor("patch", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "web-client", errRefused)
+		})
+	}
+	tests := []struct {
+		name, says string
+		args       []string
+		before     func(c *cluster)
+	}{
+		{name: "by the guard", says: "Secret/web-client was not released: secrets \"web-client\" is forbidden: refused", args: []string{"web", "--yes"}, before: guard},
+		{name: "what does not consent", says: "Secret/another does not consent", args: []string{"secret/another", "--yes"}},
+		{name: "what does not exist", says: `"none" not found`, args: []string{"cm/none", "--yes"}},
+		{name: "another kind", says: `"pod/x" is not of the form`, args: []string{"pod/x"}},
+		{name: "two configurations", says: `"a" is not of the form`, args: []string{"a", "b"}},
+		{name: "not confirmed", says: "not confirmed", args: []string{"web"}},
+		{name: "without the right", says: "get secrets web-client", args: []string{"secret/web-client"}, before: func(c *cluster) {
+			c.may = func(*authorizationv1.ResourceAttributes) bool { return false }
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, true)
+			if tt.before != nil {
+				tt.before(c)
+			}
+			c.refused(t, tt.says, append([]string{"release"}, tt.args...)...)
+			if got := c.consents(t)["web-client"]; got != "web" {
+				t.Errorf("web-client consents to %q", got)
+			}
+		})
+	}
+}

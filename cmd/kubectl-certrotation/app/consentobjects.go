@@ -1,0 +1,175 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// part is an object of a configuration, whether it exists or not, and what it is to it.
+type part struct {
+	kind trust.ObjectKind
+	name string
+	role string
+}
+
+func (o part) String() string { return string(o.kind) + "/" + o.name }
+
+// parts lists every object that a configuration would use, as the controller would: presets are expanded, and there is a leaf
+// for each node.
+func (t *target) parts(ctx context.Context) ([]part, error) {
+	cfg, err := t.client.ConfigV1alpha1().RotationConfigurations(t.namespace).Get(ctx, t.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read RotationConfiguration %s: %w", t, err)
+	}
+	sources := (&inventory.Sources{Namespace: t.namespace}).WithConfiguration(cfg.Name, cfg)
+	loaded := sources.Configurations[cfg.Name]
+	if loaded.Loaded == nil {
+		return nil, fmt.Errorf("RotationConfiguration %s takes no effect: %s", t, loaded.Error)
+	}
+	if ofNodes(loaded.Loaded) {
+		nodes, err := t.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list the nodes, for the names of their leaves: %w", err)
+		}
+		sources.Nodes = make(map[string]*inventory.Node, len(nodes.Items))
+		for i := range nodes.Items {
+			sources.Nodes[nodes.Items[i].Name] = inventory.ParseNode(&nodes.Items[i])
+		}
+	}
+	return partsOf(inventory.Build(sources))
+}
+
+func ofNodes(cfg *configv1alpha1.RotationConfigurationSpec) bool {
+	for i := range cfg.TrustDomains {
+		for k := range cfg.TrustDomains[i].Leaves {
+			if cfg.TrustDomains[i].Leaves[k].ForEachNode != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func partsOf(n *inventory.Namespace) ([]part, error) {
+	for _, problem := range n.Problems {
+		return nil, errors.New(problem.Object + " takes no effect: " + problem.Message)
+	}
+	var out []part
+	known := map[string]bool{}
+	add := func(kind trust.ObjectKind, name, role string) {
+		if p := (part{kind: kind, name: name, role: role}); !known[p.String()] {
+			known[p.String()] = true
+			out = append(out, p)
+		}
+	}
+	for _, d := range n.Domains {
+		add(trust.SecretKind, d.Signer.Name, "signer of "+d.Name)
+		add(trust.ConfigMapKind, d.Bundle.Name, "bundle of "+d.Name)
+		for i := range d.Leaves {
+			add(trust.SecretKind, d.Leaves[i].Name, "leaf of "+d.Name)
+		}
+	}
+	for _, a := range n.Aggregates {
+		add(trust.ConfigMapKind, a.ConfigMap.Name, "aggregate of bundles")
+		add(trust.SecretKind, a.Secret.Name, "aggregate of leaves")
+	}
+	for _, r := range n.Rollouts {
+		of := " of the rollout " + r.Config.Name
+		add(trust.ConfigMapKind, r.Config.PodConfigMapName, "manifest"+of)
+		add(trust.ConfigMapKind, rollout.StatusName(r.Config.Name), "status"+of)
+		for _, name := range r.Config.ConfigMapNames {
+			add(trust.ConfigMapKind, name, "content"+of)
+		}
+		for _, name := range r.Config.SecretNames {
+			add(trust.SecretKind, name, "content"+of)
+		}
+	}
+	for i := range n.Copies {
+		if cp := &n.Copies[i]; cp.ToNamespace == n.Name {
+			add(trust.ObjectKind(cp.Kind), cp.ToName, "copy of "+cp.Name)
+		}
+	}
+	return out, nil
+}
+
+// consenting is an object that exists, with what a person should see before deciding about it.
+type consenting struct {
+	Kind trust.ObjectKind `json:"kind"`
+	Name string           `json:"name"`
+	// Role is what it is to the configuration.
+	Role string `json:"role,omitempty"`
+	// Holds is the subject of its certificate, or how many anchors it has.
+	Holds string `json:"holds,omitempty"`
+	// NotAfter is when the first of its certificates ends.
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+	// LastWriter is the field manager that wrote it last.
+	LastWriter string `json:"lastWriter,omitempty"`
+	// Configuration that the object says may use it.
+	Configuration string `json:"configuration,omitempty"`
+
+	meta metav1.ObjectMeta
+}
+
+func (c *consenting) String() string { return string(c.Kind) + "/" + c.Name }
+
+// existing reads those of the objects that there are.
+func (t *target) existing(ctx context.Context, parts []part) ([]*consenting, error) {
+	var out []*consenting
+	for _, p := range parts {
+		found, err := t.look(ctx, p)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s in namespace %s: %w", p, t.namespace, err)
+		}
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+// look reads one object. Of a Secret nothing but its certificate is looked at, and nothing of it is kept.
+func (t *target) look(ctx context.Context, p part) (*consenting, error) {
+	out := &consenting{Kind: p.kind, Name: p.name, Role: p.role}
+	if p.kind == trust.SecretKind {
+		secret, err := t.core.CoreV1().Secrets(t.namespace).Get(ctx, p.name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		out.meta = secret.ObjectMeta
+		out.describe(secret.Data[inventory.ActiveCertKey], false)
+	} else {
+		cm, err := t.core.CoreV1().ConfigMaps(t.namespace).Get(ctx, p.name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		out.meta = cm.ObjectMeta
+		out.describe([]byte(cm.Data[inventory.BundleKey]), true)
+	}
+	out.Configuration = out.meta.Annotations[trust.AnnotationConfiguration]
+	out.LastWriter = lastWriter(out.meta.ManagedFields)
+	return out, nil
+}
+
+// lastWriter is the manager of the youngest entry.
+func lastWriter(entries []metav1.ManagedFieldsEntry) string {
+	var last metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if e.Time != nil && (last.Time == nil || last.Time.Before(e.Time)) {
+			last = e
+		}
+	}
+	return last.Manager
+}

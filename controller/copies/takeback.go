@@ -1,0 +1,120 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// takeBack removes what was copied, whatever the state of the source. The object goes with it unless others have put keys of
+// their own into it, or the controller may not delete there: then only ours are taken out, and it is a copy no longer.
+func (c *Controller) takeBack(ctx context.Context, k key) error {
+	if c.watches.sees(k.target) && c.watches.version(k.target) == "" {
+		return nil
+	}
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	take := c.takeBackConfigMap
+	if k.kind == configv1alpha1.CopySecret {
+		take = c.takeBackSecret
+	}
+	took, err := take(writing, k)
+	c.memory.update(k, func(s *state) { s.wanted, s.version, s.anchors = "", "", nil })
+	if err != nil {
+		return fmt.Errorf("take back the copy %s: %w", k, err)
+	}
+	if took {
+		klog.FromContext(ctx).Info("Took a copy back")
+	}
+	return nil
+}
+
+func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
+	secrets := c.client.CoreV1().Secrets(k.namespace)
+	object, err := secrets.Get(ctx, k.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && !isCopyFrom(object, k)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	left, copied := object.DeepCopy(), map[string][]byte{}
+	for _, name := range leafKeys() {
+		if value, ok := object.Data[name]; ok {
+			copied[name] = value
+			delete(left.Data, name)
+		}
+	}
+	if o := unlikeCopied(k, object, rotation.ContentHash(copied)); o != nil {
+		return false, o
+	}
+	if len(left.Data) == 0 {
+		err := secrets.Delete(ctx, k.name, thisOne(object))
+		c.metrics.wrote("secrets", err)
+		if !apierrors.IsForbidden(err) {
+			return err == nil, err
+		}
+	}
+	if left.Type == corev1.SecretTypeTLS {
+		// The API server wants both keys, and takes them without a value.
+		left.Data = with(left.Data, map[string][]byte{inventory.ActiveCertKey: {}, inventory.ActiveKeyKey: {}})
+	}
+	unmark(&left.ObjectMeta)
+	_, err = secrets.Update(ctx, left, metav1.UpdateOptions{FieldManager: FieldManager})
+	c.metrics.wrote("secrets", err)
+	return err == nil, err
+}
+
+func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error) {
+	configMaps := c.client.CoreV1().ConfigMaps(k.namespace)
+	object, err := configMaps.Get(ctx, k.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && !isCopyFrom(object, k)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if o := unlikeCopied(k, object, bundleHash(object)); o != nil {
+		return false, o
+	}
+	left := object.DeepCopy()
+	delete(left.Data, inventory.BundleKey)
+	if len(left.Data)+len(left.BinaryData) == 0 {
+		err := configMaps.Delete(ctx, k.name, thisOne(object))
+		c.metrics.wrote("configmaps", err)
+		if !apierrors.IsForbidden(err) {
+			return err == nil, err
+		}
+	}
+	unmark(&left.ObjectMeta)
+	_, err = configMaps.Update(ctx, left, metav1.UpdateOptions{FieldManager: FieldManager})
+	c.metrics.wrote("configmaps", err)
+	return err == nil, err
+}
+
+// unlikeCopied says that somebody has put something else where the copy was: that is theirs.
+func unlikeCopied(k key, object metav1.Object, hash string) *obstacle {
+	if object.GetAnnotations()[rotation.AnnotationContentHash] == hash {
+		return nil
+	}
+	return obstruct("%s/%s in namespace %s is not wanted there any more, and is not taken back because others have changed it; delete it, or take the label %s from it",
+		k.kind, k.name, k.namespace, trust.LabelCopyOf)
+}
+
+// thisOne has an object deleted as it was read and not otherwise.
+func thisOne(object metav1.Object) metav1.DeleteOptions {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
+}

@@ -1,0 +1,240 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rbac
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	kyaml "sigs.k8s.io/yaml"
+)
+
+// rendered are the roles and bindings that a kustomization makes. Namespaced kinds are read as those of the cluster, with their
+// namespace.
+type rendered struct {
+	roles    []rbacv1.ClusterRole
+	bindings []rbacv1.ClusterRoleBinding
+}
+
+func render(t *testing.T, dir string) *rendered {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(manifests, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &rendered{}
+	for _, resource := range resources.Resources() {
+		data, err := resource.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch resource.GetKind() {
+		case "Role", "ClusterRole":
+			var role rbacv1.ClusterRole
+			if err := kyaml.Unmarshal(data, &role); err != nil {
+				t.Fatal(err)
+			}
+			out.roles = append(out.roles, role)
+		case "RoleBinding", "ClusterRoleBinding":
+			var binding rbacv1.ClusterRoleBinding
+			if err := kyaml.Unmarshal(data, &binding); err != nil {
+				t.Fatal(err)
+			}
+			out.bindings = append(out.bindings, binding)
+		}
+	}
+	if len(out.bindings) == 0 {
+		t.Fatalf("%s gives nobody anything", dir)
+	}
+	return out
+}
+
+// kustomizations are what is applied.
+var kustomizations = []string{"base", "deployment", "overlays/namespaced", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
+
+// given is a rule with the role that has it, and the namespace of the binding; "" for the whole cluster.
+type given struct {
+	role, namespace string
+	rule            *rbacv1.PolicyRule
+}
+
+// to lists what a ServiceAccount of certrotation gets by bindings to roles of the same kustomization.
+func (r *rendered) to(account string) []given {
+	var out []given
+	for i := range r.bindings {
+		b := &r.bindings[i]
+		if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Kind == "ServiceAccount" && s.Name == account }) {
+			continue
+		}
+		for k := range r.roles {
+			role := &r.roles[k]
+			if role.Name != b.RoleRef.Name || role.Kind != b.RoleRef.Kind || (role.Kind == "Role" && role.Namespace != b.Namespace) {
+				continue
+			}
+			for j := range role.Rules {
+				out = append(out, given{role: role.Name, namespace: b.Namespace, rule: &role.Rules[j]})
+			}
+		}
+	}
+	return out
+}
+
+func allows(r *rbacv1.PolicyRule, group, resource string, verbs ...string) bool {
+	return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) &&
+		slices.ContainsFunc(verbs, func(verb string) bool { return slices.Contains(r.Verbs, verb) })
+}
+
+var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
+
+// TestNoWildcard: no role has what nobody has thought of.
+func TestNoWildcard(t *testing.T) {
+	for _, dir := range kustomizations {
+		for _, role := range render(t, dir).roles {
+			for i := range role.Rules {
+				if strings.Contains(text(&role.Rules[i]), "*") {
+					t.Errorf("%s: %s may %s", dir, role.Name, text(&role.Rules[i]))
+				}
+				if len(role.Rules[i].Verbs) == 0 || slices.ContainsFunc(role.Rules[i].Verbs, func(verb string) bool {
+					return slices.Contains([]string{"escalate", "bind", "impersonate", "deletecollection"}, verb)
+				}) {
+					t.Errorf("%s: %s may %s", dir, role.Name, text(&role.Rules[i]))
+				}
+			}
+		}
+	}
+}
+
+// TestServeWritesNoSecret: what judges Secrets and ConfigMaps reads them, and writes records only.
+func TestServeWritesNoSecret(t *testing.T) {
+	for _, dir := range kustomizations[:3] {
+		rules := render(t, dir).to("certrotation-serve")
+		reads := false
+		for _, g := range rules {
+			reads = reads || allows(g.rule, "", "secrets", "get")
+			for _, verb := range g.rule.Verbs {
+				mayWrite := slices.Equal(g.rule.Resources, []string{"rotationrecords"}) ||
+					(slices.Equal(g.rule.Resources, []string{"leases"}) && g.namespace == "certrotation-system" && verb != "delete")
+				if slices.Contains(writing, verb) && !mayWrite {
+					t.Errorf("%s: serve may %s", dir, text(g.rule))
+				}
+			}
+		}
+		if !reads {
+			t.Errorf("%s: serve reads no Secret: %d rules were looked at", dir, len(rules))
+		}
+	}
+}
+
+// TestNoPodsInTheCluster: pods are created where a namespace binds that, by a role that gives nothing else.
+func TestNoPodsInTheCluster(t *testing.T) {
+	for _, dir := range kustomizations {
+		r := render(t, dir)
+		for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
+			for _, g := range r.to(account) {
+				if allows(g.rule, "", "pods", writing...) || allows(g.rule, "", "serviceaccounts", writing...) {
+					t.Errorf("%s: %s may %s in %q", dir, account, text(g.rule), g.namespace)
+				}
+			}
+		}
+		for i := range r.bindings {
+			b := &r.bindings[i]
+			if strings.HasPrefix(b.RoleRef.Name, "certrotation-rollout-") && b.Namespace == "" {
+				t.Errorf("%s: %s is bound in the whole cluster", dir, b.RoleRef.Name)
+			}
+		}
+		for _, role := range r.roles {
+			pods, deletes := false, false
+			for i := range role.Rules {
+				pods = pods || allows(&role.Rules[i], "", "pods", "create")
+				deletes = deletes || allows(&role.Rules[i], "", "secrets", "delete")
+			}
+			if pods && deletes {
+				t.Errorf("%s: %s creates pods and deletes Secrets", dir, role.Name)
+			}
+			if (pods && role.Name != "certrotation-rollout-pods") || (deletes && role.Name != "certrotation-rollout-cleanup") {
+				t.Errorf("%s: %s creates pods (%t) or deletes Secrets (%t)", dir, role.Name, pods, deletes)
+			}
+		}
+	}
+}
+
+// TestPatchesAreNamed: an object that is not ours is patched by its name only.
+func TestPatchesAreNamed(t *testing.T) {
+	// Ours, or new ones.
+	unnamed := []string{"rotationconfigurations/status", "events"}
+	for _, dir := range kustomizations {
+		r := render(t, dir)
+		for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
+			for _, g := range r.to(account) {
+				if slices.Contains(g.rule.Verbs, "patch") && len(g.rule.ResourceNames) == 0 && !slices.Contains(unnamed, g.rule.Resources[0]) {
+					t.Errorf("%s: %s may %s", dir, account, text(g.rule))
+				}
+			}
+		}
+	}
+}
+
+// TestNamespacedMode: Secrets and ConfigMaps, and what is in namespaces, are given by namespace.
+func TestNamespacedMode(t *testing.T) {
+	r := render(t, "overlays/namespaced")
+	inCluster := []string{"nodes", "staticpodclasses", "apiservices", "validatingwebhookconfigurations", "flowschemas", "prioritylevelconfigurations"}
+	namespaces := map[string]bool{}
+	for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
+		for _, g := range r.to(account) {
+			for _, resource := range g.rule.Resources {
+				if g.namespace == "" && !slices.Contains(inCluster, resource) {
+					t.Errorf("%s may %s in the whole cluster", account, text(g.rule))
+				}
+				if resource == "secrets" {
+					namespaces[account+" "+g.namespace] = true
+				}
+			}
+		}
+	}
+	for _, want := range []string{"certrotation-serve mtls-demo", "certrotation-controller mtls-demo", "certrotation-serve certrotation-system"} {
+		if !namespaces[want] {
+			t.Errorf("no Secrets for %s", want)
+		}
+	}
+	if len(namespaces) != 4 {
+		t.Errorf("Secrets are given to %v", namespaces)
+	}
+}
+
+// TestEditConfiguresNoPKI: of what changes a PKI, view and edit have nothing, and nobody has the records or the classes.
+func TestEditConfiguresNoPKI(t *testing.T) {
+	r := render(t, "base")
+	const aggregate = "rbac.authorization.k8s.io/aggregate-to-"
+	seen := 0
+	for _, role := range r.roles {
+		isUsers := len(role.Labels) > 0
+		for i := range role.Rules {
+			rule := &role.Rules[i]
+			writes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains(writing, verb) })
+			if !writes {
+				continue
+			}
+			if role.Labels[aggregate+"view"] != "" || role.Labels[aggregate+"edit"] != "" {
+				t.Errorf("%s, which edit has, may %s", role.Name, text(rule))
+			}
+			if slices.Contains(rule.Resources, "staticpodclasses") || (isUsers && slices.Contains(rule.Resources, "rotationrecords")) {
+				t.Errorf("%s may %s", role.Name, text(rule))
+			}
+			if slices.Contains(rule.Resources, "certificaterotations/waive") && (isUsers || len(role.Rules) > 1) {
+				t.Errorf("%s has the right to waive with others", role.Name)
+			}
+			if slices.Contains(rule.Resources, "rotationconfigurations") {
+				seen++
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d roles configure, want 1", seen)
+	}
+}
