@@ -30,6 +30,8 @@ const Namespace = "certrotation-system"
 
 // Config says what to install.
 type Config struct {
+	// Program is the path of certrotation. Defaults to that of `make build`.
+	Program string
 	// ServeFlags and ControllerFlags are put behind our own.
 	ServeFlags, ControllerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
@@ -63,7 +65,10 @@ func Prepare(c *cluster.Cluster, cfg Config) (*Installation, error) {
 		cfg.Progress = io.Discard
 	}
 	in := &Installation{Cluster: c, cfg: cfg, root: root}
-	if _, err := os.Stat(in.Binary("certrotation")); err != nil {
+	if in.cfg.Program == "" {
+		in.cfg.Program = in.Binary("certrotation")
+	}
+	if _, err := os.Stat(in.cfg.Program); err != nil {
 		return nil, fmt.Errorf("certrotation is not built, run `make build`: %w", err)
 	}
 	return in, in.loadPorts()
@@ -74,6 +79,24 @@ func (in *Installation) Install(ctx context.Context) error {
 	if err := in.applyBase(ctx); err != nil {
 		return err
 	}
+	if err := in.startController(ctx); err != nil {
+		return err
+	}
+	if err := in.startServe(ctx); err != nil {
+		return err
+	}
+	return in.waitForAPI(ctx)
+}
+
+// Exchange ends both processes and starts those of another program with the same identities, ports and flags. What is in the
+// cluster stays.
+func (in *Installation) Exchange(ctx context.Context, program string) error {
+	for _, process := range []*cluster.Process{in.Serve, in.Controller} {
+		if err := process.Stop(ctx); err != nil {
+			return fmt.Errorf("stop %s: %w", process.Name(), err)
+		}
+	}
+	in.cfg.Program = program
 	if err := in.startController(ctx); err != nil {
 		return err
 	}
@@ -167,7 +190,7 @@ func (in *Installation) startController(ctx context.Context) error {
 		// What is observed here listens on this machine.
 		"--allowed-cidrs=127.0.0.0/8,::1/128",
 	}, in.cfg.ControllerFlags...)
-	in.Controller, err = in.start(ctx, Controller, in.Binary("certrotation"), args, httpReady(in.ControllerURL()+"/readyz"))
+	in.Controller, err = in.start(ctx, Controller, in.cfg.Program, args, httpReady(in.ControllerURL()+"/readyz"))
 	return err
 }
 
@@ -183,7 +206,7 @@ func (in *Installation) startServe(ctx context.Context) error {
 		"--secure-port=" + strconv.Itoa(in.ports.API),
 	}, in.cfg.ServeFlags...)
 	url := fmt.Sprintf("https://127.0.0.1:%d/readyz", in.ports.API)
-	in.Serve, err = in.start(ctx, Serve, in.Binary("certrotation"), args, httpReady(url))
+	in.Serve, err = in.start(ctx, Serve, in.cfg.Program, args, httpReady(url))
 	return err
 }
 

@@ -1,0 +1,69 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"certrotation.dev/test/cluster/installation"
+)
+
+// auditPolicy has every request of certrotation written down, when it has begun.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [ResponseStarted, ResponseComplete, Panic]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:certrotation-system"]
+- level: None
+`
+
+// auditLog is what kube-apiserver has written down. It waits for each line to be written before it answers.
+type auditLog struct {
+	file string
+}
+
+// requests of certrotation's own accounts, in order.
+func (a *auditLog) requests(t *testing.T) []auditv1.Event {
+	t.Helper()
+	f, err := os.Open(a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var out []auditv1.Event
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event auditv1.Event
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			t.Fatalf("read the audit log: %v", err)
+		}
+		if strings.HasPrefix(event.User.Username, "system:serviceaccount:"+installation.Namespace+":") {
+			out = append(out, event)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatalf("read the audit log: %v", err)
+	}
+	return out
+}
+
+// about are the requests that name a namespace, as METHOD URI.
+func (a *auditLog) about(t *testing.T, namespace string) []string {
+	t.Helper()
+	var out []string
+	for _, event := range a.requests(t) {
+		if event.ObjectRef != nil && event.ObjectRef.Namespace == namespace && event.ObjectRef.Resource != "namespaces" {
+			out = append(out, event.Verb+" "+event.RequestURI)
+		}
+	}
+	return out
+}

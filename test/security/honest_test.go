@@ -1,0 +1,140 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// honestConfiguration is a PKI in which a client and a server report what they have loaded.
+const honestConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: pki}
+spec:
+  trustDomains:
+  - name: pki
+    signer: {secretName: pki-signer}
+    bundle: {configMapName: pki-ca-bundle}
+    leaves:
+    - {secretName: pki-server, usages: [ServerAuth], dnsNames: [pki.example]}
+    relyingParties:
+    - {name: p, evidence: {kind: acknowledgement}}
+    - {name: q, evidence: {kind: acknowledgement}}
+    - {name: server, verifies: {nothing: true}, presents: [pki-server], evidence: {kind: none, reason: no process runs in this test}}
+`
+
+// configureAs creates a configuration with an account.
+func configureAs(t *testing.T, client versioned.Interface, namespace, text string) {
+	t.Helper()
+	configuration, err := configv1alpha1.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create the configuration: %v", err)
+	}
+}
+
+// honest makes a managed namespace with a PKI and waits until all of it is made.
+func (w *world) honest(t *testing.T) string {
+	t.Helper()
+	namespace := w.namespace(t, true)
+	configureAs(t, w.own, namespace, honestConfiguration)
+	eventually(t, "the PKI of an honest namespace", func(ctx context.Context) error {
+		return w.accepted(ctx, namespace, "pki")
+	})
+	return namespace
+}
+
+// accepted says whether a configuration is Ready.
+func (w *world) accepted(ctx context.Context, namespace, name string) error {
+	got, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !meta.IsStatusConditionTrue(got.Status.Conditions, configv1alpha1.ConditionReady) {
+		return fmt.Errorf("%s/%s is not Ready: %+v", namespace, name, got.Status)
+	}
+	return nil
+}
+
+// notReady waits until a configuration is said not to be Ready for a reason, which is when certrotation has met it.
+func (w *world) notReady(ctx context.Context, namespace, name string) (string, error) {
+	got, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	c := meta.FindStatusCondition(got.Status.Conditions, configv1alpha1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return "", fmt.Errorf("%s/%s has no reason not to be Ready: %+v", namespace, name, got.Status)
+	}
+	return c.Message, nil
+}
+
+// authority makes a CA that certrotation knows nothing of.
+func authority(t *testing.T, name string) *pki.Pair {
+	t.Helper()
+	now := time.Now()
+	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: 1000 * time.Hour, Backdate: 5 * time.Minute}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// keep stores a pair as somebody else does, without a word of certrotation.
+func (w *world) keep(t *testing.T, namespace, name string, pair *pki.Pair) *corev1.Secret {
+	t.Helper()
+	key, err := pair.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := w.admin.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: pair.CertPEM(), corev1.TLSPrivateKeyKey: key},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// secret returns one as administrator, nil if it does not exist.
+func (w *world) secret(t *testing.T, namespace, name string) *corev1.Secret {
+	t.Helper()
+	list, err := w.admin.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) == 0 {
+		return nil
+	}
+	return &list.Items[0]
+}
+
+// signedBy says whether the leaf in a Secret was signed by a CA.
+func signedBy(t *testing.T, secret *corev1.Secret, ca *pki.Pair) bool {
+	t.Helper()
+	certificates, err := pki.ParseChain(secret.Data[corev1.TLSCertKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificates[0].SignedBy(ca.Certificate)
+}
+
+// accepts is the annotation by which a namespace accepts copies.
+func accepts(entries string) []string { return []string{trust.CopiesFrom, entries} }

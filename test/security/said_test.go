@@ -1,0 +1,65 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	listAll      = metav1.ListOptions{}
+	updateDryRun = metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}
+)
+
+// canaries are texts by which a key is known wherever it stands: a line of its PEM, the middle of its DER in base64 at each
+// of the three alignments, and in hex.
+func canaries(keyPEM []byte) []string {
+	block, _ := pem.Decode(keyPEM)
+	if block == nil {
+		return nil
+	}
+	secret := block.Bytes[len(block.Bytes)/2:]
+	out := []string{hex.EncodeToString(secret[:16])}
+	for i := range 3 {
+		text := base64.RawStdEncoding.EncodeToString(secret[i:])
+		out = append(out, text[4:28])
+	}
+	for line := range strings.Lines(string(keyPEM)) {
+		if line = strings.TrimSpace(line); len(line) >= 32 && !strings.HasPrefix(line, "-----") {
+			out = append(out, line[:32])
+		}
+	}
+	return out
+}
+
+// said is everything that certrotation has said, by where.
+func (w *world) said(t *testing.T, namespace string) map[string]string {
+	t.Helper()
+	out := map[string]string{
+		"the log of serve":      read(t, w.Serve.LogFile()),
+		"the log of controller": read(t, w.Controller.LogFile()),
+		"a denial":              w.forge(t, namespace),
+	}
+	client := w.admin.CoreV1().RESTClient()
+	for what, path := range map[string]string{
+		"an event":               "/apis/events.k8s.io/v1/events",
+		"a certificaterotation":  "/apis/certrotation.dev/v1alpha1/certificaterotations",
+		"a bundlestatus":         "/apis/certrotation.dev/v1alpha1/bundlestatuses",
+		"a record":               "/apis/config.certrotation.dev/v1alpha1/rotationrecords",
+		"a configuration status": "/apis/config.certrotation.dev/v1alpha1/rotationconfigurations",
+	} {
+		text, err := client.Get().AbsPath(path).DoRaw(t.Context())
+		if err != nil {
+			t.Fatalf("read %s: %v", path, err)
+		}
+		out[what] = string(text)
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/test/cluster/installation"
+)
+
+// testStolenToken takes the token of serve to every verb that changes a Secret. The border is a role, so its mutant is one.
+func testStolenToken(t *testing.T, w *world) {
+	namespace := w.honest(t)
+	token, err := w.admin.CoreV1().ServiceAccounts(installation.Namespace).CreateToken(t.Context(), "certrotation-serve",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thief := w.account(t, "thief", token.Status.Token)
+	if _, err := thief.kube.CoreV1().Secrets(namespace).Get(t.Context(), "pki-server", metav1.GetOptions{}); err != nil {
+		t.Fatalf("the token is no token of serve: %v", err)
+	}
+
+	roles := w.admin.RbacV1().ClusterRoles()
+	role, err := roles.Get(t.Context(), "certrotation-serve", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose := role.DeepCopy()
+	loose.Rules = append(loose.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"update", "patch", "create", "delete"}})
+	if loose, err = roles.Update(t.Context(), loose, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a role without its border lets the thief write", func(ctx context.Context) error {
+		if changed := changeSecrets(ctx, thief, namespace); len(changed) != 4 {
+			return fmt.Errorf("only %v", changed)
+		}
+		return nil
+	})
+	loose.Rules = role.Rules
+	if _, err := roles.Update(t.Context(), loose, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the token of serve cannot change a Secret", func(ctx context.Context) error {
+		if changed := changeSecrets(ctx, thief, namespace); len(changed) > 0 {
+			return fmt.Errorf("it can %v", changed)
+		}
+		return nil
+	})
+}
+
+// changeSecrets are the verbs that are not forbidden. Nothing is changed: all are dry runs.
+func changeSecrets(ctx context.Context, thief *tenant, namespace string) []string {
+	secrets, dry := thief.kube.CoreV1().Secrets(namespace), []string{metav1.DryRunAll}
+	var out []string
+	for verb, try := range map[string]func() error{
+		"create": func() error {
+			_, err := secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
+			return err
+		},
+		"update": func() error {
+			secret, err := secrets.Get(ctx, "pki-server", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{DryRun: dry})
+			return err
+		},
+		"patch": func() error {
+			_, err := secrets.Patch(ctx, "pki-server", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{DryRun: dry})
+			return err
+		},
+		"delete": func() error { return secrets.Delete(ctx, "pki-server", metav1.DeleteOptions{DryRun: dry}) },
+	} {
+		// The guard may refuse what RBAC lets through: that is another border.
+		if err := try(); err == nil || !forbiddenByRBAC(err) {
+			out = append(out, verb)
+		}
+	}
+	return out
+}
+
+// forbiddenByRBAC tells the answer of the authorizer from one of an admission webhook.
+func forbiddenByRBAC(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsForbidden(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "secrets"
+}

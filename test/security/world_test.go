@@ -1,0 +1,193 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+)
+
+// patience is how long something may take that has to happen.
+const patience = time.Minute
+
+// honestRange is where honest servers of the tests listen: the only part of the loopback that the controller may dial.
+const honestRange = "127.77.0.0/16"
+
+// world is a control plane with certrotation in it.
+type world struct {
+	*installation.Installation
+
+	admin kubernetes.Interface
+	own   versioned.Interface
+	// ours is the program that is shipped, running is the one that runs.
+	ours, running string
+	audit         *auditLog
+	namespaces    int
+}
+
+// newWorld starts a control plane with an audit log, and certrotation as it is shipped.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	log := &auditLog{file: filepath.Join(dir, "audit.log")}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	write(t, policy, auditPolicy)
+	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) {
+		cfg.APIServerFlags = []string{
+			"--audit-policy-file=" + policy, "--audit-log-path=" + log.file, "--audit-log-mode=blocking",
+		}
+	})
+	w := &world{audit: log}
+	var err error
+	if w.admin, err = kubernetes.NewForConfig(c.AdminConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if w.own, err = versioned.NewForConfig(c.AdminConfig()); err != nil {
+		t.Fatal(err)
+	}
+	w.Installation, err = installation.Prepare(c, installation.Config{
+		Progress: os.Stderr, ControllerFlags: []string{"--allowed-cidrs=" + honestRange},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ours = w.Binary("certrotation")
+	w.running = w.ours
+	if err := w.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// use has a program run.
+func (w *world) use(t *testing.T, path string) {
+	t.Helper()
+	if w.running == path {
+		return
+	}
+	if err := w.Exchange(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	w.running = path
+}
+
+// namespace makes a new namespace; a managed one has the consent of the cluster's owner and is guarded.
+func (w *world) namespace(t *testing.T, managed bool, annotations ...string) string {
+	t.Helper()
+	w.namespaces++
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("tenant-%d", w.namespaces)}}
+	if managed {
+		ns.Labels = map[string]string{trust.LabelManaged: trust.ManagedValue, "certrotation.dev/guard": "enabled"}
+	}
+	for i := 0; i+1 < len(annotations); i += 2 {
+		metav1.SetMetaDataAnnotation(&ns.ObjectMeta, annotations[i], annotations[i+1])
+	}
+	if _, err := w.admin.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// tenant is an account of a namespace.
+type tenant struct {
+	name   string
+	config *rest.Config
+	kube   kubernetes.Interface
+	own    versioned.Interface
+}
+
+// tenant makes a ServiceAccount with these rights in its namespace, and the client that has its token.
+func (w *world) tenant(t *testing.T, namespace, name string, rights ...rbacv1.PolicyRule) *tenant {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := w.admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.admin.RbacV1().Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rights}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+	}
+	if _, err := w.admin.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := w.admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.account(t, name, token.Status.Token)
+}
+
+// account is whoever has a token.
+func (w *world) account(t *testing.T, name, token string) *tenant {
+	t.Helper()
+	config := rest.AnonymousClientConfig(w.Cluster.AdminConfig())
+	config.BearerToken, config.QPS = token, -1
+	return newTenant(t, name, config)
+}
+
+func newTenant(t *testing.T, name string, config *rest.Config) *tenant {
+	t.Helper()
+	out := &tenant{name: name, config: config}
+	var err error
+	if out.kube, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if out.own, err = versioned.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// may is a rule of a Role.
+func may(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+}
+
+// configure is the right to write configurations, and no other.
+func configure() rbacv1.PolicyRule {
+	return may("config.certrotation.dev", []string{"rotationconfigurations"}, "get", "list", "watch", "create", "update", "patch", "delete")
+}
+
+// eventually waits for what has to happen.
+func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	if last := within(t, check); last != nil {
+		t.Fatalf("%s: %v", what, last)
+	}
+}
+
+// within returns nil as soon as a check does, or what it said last.
+func within(t *testing.T, check func(ctx context.Context) error) error {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; %w", last, err)
+	}
+	return nil
+}
