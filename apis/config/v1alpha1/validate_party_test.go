@@ -167,7 +167,7 @@ func TestValidateEvidence(t *testing.T) {
 		},
 		{
 			name:   "grace period with another kind",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceAcknowledgement, GracePeriod: duration(1)} }),
+			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceAcknowledgement, GracePeriod: duration(time.Second)} }),
 			want:   []string{"FieldValueForbidden " + evidence + ".gracePeriod"},
 		},
 		{
@@ -194,7 +194,7 @@ func TestValidateEvidence(t *testing.T) {
 			name: "parameters of other kinds",
 			mutate: onParty(func(p *RelyingParty) {
 				p.Evidence = Evidence{
-					Kind: EvidenceGracePeriod, GracePeriod: duration(1), Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Second)},
+					Kind: EvidenceGracePeriod, GracePeriod: duration(time.Second), Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Second)},
 					Lease: duration(time.Hour), Reason: "no reason",
 				}
 			}),
