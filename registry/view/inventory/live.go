@@ -5,7 +5,9 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,11 +16,24 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
+// liveTimeout bounds all reads of one Live: an API server that does not answer is no reason to hold a worker, or a review.
+const liveTimeout = time.Minute
+
+// outOfTime says that it is the time which has ended, nil if it has not.
+func outOfTime(ctx context.Context) error {
+	if ctx.Err() == nil || context.Cause(ctx) == ctx.Err() {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
 // Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
 // page by page, with consistent reads, everything of the namespace and the nodes. Certificates that are
 // known are not parsed again. The lists are not of one moment: what changes in between may be in one and not in
 // another, as in the cached Sources.
 func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, liveTimeout, fmt.Errorf("live reads are not over after %s", liveTimeout))
+	defer cancel()
 	var (
 		f     found
 		known = cache.NewStore(cache.MetaNamespaceKeyFunc)
@@ -41,7 +56,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	} {
 		var err error
 		if *read.into, err = read.source.live(ctx, namespace, read.cached); err != nil {
-			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, err)
+			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, errors.Join(err, outOfTime(ctx)))
 		}
 	}
 	return assemble(namespace, i.certs, &f), nil
