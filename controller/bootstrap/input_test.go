@@ -50,7 +50,7 @@ func TestParseRefuses(t *testing.T) {
 		"link-local":             {address("fe80::1"), "no other node reaches it"},
 		"with a zone":            {address("fe80::1%eth0"), "it is no IP address"},
 		"a name":                 {address("master-0.example"), "it is no IP address"},
-		"more than is read once": {strings.Repeat("#", MaxInputBytes+1), "more than 16777216"},
+		"more than is read once": {strings.Repeat("#", MaxInputBytes+1), "more than the limit of 16777216"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tc.input))

@@ -4,11 +4,9 @@
 package revision
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"path"
 	"slices"
@@ -17,9 +15,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"certrotation.dev/apis/document"
 )
 
 // Values are what a manifest is made with.
@@ -73,13 +72,17 @@ func (v Values) check() error {
 	return nil
 }
 
+// MaxPodBytes bounds the manifest of a static pod: the largest known is a tenth of it, and whoever may write the ConfigMap of
+// the template could have it parsed a hundred times over.
+const MaxPodBytes = 256 << 10
+
 // ParsePod reads the manifest of a pod: one YAML document, no key twice, no field that a pod does not have.
 func ParsePod(text []byte) (*corev1.Pod, error) {
-	document, err := singleDocument(text)
+	single, err := singleDocument(text)
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := yaml.YAMLToJSONStrict(document)
+	encoded, err := document.ToJSON(single, MaxPodBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read it as YAML: %w", err)
 	}
@@ -97,20 +100,11 @@ func ParsePod(text []byte) (*corev1.Pod, error) {
 // singleDocument returns the one document of text. A second one, which the readers of YAML, kubelet among them, would
 // leave out silently, is refused. What holds nothing but comments does not count.
 func singleDocument(text []byte) ([]byte, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	var documents [][]byte
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("split it into YAML documents: %w", err)
-		}
-		if !blank(document) {
-			documents = append(documents, document)
-		}
+	documents, err := document.Split(text, MaxPodBytes)
+	if err != nil {
+		return nil, fmt.Errorf("split it into YAML documents: %w", err)
 	}
+	documents = slices.DeleteFunc(documents, blank)
 	if len(documents) != 1 {
 		return nil, fmt.Errorf("%d YAML documents: want one, the Pod", len(documents))
 	}

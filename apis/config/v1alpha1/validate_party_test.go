@@ -166,9 +166,11 @@ func TestValidateEvidence(t *testing.T) {
 			want:   []string{"FieldValueInvalid " + evidence + ".gracePeriod"},
 		},
 		{
-			name:   "grace period with another kind",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceAcknowledgement, GracePeriod: duration(time.Second)} }),
-			want:   []string{"FieldValueForbidden " + evidence + ".gracePeriod"},
+			name: "grace period with another kind",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Evidence = Evidence{Kind: EvidenceAcknowledgement, GracePeriod: duration(time.Second)}
+			}),
+			want: []string{"FieldValueForbidden " + evidence + ".gracePeriod"},
 		},
 		{
 			name: "renewed without a leaf to look at",
