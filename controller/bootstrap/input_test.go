@@ -24,8 +24,8 @@ func TestParseRefuses(t *testing.T) {
 		"no kind":       {"apiVersion: v1\nmetadata: {name: a}\n", "apiVersion, kind and metadata.name are required"},
 		"no name":       {"apiVersion: v1\nkind: ConfigMap\n", "metadata.name are required"},
 		"a list":        {"apiVersion: v1\nkind: ConfigMapList\nmetadata: {name: a}\n", "a document of its own"},
-		"unknown field": {soundNode + "---\n" + soundMap + "dada: {}\n", `ConfigMap a: error unmarshaling JSON: while decoding JSON: json: unknown field "dada"`},
-		"key twice":     {soundNode + "---\n" + soundMap + "data: {a: b, a: c}\n", `key "a" already set`},
+		"unknown field": {soundNode + "---\n" + soundMap + "dada: {}\n", `ConfigMap a: unknown field "dada"`},
+		"key twice":     {soundNode + "---\n" + soundMap + "data: {a: b, a: c}\n", `data.a: Forbidden: duplicate field`},
 		"configuration with an unknown field": {
 			soundNode + "---\napiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: a, namespace: b}\nspec: {presets: {}}\n",
 			"RotationConfiguration a: spec.presets: Forbidden",
