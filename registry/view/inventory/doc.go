@@ -14,6 +14,7 @@
 //
 //   - Build is pure: the same Sources give the same Namespace, in the same order, and nothing is parsed in it.
 //   - Sources and everything below them are immutable and shared between goroutines. With* return changed copies.
+//   - What a configuration expands to is counted before anything is made of it; one that is too large is a Problem on it.
 //   - A broken configuration, object or record is a Problem on that object; it takes nothing else with it.
 //   - ConfigMaps are read in the namespaces that have a configuration, and nowhere else. Such a namespace is known when
 //     they have been listed: a bundle is never missing because it was not read yet.
