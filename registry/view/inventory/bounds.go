@@ -20,8 +20,8 @@ const (
 	// MaxLeaves and MaxMembers of all trust domains of a configuration.
 	MaxLeaves  = 20000
 	MaxMembers = 20000
-	// MaxLinks are those between members or parties and leaves or addresses: who presents what, is probed where, verifies which.
-	// Both sides are bounded, and their product has to be too.
+	// MaxLinks are those between members and leaves or addresses: who presents what, is probed where, verifies which. Both sides
+	// are bounded, and their product has to be too: it is what an assessment costs.
 	MaxLinks = 500000
 )
 
@@ -65,6 +65,7 @@ func within(of string, got, most int, what string) error {
 
 func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 	var e extent
+	counts := make(map[string]int, len(domain.Leaves))
 	for i := range domain.Leaves {
 		n := 1
 		if selector := domain.Leaves[i].ForEachNode; selector != nil {
@@ -77,6 +78,7 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 			}
 		}
 		e.leaves += n
+		counts[domain.Leaves[i].SecretName] = n
 	}
 	for i := range domain.RelyingParties {
 		party := &domain.RelyingParties[i]
@@ -91,7 +93,7 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 			}
 		}
 		e.members += n
-		e.links += e.leaves + n*len(party.Presents)
+		e.links += n * (verified(domain, &party.Verifies, counts) + len(party.Presents))
 		if probe := party.Evidence.TLSProbe; probe != nil {
 			if party.ForEachNode != nil {
 				e.links += n * len(probe.Endpoints)
@@ -101,6 +103,23 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 		}
 	}
 	return e, nil
+}
+
+// verified is how many leaves a selection has.
+func verified(domain *configv1alpha1.TrustDomain, selection *configv1alpha1.LeafSelection, counts map[string]int) int {
+	sum := 0
+	if len(selection.Leaves) > 0 {
+		for _, name := range selection.Leaves {
+			sum += counts[name]
+		}
+		return sum
+	}
+	for i := range domain.Leaves {
+		if selection.Matches(domain.Leaves[i]) {
+			sum += counts[domain.Leaves[i].SecretName]
+		}
+	}
+	return sum
 }
 
 func tooManyNodes(n int) error {
