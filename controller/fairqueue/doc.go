@@ -11,7 +11,7 @@
 // With W workers, of which one namespace holds at most S = Share(W), and N namespaces all of whose keys take as long as a key
 // may (D, the deadline of the controller's look), the key of another namespace begins
 //
-//   - at once, if N*S < W;
+//   - at once, if N*S < W, as for one silent namespace where there are two workers or more;
 //   - within D*(ceil(N/W)+1) otherwise: each of the W workers is free again within D, and each of the N is served once before
 //     it at most.
 //
