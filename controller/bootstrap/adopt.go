@@ -4,7 +4,6 @@
 package bootstrap
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ import (
 func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time.Time) error {
 	again := &Input{Nodes: in.Nodes}
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
-		if err := again.read(bytes.NewReader(manifests[name])); err != nil {
+		if err := again.read(manifests[name]); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 	}

@@ -4,11 +4,9 @@
 package bootstrap
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,10 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/apis/document"
 )
 
 // MaxInputBytes bounds the input.
@@ -43,11 +40,8 @@ type Input struct {
 // Parse reads YAML documents, as kubectl would apply them. What this package works with is read strictly: a field that it
 // does not know is an error.
 func Parse(data []byte) (*Input, error) {
-	if len(data) > MaxInputBytes {
-		return nil, fmt.Errorf("input of %d bytes: more than %d", len(data), MaxInputBytes)
-	}
 	in := &Input{}
-	if err := in.read(bytes.NewReader(data)); err != nil {
+	if err := in.read(data); err != nil {
 		return nil, err
 	}
 	if err := in.validate(); err != nil {
@@ -57,23 +51,23 @@ func Parse(data []byte) (*Input, error) {
 }
 
 // read adds the documents of one file.
-func (in *Input) read(from io.Reader) error {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(from))
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("document %d: split: %w", number, err)
-		}
-		if err := in.add(document); err != nil {
-			return fmt.Errorf("document %d: %w", number, err)
+func (in *Input) read(data []byte) error {
+	documents, err := document.Split(data, MaxInputBytes)
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	for i, one := range documents {
+		if err := in.add(one); err != nil {
+			return fmt.Errorf("document %d: %w", i+1, err)
 		}
 	}
+	return nil
 }
 
-func (in *Input) add(document []byte) error {
+func (in *Input) add(text []byte) error {
+	if onlyComments(text) {
+		return nil
+	}
 	head := &struct {
 		metav1.TypeMeta `json:",inline"`
 		Metadata        struct {
@@ -81,23 +75,21 @@ func (in *Input) add(document []byte) error {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}{}
-	if err := yaml.Unmarshal(document, head); err != nil {
+	if err := document.Unmarshal(text, MaxInputBytes, head, false); err != nil {
 		return fmt.Errorf("read it as YAML: %w", err)
 	}
 	var err error
 	switch {
-	case head.APIVersion == "" && head.Kind == "" && onlyComments(document):
-		return nil
 	case head.APIVersion == "" || head.Kind == "" || head.Metadata.Name == "":
 		return errors.New("apiVersion, kind and metadata.name are required")
 	case strings.HasSuffix(head.Kind, "List"):
 		return fmt.Errorf("%s: write each object as a document of its own", head.Kind)
 	case head.APIVersion == configv1alpha1.SchemeGroupVersion.String():
-		err = in.addConfiguration(head.Kind, document)
+		err = in.addConfiguration(head.Kind, text)
 	case head.APIVersion != "v1":
-		return in.addOther(document)
+		return in.addOther(text)
 	default:
-		err = in.addCore(head.Kind, document)
+		err = in.addCore(head.Kind, text)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", head.Kind, head.Metadata.Name, err)
@@ -106,15 +98,15 @@ func (in *Input) add(document []byte) error {
 }
 
 // addConfiguration takes nothing of the group but what people write: what a system remembers begins with the system.
-func (in *Input) addConfiguration(kind string, document []byte) (err error) {
+func (in *Input) addConfiguration(kind string, text []byte) (err error) {
 	if kind == classKind {
-		in.Classes, err = appended(in.Classes, document)
+		in.Classes, err = appended(in.Classes, text)
 		return err
 	}
 	if kind != configv1alpha1.Kind {
 		return fmt.Errorf("only a %s or a %s can be given", configv1alpha1.Kind, classKind)
 	}
-	configuration, err := configv1alpha1.Decode(document)
+	configuration, err := configv1alpha1.Decode(text)
 	if err != nil {
 		return err
 	}
@@ -122,34 +114,34 @@ func (in *Input) addConfiguration(kind string, document []byte) (err error) {
 	return nil
 }
 
-func (in *Input) addCore(kind string, document []byte) (err error) {
+func (in *Input) addCore(kind string, text []byte) (err error) {
 	switch kind {
 	case "Namespace":
-		in.Namespaces, err = appended(in.Namespaces, document)
+		in.Namespaces, err = appended(in.Namespaces, text)
 	case "ConfigMap":
-		in.ConfigMaps, err = appended(in.ConfigMaps, document)
+		in.ConfigMaps, err = appended(in.ConfigMaps, text)
 	case "Secret":
-		in.Secrets, err = appended(in.Secrets, document)
+		in.Secrets, err = appended(in.Secrets, text)
 	case "Node":
-		in.Nodes, err = appended(in.Nodes, document)
+		in.Nodes, err = appended(in.Nodes, text)
 	default:
-		return in.addOther(document)
+		return in.addOther(text)
 	}
 	return err
 }
 
-func (in *Input) addOther(document []byte) error {
+func (in *Input) addOther(text []byte) error {
 	object := &unstructured.Unstructured{}
-	if err := yaml.UnmarshalStrict(document, &object.Object); err != nil {
+	if err := document.Unmarshal(text, MaxInputBytes, &object.Object, true); err != nil {
 		return fmt.Errorf("read it as YAML: %w", err)
 	}
 	in.Others = append(in.Others, object)
 	return nil
 }
 
-func appended[T any](list []*T, document []byte) ([]*T, error) {
+func appended[T any](list []*T, text []byte) ([]*T, error) {
 	object := new(T)
-	if err := yaml.UnmarshalStrict(document, object); err != nil {
+	if err := document.Unmarshal(text, MaxInputBytes, object, true); err != nil {
 		return nil, err
 	}
 	if secret, ok := any(object).(*corev1.Secret); ok {

@@ -24,8 +24,8 @@ func TestParseRefuses(t *testing.T) {
 		"no kind":       {"apiVersion: v1\nmetadata: {name: a}\n", "apiVersion, kind and metadata.name are required"},
 		"no name":       {"apiVersion: v1\nkind: ConfigMap\n", "metadata.name are required"},
 		"a list":        {"apiVersion: v1\nkind: ConfigMapList\nmetadata: {name: a}\n", "a document of its own"},
-		"unknown field": {soundNode + "---\n" + soundMap + "dada: {}\n", `ConfigMap a: error unmarshaling JSON: while decoding JSON: json: unknown field "dada"`},
-		"key twice":     {soundNode + "---\n" + soundMap + "data: {a: b, a: c}\n", `key "a" already set`},
+		"unknown field": {soundNode + "---\n" + soundMap + "dada: {}\n", `ConfigMap a: unknown field "dada"`},
+		"key twice":     {soundNode + "---\n" + soundMap + "data: {a: b, a: c}\n", `data.a: Forbidden: duplicate field`},
 		"configuration with an unknown field": {
 			soundNode + "---\napiVersion: config.certrotation.dev/v1alpha1\nkind: RotationConfiguration\nmetadata: {name: a, namespace: b}\nspec: {presets: {}}\n",
 			"RotationConfiguration a: spec.presets: Forbidden",
@@ -55,7 +55,7 @@ func TestParseRefuses(t *testing.T) {
 		"link-local":             {address("fe80::1"), "no other node reaches it"},
 		"with a zone":            {address("fe80::1%eth0"), "it is no IP address"},
 		"a name":                 {address("master-0.example"), "it is no IP address"},
-		"more than is read once": {strings.Repeat("#", MaxInputBytes+1), "more than 16777216"},
+		"more than is read once": {strings.Repeat("#", MaxInputBytes+1), "more than the limit of 16777216"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(tc.input))

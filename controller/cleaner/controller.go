@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/fairqueue"
 	"certrotation.dev/controller/rotation"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
@@ -28,6 +29,9 @@ const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Minute
 )
+
+// workers clean up, each another namespace.
+const workers = 2
 
 // Inventory is what the controller asks of registry/view/inventory.
 type Inventory interface {
@@ -72,9 +76,9 @@ func New(cfg Config) (*Controller, error) {
 	}
 	return &Controller{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, skew: cfg.Skew,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "cleaner", Clock: cfg.Clock}),
+		queue: fairqueue.NewRateLimited(fairqueue.Config[string]{
+			Name: "cleaner", Namespace: func(namespace string) string { return namespace }, Workers: workers, Clock: cfg.Clock,
+		}, firstRetry, lastRetry),
 	}, nil
 }
 
@@ -85,13 +89,15 @@ func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(namespace)
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting cleaner")
-	var worker sync.WaitGroup
-	worker.Go(func() {
-		for c.processNext(ctx) {
-		}
-	})
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for c.processNext(ctx) {
+			}
+		})
+	}
 	<-ctx.Done()
 	c.queue.ShutDown()
-	worker.Wait()
+	running.Wait()
 	logger.Info("Stopped cleaner")
 }

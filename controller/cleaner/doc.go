@@ -13,5 +13,5 @@
 //   - A mark is one update of the live object, with the resource version that the decision was made on.
 //   - Nothing is polled: a change of the namespace or of a node, and the end of a grace period, are what is waited for.
 //
-// Goroutines: Run starts one worker and ends when it has. NamespaceChanged may be called from anywhere at any time.
+// Goroutines: Run starts the workers and ends when they have ended. NamespaceChanged may be called from anywhere at any time.
 package cleaner

@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/fairqueue"
 )
 
 // errStale says that an object is not the one any more that the decision was about. It is looked at again.
@@ -51,5 +53,5 @@ func (c *Controller) Reconcile(ctx context.Context, namespace string) (err error
 			err = fmt.Errorf("panic while cleaning up namespace %s: %v", namespace, r)
 		}
 	}()
-	return c.reconcile(ctx, namespace)
+	return fairqueue.Within(ctx, fairqueue.Deadline, "clean up namespace "+namespace, func(ctx context.Context) error { return c.reconcile(ctx, namespace) })
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/fairqueue"
 	"certrotation.dev/controller/rotation"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
@@ -30,6 +31,9 @@ const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
 )
+
+// workers make copies, each of another source or destination; those of one namespace hold half of them.
+const workers = 4
 
 // Inventory is what the controller asks of registry/view/inventory.
 type Inventory interface {
@@ -77,9 +81,9 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		client: cfg.Client, configurations: cfg.Configurations, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[key]{Name: "copies", Clock: cfg.Clock}),
+		queue: fairqueue.NewRateLimited(fairqueue.Config[key]{
+			Name: "copies", Namespace: func(k key) string { return k.from }, Workers: workers, Clock: cfg.Clock,
+		}, firstRetry, lastRetry),
 		memory: newMemory(),
 	}
 	var err error
@@ -127,10 +131,12 @@ func (c *Controller) Run(ctx context.Context) {
 		running.Wait()
 		return
 	}
-	running.Go(func() {
-		for c.processNext(ctx) {
-		}
-	})
+	for range workers {
+		running.Go(func() {
+			for c.processNext(ctx) {
+			}
+		})
+	}
 	<-ctx.Done()
 	c.queue.ShutDown()
 	running.Wait()

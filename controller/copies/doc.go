@@ -31,6 +31,6 @@
 //
 // A rotation does not wait for the copies as such. It waits for the members that read them: name them as relying parties.
 //
-// Goroutines: Run starts the watches and one worker, and ends when they have. NamespaceChanged may be called from
+// Goroutines: Run starts the watches and the workers, and ends when they have. NamespaceChanged may be called from
 // anywhere at any time.
 package copies

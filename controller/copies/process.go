@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/fairqueue"
 )
 
 // errStale says that the source is not the one any more that the decision was about. It is looked at again.
@@ -44,7 +46,7 @@ func (c *Controller) safely(ctx context.Context, k key) (err error) {
 		}
 		return nil
 	}
-	return c.reconcile(ctx, k)
+	return fairqueue.Within(ctx, fairqueue.Deadline, "work on "+k.String(), func(ctx context.Context) error { return c.reconcile(ctx, k) })
 }
 
 // handle decides when to look again.

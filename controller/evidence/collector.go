@@ -19,6 +19,7 @@ import (
 
 	"certrotation.dev/controller/dial"
 	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/fairqueue"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -38,7 +39,7 @@ type Config struct {
 	Inventory Inventory
 	// Clock defaults to the real one. Timeouts of connections are real time in any case.
 	Clock clock.WithTicker
-	// Concurrency is how many members are probed at a time. Defaults to 16.
+	// Concurrency is how many members of one namespace are probed at a time, and half of how many of all. Defaults to 16.
 	Concurrency int
 	// Dial defaults to that of a dial.Dialer which allows nothing besides.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -100,8 +101,8 @@ func New(cfg Config) (*Collector, error) {
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency,
 		dial: cfg.Dial, failures: cfg.Failures, resolver: cfg.Resolver, minter: cfg.Minter, quorum: cfg.Quorum,
 		rounds: &rounds{domains: map[domainKey]*round{}},
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[target]{
-			Name: "evidence", Clock: cfg.Clock,
+		queue: fairqueue.New(fairqueue.Config[target]{
+			Name: "evidence", Namespace: func(t target) string { return t.namespace }, Workers: 2 * cfg.Concurrency, Clock: cfg.Clock,
 		}),
 		watched: watched{targets: map[target]attempts{}},
 	}
@@ -117,7 +118,7 @@ func (c *Collector) NamespaceChanged(namespace string) {
 // Run observes until ctx ends. It is called once.
 func (c *Collector) Run(ctx context.Context) {
 	var workers sync.WaitGroup
-	for range c.concurrency {
+	for range 2 * c.concurrency {
 		workers.Go(func() {
 			for c.processNext(ctx) {
 			}
@@ -160,5 +161,10 @@ func (c *Collector) safely(ctx context.Context, t target) (again time.Duration, 
 		c.fanOut(ctx, t.namespace)
 		return 0, nil
 	}
-	return c.visit(ctx, t)
+	err = fairqueue.Within(ctx, lookDeadline, "look at member "+t.member+" of "+t.party, func(ctx context.Context) error {
+		var err error
+		again, err = c.visit(ctx, t)
+		return err
+	})
+	return again, err
 }

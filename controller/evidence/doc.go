@@ -58,7 +58,7 @@
 //   - Addresses are dialled by controller/dial, which refuses those that no tenant may have dialled.
 //   - What cannot be asked is no proof of absence.
 //
-// Goroutines: Run starts as many workers as Config.Concurrency, each of which looks at up to 8 processes of a member at a
+// Goroutines: Run starts twice as many workers as Config.Concurrency, each of which looks at up to 8 processes of a member at a
 // time, 4 connections each, and two watches for each namespace with static pods; it waits for all of them. Refresh looks on
 // goroutines of its own and waits for those. NamespaceChanged may be called from anywhere at any time and does not block.
 package evidence

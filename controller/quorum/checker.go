@@ -5,6 +5,7 @@ package quorum
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -24,8 +25,12 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// fallbackTimeout is for a configuration that gives none.
-const fallbackTimeout = 10 * time.Second
+// fallbackTimeout is for a configuration that gives none. identityTimeout bounds the reads of the client leaf and the bundle,
+// so that a whole check takes no longer than that and the timeout of a member, all of which are asked at once.
+const (
+	fallbackTimeout = 10 * time.Second
+	identityTimeout = 20 * time.Second
+)
 
 // Config of a Checker.
 type Config struct {
@@ -107,7 +112,7 @@ func timeout(q *configv1alpha1.Quorum) time.Duration {
 
 func (c *Checker) check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
 	started := c.clock.Now()
-	identity, err := c.identity(ctx, namespace, configuration, q)
+	identity, err := c.readIdentity(ctx, namespace, configuration, q)
 	if err != nil {
 		return quorum.Observation{}, err
 	}
@@ -127,6 +132,17 @@ func (c *Checker) check(ctx context.Context, namespace, configuration string, q 
 	o := quorum.Observe(answers)
 	c.meters.checked(namespace, o, c.clock.Since(started))
 	return o, nil
+}
+
+// readIdentity reads what to ask with, and does not wait for ever: a check belongs to no caller whose deadline would end it.
+func (c *Checker) readIdentity(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum) (*tls.Config, error) {
+	reading, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	identity, err := c.identity(reading, namespace, configuration, q)
+	if err != nil && reading.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("not read after %s: %w", identityTimeout, err)
+	}
+	return identity, err
 }
 
 // endpointOf puts the node's first address into a template such as https://{node}:2379; nil if that makes no URL.

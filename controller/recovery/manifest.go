@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
+	"certrotation.dev/apis/document"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
 )
@@ -54,7 +54,7 @@ func readManifest(file, name string) diagnosis.Manifest {
 // parseManifest takes from a manifest what Manifest holds of it.
 func parseManifest(m *diagnosis.Manifest, data []byte, name string) error {
 	pod := &corev1.Pod{}
-	if err := yaml.Unmarshal(data, pod); err != nil {
+	if err := document.Unmarshal(data, maxManifestBytes, pod, false); err != nil {
 		return errors.New("it is no YAML of a Pod")
 	}
 	if pod.Kind != "Pod" || len(pod.Spec.Containers) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"certrotation.dev/apis/document"
 	"certrotation.dev/registry/revision"
 )
 
@@ -18,7 +19,7 @@ import (
 // and says so. Everything else stays as it is, known to this program or not.
 func moveManifest(text []byte, name string, from, to int64, restartHash string) ([]byte, error) {
 	pod := map[string]any{}
-	if err := yaml.Unmarshal(text, &pod); err != nil {
+	if err := document.Unmarshal(text, maxManifestBytes, &pod, false); err != nil {
 		return nil, errors.New("the manifest is no YAML of an object")
 	}
 	directory := regexp.MustCompile(`(^|[^A-Za-z0-9._-])` + regexp.QuoteMeta(name+"-pod-"+strconv.FormatInt(from, 10)) + `($|[^A-Za-z0-9._-])`)

@@ -4,11 +4,9 @@
 package recovery
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"certrotation.dev/apis/document"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -138,29 +136,30 @@ func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
 		return nil, err
 	}
 	var out []*corev1.Secret
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for n := 1; ; n++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: it is no YAML", file, n)
-		}
-		if len(bytes.TrimSpace(document)) == 0 {
+	documents, err := document.Split(data, maxSecretFileBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: it is no YAML", file)
+	}
+	for i, text := range documents {
+		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		found, err := d.document(document)
+		found, err := d.object(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", file, n, err)
+			return nil, fmt.Errorf("%s, document %d: %w", file, i+1, err)
 		}
 		out = append(out, found...)
 	}
+	return out, nil
 }
 
-// document reads one object. Kinds that are not of the group core are no Secrets.
-func (d decoder) document(document []byte) ([]*corev1.Secret, error) {
-	object, _, err := d.Decode(document, nil, nil)
+// object reads one. Kinds that are not of the group core are no Secrets.
+func (d decoder) object(text []byte) ([]*corev1.Secret, error) {
+	converted, err := document.ToJSON(text, maxSecretFileBytes)
+	if err != nil {
+		return nil, errors.New("it is no YAML that can be read")
+	}
+	object, _, err := d.Decode(converted, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
 		return nil, nil
 	}
@@ -181,7 +180,7 @@ func (d decoder) document(document []byte) ([]*corev1.Secret, error) {
 func (d decoder) items(list *corev1.List) ([]*corev1.Secret, error) {
 	var out []*corev1.Secret
 	for i := range list.Items {
-		found, err := d.document(list.Items[i].Raw)
+		found, err := d.object(list.Items[i].Raw)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i+1, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/fairqueue"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -58,7 +59,7 @@ type Config struct {
 	Metrics Registry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Workers defaults to 4.
+	// Workers defaults to 8, of which one namespace holds half.
 	Workers int
 	// Assess defaults to trust.Assess. test/simulation sets it to show that it finds a broken protocol.
 	Assess func(d *trust.Domain, now time.Time) *trust.Assessment
@@ -98,7 +99,7 @@ func New(cfg Config) (*Controller, error) {
 		cfg.Clock = clock.RealClock{}
 	}
 	if cfg.Workers <= 0 {
-		cfg.Workers = 4
+		cfg.Workers = 8
 	}
 	if cfg.Assess == nil {
 		cfg.Assess = trust.Assess
@@ -106,9 +107,9 @@ func New(cfg Config) (*Controller, error) {
 	c := &Controller{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, evidence: cfg.Evidence, skew: cfg.Skew,
 		recorder: cfg.Recorder, clock: cfg.Clock, workers: cfg.Workers, assess: cfg.Assess,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[key]{Name: "rotation", Clock: cfg.Clock}),
+		queue: fairqueue.NewRateLimited(fairqueue.Config[key]{
+			Name: "rotation", Namespace: func(k key) string { return k.namespace }, Workers: cfg.Workers, Clock: cfg.Clock,
+		}, firstRetry, lastRetry),
 		expected: newExpectations(cfg.Clock),
 		refused:  newRefusals(cfg.Clock),
 		absences: newAbsences(cfg.Clock),

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/fairqueue"
 )
 
 // errStale says that a decision was made on something that is not there any more. It is looked at again.
@@ -41,7 +43,7 @@ func (c *Controller) safely(ctx context.Context, k key) (err error) {
 			err = fmt.Errorf("panic while working on %s: %v", k, r)
 		}
 	}()
-	return c.reconcile(ctx, k)
+	return fairqueue.Within(ctx, fairqueue.Deadline, "work on "+k.String(), func(ctx context.Context) error { return c.reconcile(ctx, k) })
 }
 
 func (c *Controller) reconcile(ctx context.Context, k key) error {

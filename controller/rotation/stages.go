@@ -4,6 +4,9 @@
 package rotation
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/component-base/metrics"
@@ -39,9 +42,9 @@ func newStageCollector(r *reports, refused *refusals, c clock.PassiveClock) *sta
 		blocked: desc("certrotation_rotation_blocked_seconds",
 			"How long the rotation of a trust domain has waited for the same, 0 if it does not wait.", "namespace", "trust_domain"),
 		certificate: desc("certrotation_certificate_expiration_timestamp_seconds",
-			"When the certificate of a signer or leaf expires, in seconds since 1970.", "namespace", "trust_domain", "name", "role"),
+			"When the certificate of a signer or leaf expires, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
 		renewal: desc("certrotation_certificate_renewal_timestamp_seconds",
-			"When the certificate of a signer or leaf is to be renewed, in seconds since 1970.", "namespace", "trust_domain", "name", "role"),
+			"When the certificate of a signer or leaf is to be renewed, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
 		blockers: desc("certrotation_rotation_blockers",
 			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
 		problems: desc("certrotation_object_problems",
@@ -78,7 +81,12 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 			gauge(s.refused, float64(count), k.namespace, k.domain)
 		}
 	}
-	for k, st := range statuses {
+	shown := map[string]int{}
+	for _, k := range slices.SortedFunc(maps.Keys(statuses), byName) {
+		if shown[k.namespace]++; shown[k.namespace] > mostDomains {
+			continue
+		}
+		st := statuses[k]
 		for _, stage := range []trust.Stage{trust.Stable, trust.Distributing, trust.Reissuing, trust.Draining, trust.Retiring} {
 			gauge(s.stage, boolean(stage == st.stage), k.namespace, k.domain, string(stage))
 		}
@@ -87,7 +95,7 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		gauge(s.blocked, st.waited(now), k.namespace, k.domain)
 		gauge(s.problems, float64(st.problems), k.namespace, k.domain)
 		gauge(s.refused, float64(refused[k]), k.namespace, k.domain)
-		for _, c := range st.certificates {
+		for _, c := range soonest(st.certificates) {
 			gauge(s.certificate, float64(c.expires.Unix()), k.namespace, k.domain, c.name, c.role)
 			if !c.due.IsZero() {
 				gauge(s.renewal, float64(c.due.Unix()), k.namespace, k.domain, c.name, c.role)
@@ -101,6 +109,28 @@ func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 			gauge(s.expirationDays, st.expires.Sub(now).Hours()/(24*time.Hour).Hours(), k.namespace, name)
 		}
 	}
+}
+
+// Bounds of the series: trust domains of a namespace, and certificates of a trust domain. A tenant may have any number of
+// both; what an alert is about is among those that end first.
+const (
+	mostDomains      = 128
+	mostCertificates = 64
+)
+
+func byName(x, y key) int {
+	return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.domain, y.domain))
+}
+
+// soonest are the certificates that expire first.
+func soonest(certificates []certificate) []certificate {
+	if len(certificates) <= mostCertificates {
+		return certificates
+	}
+	sorted := slices.SortedFunc(slices.Values(certificates), func(x, y certificate) int {
+		return cmp.Or(x.expires.Compare(y.expires), cmp.Compare(x.name, y.name))
+	})
+	return sorted[:mostCertificates]
 }
 
 // openShiftSigner is what cluster-etcd-operator calls the signer in that Secret, "" if it is none of its.

@@ -9,8 +9,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"certrotation.dev/apis/document"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 )
 
 // Nodes are the nodes that certificates are signed for, and the names that these may carry.
@@ -37,11 +37,8 @@ const MaxNodesBytes = 1 << 20
 
 // ParseNodes reads a file of nodes, in which every field has to be known.
 func ParseNodes(data []byte) (*Nodes, error) {
-	if len(data) > MaxNodesBytes {
-		return nil, fmt.Errorf("nodes of %d bytes: more than %d", len(data), MaxNodesBytes)
-	}
 	nodes := &Nodes{}
-	if err := yaml.UnmarshalStrict(data, nodes); err != nil {
+	if err := document.Unmarshal(data, MaxNodesBytes, nodes, true); err != nil {
 		return nil, fmt.Errorf("parse nodes: %w", err)
 	}
 	return nodes, nil

@@ -15,9 +15,11 @@ import (
 // invalidation; it keeps the results, errors included, of the most recently used
 // PEMs. Certificates that occur in several of them, such as the signer at the
 // end of each leaf's chain, exist once: equal certificates out of entries that
-// the cache holds at the same time are the same pointer. Safe for concurrent use.
+// the cache holds at the same time are the same pointer. Whether a key belongs to
+// its certificate is remembered likewise (CheckKey). Safe for concurrent use.
 type Cache struct {
-	max int
+	max  int
+	keys *checkedKeys
 
 	mu       sync.Mutex
 	entries  map[[sha256.Size]byte]*list.Element
@@ -41,6 +43,7 @@ type internedCertificate struct {
 func NewCache(maxEntries int) *Cache {
 	return &Cache{
 		max:      max(maxEntries, 1),
+		keys:     newCheckedKeys(max(maxEntries, 1)),
 		entries:  map[[sha256.Size]byte]*list.Element{},
 		recent:   list.New(),
 		interned: map[Fingerprint]*internedCertificate{},

@@ -52,6 +52,8 @@ type Certificate struct {
 	der, rawSubject, rawIssuer []byte
 	// signer is the last certificate that SignedBy proved to have signed this one.
 	signer atomic.Pointer[Certificate]
+	// unsigned are those that it proved not to have.
+	unsigned unsigned
 }
 
 // DER returns a copy of the encoded certificate.

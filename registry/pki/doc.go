@@ -20,8 +20,9 @@
 //     signer.
 //   - No error, log value or format verb yields bytes of a private key or of the
 //     PEM that was refused.
-//   - Parsers are bounded by [MaxPEMBytes] and [MaxCertificates], and in the size
-//     of the keys that they do arithmetic with.
+//   - Parsers are bounded: in bytes, certificates, names ([MaxPEMBytes], [MaxCertificates]
+//     and what stands beside them), and in the size of the keys that they do arithmetic with.
+//   - A [Cache] holds no key, and nothing by which a guess of one could be confirmed.
 //
 // The package starts no goroutine. [Certificate] and [Cache] are safe for
 // concurrent use; a [Pair] is too as long as nobody assigns its fields.

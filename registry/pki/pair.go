@@ -52,14 +52,23 @@ func matchPair(certPEM, keyPEM []byte) ([]*Certificate, crypto.Signer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(certs) > MaxChain {
+		return nil, nil, fmt.Errorf("chain of %d certificates: %w", len(certs), ErrTooLarge)
+	}
+	key, err := matchKey(certs[0], keyPEM)
+	return certs, key, err
+}
+
+// matchKey reads the private key of a certificate.
+func matchKey(cert *Certificate, keyPEM []byte) (crypto.Signer, error) {
 	key, err := parseKey(keyPEM)
 	if err != nil {
-		return certs, nil, err
+		return nil, err
 	}
-	if err := checkKey(certs[0], key); err != nil {
-		return certs, nil, fmt.Errorf("key of certificate %s: %w", certs[0].Fingerprint, err)
+	if err := checkKey(cert, key); err != nil {
+		return nil, fmt.Errorf("key of certificate %s: %w", cert.Fingerprint, err)
 	}
-	return certs, key, nil
+	return key, nil
 }
 
 // KeyPEM returns the private key as a PKCS#8 PRIVATE KEY block. It fails with

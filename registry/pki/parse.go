@@ -14,17 +14,31 @@ import (
 // ParseCertificate reads one DER certificate. The input is copied. It fails with
 // ErrInvalidCertificate (also for bytes after the certificate) or ErrTooLarge.
 func ParseCertificate(der []byte) (*Certificate, error) {
-	if len(der) > MaxPEMBytes {
+	if len(der) > MaxCertificateBytes {
 		return nil, fmt.Errorf("certificate of %d bytes: %w", len(der), ErrTooLarge)
 	}
 	cert, err := x509.ParseCertificate(bytes.Clone(der))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %.*s", ErrInvalidCertificate, maxErrorText, err.Error())
 	}
-	if key, ok := cert.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
-		return nil, fmt.Errorf("certificate with an RSA key of %d bits: %w", key.N.BitLen(), ErrTooLarge)
+	if err := checkBounds(cert); err != nil {
+		return nil, err
 	}
 	return facts(cert), nil
+}
+
+// checkBounds refuses what would be costly to keep or to verify.
+func checkBounds(cert *x509.Certificate) error {
+	if key, ok := cert.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
+		return fmt.Errorf("certificate with an RSA key of %d bits: %w", key.N.BitLen(), ErrTooLarge)
+	}
+	if names := len(cert.DNSNames) + len(cert.IPAddresses) + len(cert.EmailAddresses) + len(cert.URIs); names > MaxAlternativeNames {
+		return fmt.Errorf("certificate with %d alternative names: %w", names, ErrTooLarge)
+	}
+	if size := max(len(cert.RawSubject), len(cert.RawIssuer)); size > maxNameBytes {
+		return fmt.Errorf("certificate with a subject or issuer of %d bytes: %w", size, ErrTooLarge)
+	}
+	return nil
 }
 
 // facts keeps of a parsed certificate what the model asks for. The parsed form,

@@ -11,8 +11,8 @@ import (
 // SignedBy tells whether ca is a certificate authority whose key has signed c. A
 // self-signed root is signed by itself.
 //
-// Names are compared byte for byte; only then is the signature checked, and a
-// positive answer is remembered. Key identifiers play no part, because crypto/x509
+// Names are compared byte for byte; only then is the signature checked, and the
+// answer is remembered: a bundle may hold many anchors of one name. Key identifiers play no part, because crypto/x509
 // accepts a chain whose identifiers disagree: an anchor that Go verifiers still use
 // must not look unused. Dates are not considered: an expired anchor has still signed its
 // leaves. Signature algorithms that crypto/x509 refuses (MD5, SHA-1) count as not
@@ -24,7 +24,11 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	if known := c.signer.Load(); known != nil && known.Equal(ca) {
 		return true
 	}
+	if c.unsigned.has(ca.Fingerprint) {
+		return false
+	}
 	if !signatureHolds(c.der, ca.der) {
+		c.unsigned.add(ca.Fingerprint)
 		return false
 	}
 	c.signer.Store(ca)

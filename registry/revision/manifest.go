@@ -4,26 +4,22 @@
 package revision
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/apis/document"
 )
 
 // Values are what a manifest is made with.
@@ -39,8 +35,9 @@ type Values struct {
 	Permitted *configv1alpha1.PermittedPod
 }
 
-// maxBytes bounds a template, a manifest, and what lies between them: more does not fit into a ConfigMap.
-const maxBytes = 1 << 20
+// MaxPodBytes bounds the template of a static pod, its manifest, and what lies between them: the largest known is a tenth of
+// it, and whoever may write the ConfigMap of the template could have it parsed a hundred times over.
+const MaxPodBytes = 256 << 10
 
 // Manifest makes the manifest of a static pod of its template: it replaces the placeholders (see substitute), reads the
 // result strictly, refuses what cannot be a static pod of this revision, sets the metadata and encodes it.
@@ -48,8 +45,8 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	if err := values.check(); err != nil {
 		return nil, err
 	}
-	if len(template) > maxBytes {
-		return nil, fmt.Errorf("pod template of %d bytes: at most %d are read", len(template), maxBytes)
+	if len(template) > MaxPodBytes {
+		return nil, fmt.Errorf("pod template of %d bytes: at most %d are read", len(template), MaxPodBytes)
 	}
 	text, err := substitute(template, values)
 	if err != nil {
@@ -64,8 +61,8 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	}
 	setMetadata(pod, values)
 	manifest, err := encode(pod)
-	if err == nil && len(manifest) > maxBytes {
-		err = fmt.Errorf("pod template makes a manifest of %d bytes: at most %d are read", len(manifest), maxBytes)
+	if err == nil && len(manifest) > MaxPodBytes {
+		err = fmt.Errorf("pod template makes a manifest of %d bytes: at most %d are read", len(manifest), MaxPodBytes)
 	}
 	return manifest, err
 }
@@ -91,17 +88,11 @@ func (v Values) check() error {
 
 // ParsePod reads the manifest of a pod: one YAML document, no key twice, no alias, no field that a pod does not have.
 func ParsePod(text []byte) (*corev1.Pod, error) {
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%d bytes: at most %d are read", len(text), maxBytes)
-	}
-	document, err := singleDocument(text)
+	single, err := singleDocument(text)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseAliases(document); err != nil {
-		return nil, err
-	}
-	encoded, err := yaml.YAMLToJSONStrict(document)
+	encoded, err := document.ToJSON(single, MaxPodBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read it as YAML: %w", err)
 	}
@@ -119,41 +110,15 @@ func ParsePod(text []byte) (*corev1.Pod, error) {
 // singleDocument returns the one document of text. A second one, which the readers of YAML, kubelet among them, would
 // leave out silently, is refused. What holds nothing but comments does not count.
 func singleDocument(text []byte) ([]byte, error) {
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	var documents [][]byte
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("split it into YAML documents: %w", err)
-		}
-		if !blank(document) {
-			documents = append(documents, document)
-		}
+	documents, err := document.Split(text, MaxPodBytes)
+	if err != nil {
+		return nil, fmt.Errorf("split it into YAML documents: %w", err)
 	}
+	documents = slices.DeleteFunc(documents, blank)
 	if len(documents) != 1 {
 		return nil, fmt.Errorf("%d YAML documents: want one, the Pod", len(documents))
 	}
 	return documents[0], nil
-}
-
-// refuseAliases finds them without following one: a short text can stand for a very long one.
-func refuseAliases(document []byte) error {
-	var root yamlv3.Node
-	if err := yamlv3.Unmarshal(document, &root); err != nil {
-		return fmt.Errorf("read it as YAML: %w", err)
-	}
-	nodes := []*yamlv3.Node{&root}
-	for len(nodes) > 0 {
-		node := nodes[len(nodes)-1]
-		if node.Kind == yamlv3.AliasNode || node.Anchor != "" {
-			return fmt.Errorf("line %d: aliases and anchors of YAML are not read: write out what they stand for", node.Line)
-		}
-		nodes = append(nodes[:len(nodes)-1], node.Content...)
-	}
-	return nil
 }
 
 func blank(document []byte) bool {

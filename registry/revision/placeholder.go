@@ -47,8 +47,8 @@ func substitute(template []byte, values Values) ([]byte, error) {
 			out.Write(template[at:end])
 		}
 		at = end
-		if out.Len() > maxBytes {
-			return nil, fmt.Errorf("with its placeholders replaced it is too long: at most %d are read", maxBytes)
+		if out.Len() > MaxPodBytes {
+			return nil, fmt.Errorf("with its placeholders replaced it is too long: at most %d are read", MaxPodBytes)
 		}
 	}
 	return out.Bytes(), nil

@@ -224,7 +224,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{name: "no usages", mutate: onLeaf(func(l *Leaf) { l.Usages = nil }), path: domain + ".leaves[0].usages", detail: "array"},
 		{name: "unknown usage", mutate: onLeaf(func(l *Leaf) { l.Usages[0] = "CodeSigning" }), path: domain + ".leaves[0].usages[0]", detail: "ServerAuth"},
 		{name: "unknown key", mutate: onPolicy(func(p *IssuancePolicy) { p.Key = "DSA" }), path: domain + ".signer.policy.key", detail: "ECDSA-P256"},
-		{name: "no validity", mutate: onPolicy(func(p *IssuancePolicy) { p.Validity = duration(0) }), path: domain + ".signer.policy.validity", detail: "at least 1s"},
+		{name: "no validity", mutate: onPolicy(func(p *IssuancePolicy) { p.Validity = duration(0) }), path: domain + ".signer.policy.validity", detail: "between 1m and 876000h"},
 		{name: "renewal after the end", mutate: onPolicy(func(p *IssuancePolicy) { p.RenewAtPercent = 100 }), path: domain + ".signer.policy.renewAtPercent", detail: "99"},
 		{name: "a long backdate", mutate: onPolicy(func(p *IssuancePolicy) { p.Backdate = duration(25 * time.Hour) }), path: domain + ".signer.policy.backdate", detail: "24h"},
 		{
@@ -285,7 +285,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{
 			name:   "a grace period of nothing",
 			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceGracePeriod, GracePeriod: duration(0)} }),
-			path:   evidence + ".gracePeriod", detail: "positive",
+			path:   evidence + ".gracePeriod", detail: "between 1s and 8760h",
 		},
 		{name: "renewed without a delay", mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceRenewed} }), path: evidence, detail: "after which delay"},
 		{
@@ -323,7 +323,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{
 			name:   "unlisted leaves that need no time",
 			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{} },
-			path:   domain + ".unlistedLeaves.drain", detail: "positive",
+			path:   domain + ".unlistedLeaves.drain", detail: "between 1s and 8760h",
 		},
 		{
 			name:   "a rollout to every node",

@@ -4,8 +4,6 @@
 package v1alpha1
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -13,6 +11,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
+
+	"certrotation.dev/apis/document"
 )
 
 // MaxSize bounds a document, in bytes. An object of the API may be three times as large; a configuration of thousands of
@@ -23,18 +23,11 @@ const MaxSize = 512 << 10
 // and by the schema of the CustomResourceDefinition. Unknown and duplicate fields are errors that name their path,
 // as are a second document, a wrong kind or version, and durations that do not parse. Nothing is defaulted.
 func Decode(data []byte) (*RotationConfiguration, error) {
-	if len(data) > MaxSize {
-		return nil, decodeError(fmt.Errorf("%d bytes are more than the limit of %d", len(data), MaxSize))
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, decodeError(errors.New("the document is empty"))
-	}
-	if !json.Valid(data) {
-		converted, err := yamlToJSON(data)
-		if err != nil {
-			return nil, err
-		}
-		data = converted
+	data, err := document.ToJSON(data, MaxSize)
+	if _, places := errors.AsType[utilerrors.Aggregate](err); err != nil && !places {
+		return nil, decodeError(err)
+	} else if err != nil {
+		return nil, err
 	}
 	if err := checkTypeMeta(data); err != nil {
 		return nil, err

@@ -132,7 +132,7 @@ func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration, jitter in
 // leafValidity is the default for the leaves of a signer. A signer with a short life has leaves that live as long:
 // an operator who shortens the one should not be told to shorten the other.
 func leafValidity(signer IssuancePolicy) time.Duration {
-	if signer.Validity.Duration < minValidity {
+	if signer.Validity.Duration < durationBounds["validity"].least {
 		return DefaultLeafValidity
 	}
 	return min(DefaultLeafValidity, signer.Validity.Duration)

@@ -10,13 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// durationFields are the names of all fields that are durations; no other field has one of them.
-var durationFields = sets.New("validity", "renewBefore", "backdate", "stageDeadline", "drain", "signerValidity", "leafValidity",
-	"gracePeriod", "lease", "minimumDelay", "interval", "timeout", "coalesce", "installerTimeout", "staticPodTimeout")
 
 // checkDurations finds the durations of a JSON document that do not parse. It is asked only when decoding has failed:
 // the decoder reports such a value, of which "5y" is the most likely, without saying where it stands.
@@ -40,7 +35,7 @@ func walkDurations(value any, path *field.Path) field.ErrorList {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			child := path.Child(key)
-			if durationFields.Has(key) && value[key] != nil {
+			if _, ok := durationBounds[key]; ok && value[key] != nil {
 				errs = append(errs, checkDuration(child, value[key])...)
 				continue
 			}

@@ -93,8 +93,8 @@ func validateOpenShiftEtcd(params *OpenShiftEtcdPreset, path *field.Path) field.
 	errs = append(errs, validateKey(params.Key, path.Child("key"))...)
 	errs = append(errs, validateSet(params.Clients, path.Child("clients"), validateName)...)
 	errs = append(errs, validateSet(params.MetricsClients, path.Child("metricsClients"), validateName)...)
-	errs = append(errs, validatePositive(params.SignerValidity, path.Child("signerValidity"))...)
-	errs = append(errs, validatePositive(params.LeafValidity, path.Child("leafValidity"))...)
+	errs = append(errs, validateDuration(params.SignerValidity, path, "signerValidity")...)
+	errs = append(errs, validateDuration(params.LeafValidity, path, "leafValidity")...)
 	if params.Rollout == nil {
 		return errs
 	}

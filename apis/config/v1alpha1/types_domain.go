@@ -52,7 +52,7 @@ type TrustDomain struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 1h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="must be a duration between 1m and 8760h"
 	StageDeadline *metav1.Duration `json:"stageDeadline,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type UnlistedLeaves struct {
 	// operator's assumption, not an observation.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 1h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
 	Drain metav1.Duration `json:"drain"`
 }
 
@@ -87,12 +87,12 @@ type IssuancePolicy struct {
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
 	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
-	// validity of a signer that is shorter. At least 1s. A leaf does not outlive its signer: when it is made, it is
+	// validity of a signer that is shorter. A leaf does not outlive its signer: when it is made, it is
 	// clamped to the remaining life of its signer.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 8760h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('876000h')",message="must be a duration between 1m and 876000h"
 	Validity *metav1.Duration `json:"validity,omitempty"`
 	// renewAtPercent of its validity a certificate is renewed. Between 1 and 99, defaults to 80.
 	// +optional
@@ -104,7 +104,7 @@ type IssuancePolicy struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 720h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('876000h')",message="must be a duration between 1s and 876000h"
 	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
 	// jitterPercent spreads due dates: each certificate is renewed earlier by its own share, always the same, of this
 	// part of its validity. Between 0 and 20 and less than renewAtPercent; defaults to 5 for leaves and 0 for signers.

@@ -98,13 +98,13 @@ type OpenShiftEtcdPreset struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 8760h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('876000h')",message="must be a duration between 1m and 876000h"
 	SignerValidity *metav1.Duration `json:"signerValidity,omitempty"`
 	// leafValidity defaults to 3 years.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be a duration of at least 1s, such as 8760h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('876000h')",message="must be a duration between 1m and 876000h"
 	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
 	// rollout has the members of etcd run as static pods that certrotation rolls out. Without it each member acknowledges
 	// what it has loaded.

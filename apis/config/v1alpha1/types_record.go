@@ -147,13 +147,18 @@ type RosterMember struct {
 	Evidence EvidenceKind `json:"evidence"`
 	// grace of the kind gracePeriod, or the least delay of the kind renewed.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('8760h')",message="must be a duration between 0s and 8760h"
 	Grace *metav1.Duration `json:"grace,omitempty"`
 	// verifies and presents are names of leaf Secrets.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
 	Verifies []string `json:"verifies,omitempty"`
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
 	Presents []string `json:"presents,omitempty"`
 	// verifiesNothing says that the member only presents leaves.
 	// +optional

@@ -61,20 +61,20 @@ type StaticPodRollout struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 3s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="must be a duration between 1s and 10m"
 	Coalesce *metav1.Duration `json:"coalesce,omitempty"`
 	// installerTimeout bounds one attempt of an installer pod. Defaults to 2m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 2m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="must be a duration between 10s and 1h"
 	InstallerTimeout *metav1.Duration `json:"installerTimeout,omitempty"`
 	// staticPodTimeout is how long a static pod may take to become ready with a new revision before that counts as
 	// stuck. Nothing is undone when it passes. Defaults to 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="must be a duration between 10s and 24h"
 	StaticPodTimeout *metav1.Duration `json:"staticPodTimeout,omitempty"`
 	// failedRevisionLimit is how many revisions that failed are kept for each node. 0 is for 5, -1 for all.
 	// +optional
@@ -128,7 +128,7 @@ type Quorum struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a positive duration, such as 10s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1m')",message="must be a duration between 100ms and 1m"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

@@ -98,12 +98,12 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	v.add(validatePolicy(domain.Signer.Policy, path.Child("signer", "policy"))...)
 	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
 	v.bundles.Insert(domain.Bundle.ConfigMapName)
-	v.add(validatePositive(domain.StageDeadline, path.Child("stageDeadline"))...)
+	v.add(validateDuration(domain.StageDeadline, path, "stageDeadline")...)
 	if domain.ReissuePerMinute < 0 {
 		v.add(field.Invalid(path.Child("reissuePerMinute"), domain.ReissuePerMinute, "must not be negative"))
 	}
 	if domain.UnlistedLeaves != nil {
-		v.add(validatePositive(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves", "drain"))...)
+		v.add(validateDuration(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves"), "drain")...)
 	}
 
 	declared := &declaredDomain{leaves: make(map[string]*Leaf, len(domain.Leaves)), unlisted: domain.UnlistedLeaves != nil}

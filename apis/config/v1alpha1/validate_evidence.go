@@ -6,19 +6,12 @@ package v1alpha1
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-const (
-	minLease = time.Minute
-	maxLease = 720 * time.Hour
-	// minRenewedDelay is the resolution of the times in a certificate, by which the delay is measured.
-	minRenewedDelay = time.Second
-	maxReason       = 1024
-)
+const maxReason = 1024
 
 // evidenceKinds in the order in which they are offered.
 var evidenceKinds = []EvidenceKind{
@@ -75,19 +68,15 @@ func validateParameters(party *RelyingParty, domain *declaredDomain, path *field
 	}
 	if evidence.GracePeriod != nil {
 		errs = append(errs, onlyWith(EvidenceGracePeriod, evidence.Kind, path.Child("gracePeriod"))...)
-		errs = append(errs, validatePositive(evidence.GracePeriod, path.Child("gracePeriod"))...)
+		errs = append(errs, validateDuration(evidence.GracePeriod, path, "gracePeriod")...)
 	}
 	if evidence.Renewed != nil {
 		errs = append(errs, onlyWith(EvidenceRenewed, evidence.Kind, path.Child("renewed"))...)
-		if delay := evidence.Renewed.MinimumDelay.Duration; delay < minRenewedDelay {
-			errs = append(errs, field.Invalid(path.Child("renewed", "minimumDelay"), delay.String(), fmt.Sprintf("must be at least %s", minRenewedDelay)))
-		}
+		errs = append(errs, validateDuration(&evidence.Renewed.MinimumDelay, path.Child("renewed"), "minimumDelay")...)
 	}
 	if evidence.Lease != nil {
 		errs = append(errs, onlyWith(EvidenceAcknowledgement, evidence.Kind, path.Child("lease"))...)
-		if lease := evidence.Lease.Duration; lease < minLease || lease > maxLease {
-			errs = append(errs, field.Invalid(path.Child("lease"), lease.String(), fmt.Sprintf("must be between %s and %s", minLease, maxLease)))
-		}
+		errs = append(errs, validateDuration(evidence.Lease, path, "lease")...)
 	}
 	if evidence.Reason != "" {
 		errs = append(errs, onlyWith(EvidenceNone, evidence.Kind, path.Child("reason"))...)

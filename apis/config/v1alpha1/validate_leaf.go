@@ -6,7 +6,6 @@ package v1alpha1
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,10 +16,6 @@ const (
 	// maxCommonName and maxOrganization are the upper bounds of X.520, in characters.
 	maxCommonName   = 64
 	maxOrganization = 64
-	// maxBackdate keeps a typing error from making certificates that were valid long before they existed.
-	maxBackdate = 24 * time.Hour
-	// minValidity is the resolution of the times in a certificate.
-	minValidity = time.Second
 )
 
 func (v *validator) leaf(leaf *Leaf, signer IssuancePolicy, path *field.Path) {
@@ -44,7 +39,7 @@ func (v *validator) leaf(leaf *Leaf, signer IssuancePolicy, path *field.Path) {
 
 	policy := path.Child("policy")
 	v.add(validatePolicy(leaf.Policy, policy)...)
-	if leaf.Policy.Validity.Duration > signer.Validity.Duration && signer.Validity.Duration >= minValidity {
+	if leaf.Policy.Validity.Duration > signer.Validity.Duration && signer.Validity.Duration >= durationBounds["validity"].least {
 		v.add(field.Invalid(policy.Child("validity"), leaf.Policy.Validity.Duration.String(),
 			fmt.Sprintf("must not exceed the validity of the signer, %s", signer.Validity.Duration)))
 	}
@@ -85,10 +80,7 @@ func validateSubject(text string, limit int, path *field.Path) field.ErrorList {
 // validatePolicy expects a policy with defaults.
 func validatePolicy(policy IssuancePolicy, path *field.Path) field.ErrorList {
 	errs := validateKey(policy.Key, path.Child("key"))
-	if policy.Validity.Duration < minValidity {
-		errs = append(errs, field.Invalid(path.Child("validity"), policy.Validity.Duration.String(),
-			fmt.Sprintf("must be positive, and at least %s", minValidity)))
-	}
+	errs = append(errs, validateDuration(policy.Validity, path, "validity")...)
 	if policy.RenewAtPercent < 1 || policy.RenewAtPercent > 99 {
 		errs = append(errs, field.Invalid(path.Child("renewAtPercent"), policy.RenewAtPercent, "must be between 1 and 99"))
 	}
@@ -96,14 +88,10 @@ func validatePolicy(policy IssuancePolicy, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("jitterPercent"), *jitter, "must be between 0 and 20 and less than renewAtPercent"))
 	}
 	if before := policy.RenewBefore; before != nil {
-		errs = append(errs, validatePositive(before, path.Child("renewBefore"))...)
+		errs = append(errs, validateDuration(before, path, "renewBefore")...)
 		if policy.Validity != nil && before.Duration >= policy.Validity.Duration {
 			errs = append(errs, field.Invalid(path.Child("renewBefore"), before.Duration.String(), "must be shorter than validity"))
 		}
 	}
-	if backdate := policy.Backdate.Duration; backdate < 0 || backdate > maxBackdate {
-		errs = append(errs, field.Invalid(path.Child("backdate"), backdate.String(),
-			fmt.Sprintf("must be between 0s and %s", maxBackdate)))
-	}
-	return errs
+	return append(errs, validateDuration(policy.Backdate, path, "backdate")...)
 }

@@ -195,9 +195,11 @@ func TestValidateEvidence(t *testing.T) {
 			want:   []string{"FieldValueInvalid " + evidence + ".gracePeriod"},
 		},
 		{
-			name:   "grace period with another kind",
-			mutate: onParty(func(p *RelyingParty) { p.Evidence = Evidence{Kind: EvidenceAcknowledgement, GracePeriod: duration(1)} }),
-			want:   []string{"FieldValueForbidden " + evidence + ".gracePeriod"},
+			name: "grace period with another kind",
+			mutate: onParty(func(p *RelyingParty) {
+				p.Evidence = Evidence{Kind: EvidenceAcknowledgement, GracePeriod: duration(time.Second)}
+			}),
+			want: []string{"FieldValueForbidden " + evidence + ".gracePeriod"},
 		},
 		{
 			name: "renewed without a leaf to look at",
@@ -223,7 +225,7 @@ func TestValidateEvidence(t *testing.T) {
 			name: "parameters of other kinds",
 			mutate: onParty(func(p *RelyingParty) {
 				p.Evidence = Evidence{
-					Kind: EvidenceGracePeriod, GracePeriod: duration(1), Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Second)},
+					Kind: EvidenceGracePeriod, GracePeriod: duration(time.Second), Renewed: &RenewedEvidence{MinimumDelay: *duration(time.Second)},
 					Lease: duration(time.Hour), Reason: "no reason",
 				}
 			}),

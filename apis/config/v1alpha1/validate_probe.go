@@ -35,8 +35,8 @@ func validateProbe(party *RelyingParty, domain *declaredDomain, path *field.Path
 	errs = append(errs, validateServerName(probe.ServerName, path.Child("serverName"))...)
 	errs = append(errs, validateClientLeaf(probe.ClientLeaf, domain, path.Child("clientLeaf"))...)
 	errs = append(errs, validateProof(party, domain, path.Child("proof"))...)
-	errs = append(errs, validatePositive(probe.Interval, path.Child("interval"))...)
-	return append(errs, validatePositive(probe.Timeout, path.Child("timeout"))...)
+	errs = append(errs, validateDuration(probe.Interval, path, "interval")...)
+	return append(errs, validateDuration(probe.Timeout, path, "timeout")...)
 }
 
 func validateProbeEndpoint(party *RelyingParty, endpoint *ProbeEndpoint, domain *declaredDomain, path *field.Path) field.ErrorList {

@@ -43,9 +43,9 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 			aggregate.SecretName)))
 	}
 	v.add(validateClassName(r.ClassName, at.Child("className"))...)
-	v.add(validatePositive(r.Coalesce, at.Child("coalesce"))...)
-	v.add(validatePositive(r.InstallerTimeout, at.Child("installerTimeout"))...)
-	v.add(validatePositive(r.StaticPodTimeout, at.Child("staticPodTimeout"))...)
+	v.add(validateDuration(r.Coalesce, at, "coalesce")...)
+	v.add(validateDuration(r.InstallerTimeout, at, "installerTimeout")...)
+	v.add(validateDuration(r.StaticPodTimeout, at, "staticPodTimeout")...)
 	v.add(validateRevisionLimit(r.FailedRevisionLimit, at.Child("failedRevisionLimit"))...)
 	v.add(validateRevisionLimit(r.SucceededRevisionLimit, at.Child("succeededRevisionLimit"))...)
 	if r.Quorum != nil {
@@ -58,7 +58,7 @@ func (v *validator) quorum(quorum *Quorum, at *field.Path) {
 	v.add(knownIn(v.leaves)(quorum.ClientLeaf, at.Child("clientLeaf"))...)
 	v.add(knownIn(v.bundles)(quorum.BundleConfigMapName, at.Child("bundleConfigMapName"))...)
 	v.add(validateStrategy(quorum.Strategy, at.Child("strategy"))...)
-	v.add(validatePositive(quorum.Timeout, at.Child("timeout"))...)
+	v.add(validateDuration(quorum.Timeout, at, "timeout")...)
 }
 
 func validateRevisionLimit(limit int32, at *field.Path) field.ErrorList {

@@ -177,7 +177,7 @@ func TestValidateDomains(t *testing.T) {
 		{
 			name: "unlisted leaves",
 			mutate: func(c *RotationConfigurationSpec) {
-				c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{Drain: *duration(1)}
+				c.TrustDomains[0].UnlistedLeaves = &UnlistedLeaves{Drain: *duration(time.Second)}
 			},
 		},
 		{

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -92,14 +91,6 @@ func validateKey(key KeyAlgorithm, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.NotSupported(path, key, known)}
-}
-
-// validatePositive accepts a missing duration.
-func validatePositive(duration *metav1.Duration, path *field.Path) field.ErrorList {
-	if duration == nil || duration.Duration > 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, duration.Duration.String(), "must be positive")}
 }
 
 func invalid(path *field.Path, value string, msgs []string) field.ErrorList {

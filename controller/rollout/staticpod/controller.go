@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/fairqueue"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -45,7 +46,7 @@ type Config struct {
 	Metrics Registry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Workers is how many namespaces are worked on at a time. Defaults to 2.
+	// Workers is how many namespaces are worked on at a time. Defaults to 4.
 	Workers int
 }
 
@@ -78,13 +79,13 @@ func New(cfg Config) (*Controller, error) {
 		cfg.Clock = clock.RealClock{}
 	}
 	if cfg.Workers <= 0 {
-		cfg.Workers = 2
+		cfg.Workers = 4
 	}
 	c := &Controller{
 		client: cfg.Client, inventory: cfg.Inventory, quorum: cfg.Quorum, recorder: cfg.Recorder, clock: cfg.Clock, workers: cfg.Workers,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "staticpod", Clock: cfg.Clock}),
+		queue: fairqueue.NewRateLimited(fairqueue.Config[string]{
+			Name: "staticpod", Namespace: func(namespace string) string { return namespace }, Workers: cfg.Workers, Clock: cfg.Clock,
+		}, firstRetry, lastRetry),
 		memory: newMemory(),
 	}
 	c.watches = newWatches(cfg.Client, c.NamespaceChanged)

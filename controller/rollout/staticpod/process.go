@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"certrotation.dev/controller/fairqueue"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -58,7 +59,12 @@ func (c *Controller) safely(ctx context.Context, namespace string) (err error) {
 			err = fmt.Errorf("panic while working on namespace %s: %v", namespace, r)
 		}
 	}()
-	again, err := c.Reconcile(ctx, namespace)
+	var again time.Duration
+	err = fairqueue.Within(ctx, fairqueue.Deadline, "work on namespace "+namespace, func(ctx context.Context) error {
+		var err error
+		again, err = c.Reconcile(ctx, namespace)
+		return err
+	})
 	if again > 0 {
 		c.queue.AddAfter(namespace, again)
 	}

@@ -18,6 +18,7 @@
 //     of protobuf and JSON, until they are used again or collected; heap_test.go shows what is left.
 //   - Build is pure: the same Sources give the same Namespace, in the same order, and nothing is parsed in it.
 //   - Sources and everything below them are immutable and shared between goroutines. With* return changed copies.
+//   - What a configuration expands to is counted before anything is made of it; one that is too large is a Problem on it.
 //   - A broken configuration, object or record is a Problem on that object; it takes nothing else with it.
 //   - What is not managed costs nothing: 50 managed namespaces of 5,000 are 50. When a namespace ceases to be managed its
 //     informers end, everything of it is dropped, and OnChange is called.

@@ -32,6 +32,9 @@ type part struct {
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
+	if err := b.checkExtent(cfg); err != nil {
+		return nil, err
+	}
 	p := &part{configuration: name, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
 	if err := b.believe(p, cfg); err != nil {
 		return nil, err

@@ -5,7 +5,9 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +16,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 )
+
+// liveTimeout bounds all reads of one Live: an API server that does not answer is no reason to hold a worker, or a review.
+const liveTimeout = time.Minute
+
+// outOfTime says that it is the time which has ended, nil if it has not.
+func outOfTime(ctx context.Context) error {
+	if ctx.Err() == nil || context.Cause(ctx) == ctx.Err() {
+		return nil
+	}
+	return context.Cause(ctx)
+}
 
 // Live returns the Sources of a namespace from the API server itself, for decisions that cannot be undone. It lists
 // page by page, with consistent reads, everything of the namespace, the nodes and the classes. Certificates that are
@@ -24,6 +37,8 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	if n == nil {
 		return nil, fmt.Errorf("namespace %s: %w", namespace, ErrUnmanaged)
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, liveTimeout, fmt.Errorf("live reads are not over after %s", liveTimeout))
+	defer cancel()
 	var f found
 	configMaps := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	if maps := n.ofConfigMaps(); maps != nil {
@@ -43,7 +58,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	} {
 		var err error
 		if *read.into, err = read.source.live(ctx, namespace, read.cached); err != nil {
-			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, err)
+			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, errors.Join(err, outOfTime(ctx)))
 		}
 	}
 	var err error
@@ -51,11 +66,11 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	// An installation that names its namespaces may do without the right, if no configuration is about nodes.
 	f.nodesUnknown = i.named() && apierrors.IsForbidden(err)
 	if err != nil && !f.nodesUnknown {
-		return nil, fmt.Errorf("list Nodes: %w", err)
+		return nil, fmt.Errorf("list Nodes: %w", errors.Join(err, outOfTime(ctx)))
 	}
 	f.classes, err = i.sources.classes.live(ctx, metav1.NamespaceAll, i.classes.informer.GetStore())
 	if err != nil && (!i.named() || !apierrors.IsForbidden(err)) {
-		return nil, fmt.Errorf("list StaticPodClasses: %w", err)
+		return nil, fmt.Errorf("list StaticPodClasses: %w", errors.Join(err, outOfTime(ctx)))
 	}
 	return assemble(namespace, i.certs, &f), nil
 }

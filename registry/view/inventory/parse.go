@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,9 @@ func keptMeta(object metav1.Object) metav1.ObjectMeta {
 	}
 }
 
+// maxAnnotation is how much is kept of one value: the longest that the model reads lists the names of a certificate.
+const maxAnnotation = 64 << 10
+
 // keptEntries returns the entries whose keys are known, nil if there are none.
 func keptEntries(in map[string]string, known func(string) bool) map[string]string {
 	var out map[string]string
@@ -36,6 +40,10 @@ func keptEntries(in map[string]string, known func(string) bool) map[string]strin
 		}
 		if out == nil {
 			out = map[string]string{}
+		}
+		if len(value) > maxAnnotation {
+			// Nobody could have meant it. It is not left out: that would be a request.
+			value = strings.Clone(value[:maxAnnotation])
 		}
 		out[key] = value
 	}

@@ -22,7 +22,10 @@ func parsePair(certKey string, certPEM []byte, keyKey string, keyPEM []byte, cer
 	if err != nil {
 		return Pair{Fault: unparsable(certKey, err)}
 	}
-	return Pair{Certificates: chain, Fault: checkKey(certKey, chain[0], keyKey, keyPEM)}
+	if len(chain) > pki.MaxChain {
+		return Pair{Fault: unparsable(certKey, fmt.Errorf("chain of %d certificates: %w", len(chain), pki.ErrTooLarge))}
+	}
+	return Pair{Certificates: chain, Fault: checkKey(certKey, chain[0], keyKey, keyPEM, certs)}
 }
 
 // parsePairs reads certificates each of which has a key of its own at the same place among the keys.
@@ -47,7 +50,7 @@ func parsePairs(certKey string, certPEM []byte, keyKey string, keyPEM []byte, ce
 		}}
 	}
 	for i, cert := range list {
-		if fault := checkKey(certKey, cert, keyKey, keys[i]); fault != nil {
+		if fault := checkKey(certKey, cert, keyKey, keys[i], certs); fault != nil {
 			fault.Text += fmt.Sprintf(" (pair %d of %d)", i+1, len(list))
 			return Pair{Certificates: list, Fault: fault}
 		}
@@ -56,8 +59,8 @@ func parsePairs(certKey string, certPEM []byte, keyKey string, keyPEM []byte, ce
 }
 
 // checkKey says what is wrong with the key of a certificate, nil if it is the right one.
-func checkKey(certKey string, cert *pki.Certificate, keyKey string, keyPEM []byte) *Fault {
-	_, err := pki.CheckPair(cert.PEM(), keyPEM)
+func checkKey(certKey string, cert *pki.Certificate, keyKey string, keyPEM []byte, certs *pki.Cache) *Fault {
+	err := certs.CheckKey(cert, keyPEM)
 	switch {
 	case err == nil:
 		return nil

@@ -14,6 +14,9 @@ import (
 
 const metricsNamespace = "certrotation"
 
+// mostDomains of a namespace have series of their own: a tenant may have any number.
+const mostDomains = 128
+
 // projectorMetrics are bounded by the number of namespaces and trust domains, never by that of certificates.
 type projectorMetrics struct {
 	assess, lag *metrics.Histogram
@@ -71,7 +74,9 @@ func (m *projectorMetrics) observe(in Input) {
 	m.broken.WithLabelValues(in.Namespace.Name).Set(float64(len(in.Namespace.Problems)))
 	var signers, leaves earliest
 	for i, domain := range in.Namespace.Domains {
-		m.stage.WithLabelValues(domain.Namespace, domain.Name, string(in.Assessments[i].Stage)).Set(1)
+		if i < mostDomains {
+			m.stage.WithLabelValues(domain.Namespace, domain.Name, string(in.Assessments[i].Stage)).Set(1)
+		}
 		signers.add(domain.Signer.Active)
 		for j := range domain.Leaves {
 			leaves.add(domain.Leaves[j].Certificate)

@@ -18,7 +18,7 @@ type IssuancePolicyApplyConfiguration struct {
 	// key is the key algorithm. Defaults to ECDSA-P256.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`
 	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
-	// validity of a signer that is shorter. At least 1s. A leaf does not outlive its signer: when it is made, it is
+	// validity of a signer that is shorter. A leaf does not outlive its signer: when it is made, it is
 	// clamped to the remaining life of its signer.
 	Validity *v1.Duration `json:"validity,omitempty"`
 	// renewAtPercent of its validity a certificate is renewed. Between 1 and 99, defaults to 80.

@@ -1,0 +1,88 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// mostErrors are told of a document.
+const mostErrors = 20
+
+// checker finds aliases, anchors, merges, duplicate keys, and more values or levels than there may be, on the parsed nodes. The
+// conversion would report a duplicate by line and not by path.
+type checker struct {
+	errs   field.ErrorList
+	values int
+	// over says that nothing more is looked at.
+	over bool
+}
+
+func (c *checker) add(err *field.Error) {
+	c.errs = append(c.errs, err)
+	c.over = c.over || len(c.errs) >= mostErrors
+}
+
+func (c *checker) check(node *yaml.Node, path *field.Path, depth int) {
+	if c.over {
+		return
+	}
+	if c.values++; c.values > MaxValues {
+		c.add(field.Forbidden(orDocument(path), tooMany().Error()))
+		c.over = true
+		return
+	}
+	if depth > MaxDepth {
+		c.add(field.Forbidden(orDocument(path), tooDeep().Error()))
+		c.over = true
+		return
+	}
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("line %d: aliases and anchors of YAML are not read: write out what they stand for", node.Line)))
+		return
+	}
+	switch node.Kind {
+	case yaml.ScalarNode, yaml.AliasNode:
+	case yaml.DocumentNode:
+		for _, child := range node.Content {
+			c.check(child, path, depth)
+		}
+	case yaml.SequenceNode:
+		for i, child := range node.Content {
+			c.check(child, path.Index(i), depth+1)
+		}
+	case yaml.MappingNode:
+		c.checkMapping(node, path, depth)
+	}
+}
+
+func (c *checker) checkMapping(node *yaml.Node, path *field.Path, depth int) {
+	seen := make(map[string]int, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content) && !c.over; i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		child := path.Child(key.Value)
+		if line, ok := seen[key.Value]; ok {
+			c.add(field.Forbidden(child, fmt.Sprintf("duplicate field in line %d, first in line %d", key.Line, line)))
+			continue
+		}
+		if key.ShortTag() == "!!merge" {
+			c.add(field.Forbidden(child, fmt.Sprintf("line %d: merges of YAML are not read: write out what is merged", key.Line)))
+			continue
+		}
+		seen[key.Value] = key.Line
+		c.check(key, child, depth+1)
+		c.check(value, child, depth+1)
+	}
+}
+
+// orDocument names the root.
+func orDocument(path *field.Path) *field.Path {
+	if path == nil {
+		return field.NewPath("document")
+	}
+	return path
+}

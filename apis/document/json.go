@@ -1,0 +1,146 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// ToJSON converts a single document of YAML or JSON of at most limit bytes. Where it is refused for what stands at some place,
+// the error is an aggregate of field errors that name it.
+func ToJSON(data []byte, limit int) ([]byte, error) {
+	if err := checkSize(data, limit); err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, errors.New("the document is empty")
+	}
+	if looksLikeJSON(data) {
+		if err := checkJSON(data); err != nil {
+			return nil, err
+		}
+		if json.Valid(data) {
+			return data, nil
+		}
+	}
+	if err := checkYAML(data); err != nil {
+		return nil, err
+	}
+	return sigsyaml.YAMLToJSONStrict(data)
+}
+
+// Unmarshal reads a single document of at most limit bytes into an object of the API. With strict, a field that the object does
+// not have is an error.
+func Unmarshal(data []byte, limit int, into any, strict bool) error {
+	converted, err := ToJSON(data, limit)
+	if err != nil {
+		return err
+	}
+	unknown, err := kjson.UnmarshalStrict(converted, into)
+	if err != nil {
+		return err
+	}
+	if strict {
+		return errors.Join(unknown...)
+	}
+	return nil
+}
+
+func checkSize(data []byte, limit int) error {
+	if len(data) > limit {
+		return fmt.Errorf("%d bytes are more than the limit of %d", len(data), limit)
+	}
+	return nil
+}
+
+// checkYAML parses without a value being made of anything, and looks at what was parsed.
+func checkYAML(data []byte) error {
+	if err := countLines(data); err != nil {
+		return err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return errors.New("the document is empty")
+	} else if err != nil {
+		return err
+	}
+	c := &checker{}
+	c.check(&document, nil, 0)
+	if len(c.errs) > 0 {
+		return c.errs.ToAggregate()
+	}
+	var second yaml.Node
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return errors.New("only one document is allowed")
+	}
+	return nil
+}
+
+// looksLikeJSON says whether a document begins as an object or a list of JSON does, as flow style of YAML does too.
+func looksLikeJSON(data []byte) bool {
+	data = bytes.TrimSpace(data)
+	return data[0] == '{' || data[0] == '['
+}
+
+// checkJSON counts what could be values, and how deep they are, in one pass over the bytes. Flow style of YAML, which has no
+// values without these characters either, is bounded by it as well.
+func checkJSON(data []byte) error {
+	depth, values, quoted := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			if depth++; depth > MaxDepth {
+				return tooDeep()
+			}
+			values++
+		case c == ']', c == '}':
+			depth--
+		case c == ',', c == ':':
+			values++
+		}
+		if values > MaxValues {
+			return tooMany()
+		}
+	}
+	return nil
+}
+
+// countLines bounds, before a parser sees it, how many values a document can have: each needs a line, or one of the
+// characters of flow style and of nested lists.
+func countLines(data []byte) error {
+	values := 0
+	for _, c := range data {
+		switch c {
+		case '\n', ',', '[', '{', ':', '?', '-':
+			values++
+		}
+		// Text has such characters too, so the exact count is left to the parsed document.
+		if values > 4*MaxValues {
+			return tooMany()
+		}
+	}
+	return nil
+}
+
+func tooDeep() error {
+	return fmt.Errorf("more than %d levels of lists and mappings", MaxDepth)
+}
+
+func tooMany() error {
+	return fmt.Errorf("more than %d values", MaxValues)
+}

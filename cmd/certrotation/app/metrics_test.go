@@ -1,0 +1,143 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics"
+
+	"certrotation.dev/admission"
+	"certrotation.dev/controller/copies"
+	"certrotation.dev/controller/quorum"
+	"certrotation.dev/controller/rollout/staticpod"
+	"certrotation.dev/controller/rotation"
+	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
+	"certrotation.dev/registry/view/projection"
+)
+
+// boundedLabels are the labels that a metric of ours may have, each with what bounds its values.
+var boundedLabels = map[string]string{
+	"namespace":    "those with a configuration, in which the cluster's owner has opted in",
+	"trust_domain": "128 of a namespace at most",
+	"name":         "64 certificates of a trust domain at most",
+	"role":         "signer and leaf",
+	"stage":        "five stages",
+	"kind":         "the kinds of actions",
+	"result":       "done, conflict, error; of live checks ok, error",
+	"verb":         "create, update, patch, delete",
+	"resource":     "the resources that are served, written or reviewed; others are one",
+	"operation":    "those of admission; others are one",
+	"decision":     "allow, deny, error",
+	"dry_run":      "true and false",
+	"rollout":      "one of a namespace, permitted by a StaticPodClass",
+	"node":         "those that run the static pod of a rollout",
+	"reason":       "reasons of blockers, constants",
+	"condition":    "types of conditions, constants",
+}
+
+// described collects the descriptions of what is registered.
+type described struct{ texts []string }
+
+func (d *described) MustRegister(all ...metrics.Registerable) {
+	for _, m := range all {
+		if err := d.Register(m); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func (d *described) Register(m metrics.Registerable) error {
+	m.Create(nil)
+	d.add(m.Describe)
+	return nil
+}
+
+func (d *described) CustomMustRegister(all ...metrics.StableCollector) {
+	for _, c := range all {
+		c.Create(nil, c)
+		d.add(c.Describe)
+	}
+}
+
+func (d *described) add(describe func(chan<- *prometheus.Desc)) {
+	ch := make(chan *prometheus.Desc)
+	go func() {
+		defer close(ch)
+		describe(ch)
+	}()
+	for desc := range ch {
+		d.texts = append(d.texts, desc.String())
+	}
+}
+
+// registerer is what the guard registers at.
+type registerer struct {
+	prometheus.Registerer
+	into *described
+}
+
+func (r registerer) Register(c prometheus.Collector) error {
+	r.into.add(c.Describe)
+	return nil
+}
+
+// quiet is an inventory that nothing is asked of.
+type quiet struct{ projection.Inventory }
+
+func (quiet) OnChange(func(string)) {}
+
+// TestMetricsHaveBoundedLabels: every label of every metric is one whose values are bounded, and known.
+func TestMetricsHaveBoundedLabels(t *testing.T) {
+	d := &described{}
+	client, records, recorder := fake.NewClientset(), versionedfake.NewSimpleClientset().ConfigV1alpha1(), events.NewFakeRecorder(1)
+	_, err := rotation.New(rotation.Config{Client: client, Records: records, Inventory: struct{ rotation.Inventory }{}, Recorder: recorder, Metrics: d})
+	must(t, err)
+	_, err = copies.New(copies.Config{Client: client, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})
+	must(t, err)
+	checker, err := quorum.New(quorum.Config{Client: client, Metrics: d})
+	must(t, err)
+	_, err = staticpod.New(staticpod.Config{Client: client, Inventory: struct{ staticpod.Inventory }{}, Quorum: checker, Recorder: recorder, Metrics: d})
+	must(t, err)
+	store := struct{ projection.Store }{}
+	_, err = projection.New(projection.Config{Inventory: quiet{}, Certificates: store, Bundles: store, Register: d.Register})
+	must(t, err)
+	_, err = admission.New(admission.Config{Inventory: struct{ admission.Inventory }{}, Client: client, Registerer: registerer{into: d}})
+	must(t, err)
+
+	variable := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
+	names := map[string]bool{}
+	for _, text := range d.texts {
+		parts := variable.FindStringSubmatch(text)
+		if parts == nil {
+			t.Fatalf("cannot read %s", text)
+		}
+		names[parts[1]] = true
+		for label := range strings.SplitSeq(parts[2], ",") {
+			if label != "" && boundedLabels[label] == "" {
+				t.Errorf("%s has the label %s: say in boundedLabels what bounds its values, or leave it out", parts[1], label)
+			}
+		}
+	}
+	for _, want := range []string{
+		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total",
+		"certrotation_view_objects", "certrotation_admission_reviews_total",
+	} {
+		if !names[want] {
+			t.Errorf("%s is not registered: what this test says of its package means nothing", want)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

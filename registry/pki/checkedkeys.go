@@ -1,0 +1,81 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"container/list"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+)
+
+// checkedKeys remembers of the most recently used pairs whether the key belongs to the certificate. It holds no key, and
+// nothing by which a guess of one could be confirmed: an entry is found by a MAC under a secret of this process.
+type checkedKeys struct {
+	max    int
+	secret [sha256.Size]byte
+
+	mu      sync.Mutex
+	entries map[[sha256.Size]byte]*list.Element
+	recent  *list.List // of *checkedKey, the most recently used first
+}
+
+type checkedKey struct {
+	id  [sha256.Size]byte
+	err error
+}
+
+func newCheckedKeys(most int) *checkedKeys {
+	c := &checkedKeys{max: most, entries: map[[sha256.Size]byte]*list.Element{}, recent: list.New()}
+	_, _ = rand.Read(c.secret[:]) // It does not fail.
+	return c
+}
+
+// CheckKey says what is wrong with the private key of a certificate, nil if it is the right one. It fails as CheckPair does.
+// The answer is remembered by content, and the key is not kept.
+func (c *Cache) CheckKey(cert *Certificate, keyPEM []byte) error {
+	if len(keyPEM) > MaxPEMBytes {
+		_, err := matchKey(cert, keyPEM)
+		return err
+	}
+	id := c.keys.id(cert, keyPEM)
+	if known := c.keys.lookup(id); known != nil {
+		return known.err
+	}
+	_, err := matchKey(cert, keyPEM)
+	c.keys.insert(&checkedKey{id: id, err: err})
+	return err
+}
+
+func (c *checkedKeys) id(cert *Certificate, keyPEM []byte) (id [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, c.secret[:])
+	mac.Write([]byte(cert.Fingerprint)) // Of one length, so that it is clear where the key begins.
+	mac.Write(keyPEM)
+	mac.Sum(id[:0])
+	return id
+}
+
+func (c *checkedKeys) lookup(id [sha256.Size]byte) *checkedKey {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.entries[id]
+	if !ok {
+		return nil
+	}
+	c.recent.MoveToFront(element)
+	return element.Value.(*checkedKey)
+}
+
+func (c *checkedKeys) insert(k *checkedKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[k.id]; ok {
+		return
+	}
+	c.entries[k.id] = c.recent.PushFront(k)
+	if c.recent.Len() > c.max {
+		delete(c.entries, c.recent.Remove(c.recent.Back()).(*checkedKey).id)
+	}
+}
