@@ -17,7 +17,9 @@
 //   - A broken configuration, object or record is a Problem on that object; it takes nothing else with it.
 //   - ConfigMaps are read in the namespaces that have a configuration, and nowhere else. Such a namespace is known when
 //     they have been listed: a bundle is never missing because it was not read yet.
-//   - A label never hides content: a bundle is parsed because of its key, whatever its labels say.
+//   - Of an object that does not consent (trust.Consents) to the configuration that names it the model knows that it exists. No
+//     key is looked at in an object that consents to no configuration, and no bundle is parsed.
+//   - A label never hides content: a bundle that consents is parsed because of its key, whatever its labels say.
 //   - Namespace never answers from before a change whose OnChange call has begun.
 //
 // Goroutines: Start runs the informers; for each namespace that gets its first configuration two more goroutines begin,
