@@ -29,7 +29,9 @@ func TestReviewConsent(t *testing.T) {
 	for name, cm := range others.configMaps {
 		others.configMaps[name] = editedConfigMap(cm, bundleReleased)
 	}
-	emptied := func(s *corev1.Secret) { s.Data = map[string][]byte{corev1.TLSCertKey: nil, corev1.TLSPrivateKeyKey: nil} }
+	emptied := func(s *corev1.Secret) {
+		s.Data = map[string][]byte{corev1.TLSCertKey: nil, corev1.TLSPrivateKeyKey: nil}
+	}
 	signer, server, all := others.secrets["service-signer"], others.secrets["service-server"], others.secrets["all-certs"]
 	bundle := others.configMaps["service-ca-bundle"]
 	released200 := answer{LiveReads: 1, Warned: true}

@@ -28,7 +28,9 @@
 //     certrotation_reads_refused for as long as it lasts. In a cluster it is waited for. A namespace that the installation
 //     names holds nobody up: it is unknown until it can be read. Without the nodes, configurations that are about nodes
 //     have a problem, and no effect.
-//   - A label never hides content: a bundle is parsed because of its key, whatever its labels say.
+//   - Of an object that does not consent (trust.Consents) to the configuration that names it the model knows that it exists. No
+//     key is looked at in an object that consents to no configuration, and no bundle is parsed.
+//   - A label never hides content: a bundle that consents is parsed because of its key, whatever its labels say.
 //   - Namespace never answers from before a change whose OnChange call has begun.
 //
 // Goroutines: Start runs the informers of Namespaces and Nodes, and one goroutine that ends when the nodes have been listed.
