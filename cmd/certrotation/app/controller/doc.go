@@ -11,5 +11,8 @@
 // /livez, /readyz and /metrics are served as plain HTTP on --metrics-bind-address. The default is the loopback address:
 // none of them holds a secret, but whoever wants them from outside the host should say so. In a pod set it to :10270.
 //
+// Whoever a configuration names is dialled by controller/dial: --allowed-cidrs and --denied-cidrs say where that is more, or
+// less, than what it permits by itself.
+//
 // Goroutines are owned by run: it returns when all that it started have ended.
 package controller
