@@ -130,9 +130,15 @@ func TestTransformKeepsNoKey(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			certs := pki.NewCache(10)
-			facts, err := keepFacts(certs)(tt.object)
+			object := tt.object.DeepCopy()
+			facts, err := keepFacts(certs)(object)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for name, value := range object.Data {
+				if len(bytes.Trim(value, "\x00")) > 0 {
+					t.Errorf("%s of the Secret was not wiped", name)
+				}
 			}
 			for _, kept := range []any{facts, certs} {
 				w := &walk{seen: map[uintptr]bool{}, visit: func(content []byte) {

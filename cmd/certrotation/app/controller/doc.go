@@ -12,5 +12,8 @@
 // files are given. Health is for everybody, and metrics, which name namespaces and objects, for whoever the API server says
 // may get them (app/ports). The default is the loopback address; in a pod set it to :10270. There is no /debug.
 //
+// Whoever a configuration names is dialled by controller/dial: --allowed-cidrs and --denied-cidrs say where that is more, or
+// less, than what it permits by itself.
+//
 // Goroutines are owned by run: it returns when all that it started have ended.
 package controller

@@ -1,0 +1,48 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package canary
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Find is a trace of a key in a file.
+type Find struct{ File, Key, Form string }
+
+func (f Find) String() string { return fmt.Sprintf("%s has key %s: its %s", f.File, f.Key, f.Form) }
+
+// InFiles searches all files below a directory for the keys, given as PEM by any name.
+func InFiles(dir string, keys map[string][]byte) ([]Find, error) {
+	traces := map[string][]Trace{}
+	for name, key := range keys {
+		of, err := Of(key)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", name, err)
+		}
+		traces[name] = of
+	}
+	var finds []Find
+	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for name, of := range traces {
+			for _, form := range In(data, of) {
+				finds = append(finds, Find{File: file, Key: name, Form: form})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("search %s for keys: %w", dir, err)
+	}
+	return finds, nil
+}

@@ -1,0 +1,171 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package canary
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Trace is something that is nowhere but in a certain key.
+type Trace struct {
+	// Form says what it is, such as "exponent, as words".
+	Form  string
+	bytes []byte
+}
+
+// window is how much of a number is looked for: enough to be no accident, and little enough to be on one line of PEM.
+const window = 24
+
+// Of returns the traces of the first private key of a PEM.
+func Of(keyPEM []byte) ([]Trace, error) {
+	key, err := parse(keyPEM)
+	if err != nil {
+		return nil, err
+	}
+	var out []Trace
+	for name, number := range key {
+		out = append(out, Parsed(name, number)...)
+		out = append(out, texts(name, number)...)
+	}
+	return out, nil
+}
+
+// InMemory returns the traces of the first private key of a PEM that a parsed form of it leaves in memory.
+func InMemory(keyPEM []byte) ([]Trace, error) {
+	key, err := parse(keyPEM)
+	if err != nil {
+		return nil, err
+	}
+	var out []Trace
+	for name, number := range key {
+		out = append(out, Parsed(name, number)...)
+	}
+	return out, nil
+}
+
+func parse(keyPEM []byte) (map[string][]byte, error) {
+	for block, rest := pem.Decode(keyPEM); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return numbers(block.Bytes)
+		}
+	}
+	return nil, errors.New("there is no private key in the PEM")
+}
+
+func numbers(der []byte) (map[string][]byte, error) {
+	for _, decode := range []func([]byte) (crypto.PrivateKey, error){
+		func(der []byte) (crypto.PrivateKey, error) { return x509.ParsePKCS8PrivateKey(der) },
+		func(der []byte) (crypto.PrivateKey, error) { return x509.ParsePKCS1PrivateKey(der) },
+		func(der []byte) (crypto.PrivateKey, error) { return x509.ParseECPrivateKey(der) },
+	} {
+		key, err := decode(der)
+		if err != nil {
+			continue
+		}
+		switch key := key.(type) {
+		case *rsa.PrivateKey:
+			return map[string][]byte{"exponent": key.D.Bytes(), "first prime": key.Primes[0].Bytes(), "second prime": key.Primes[1].Bytes()}, nil
+		case *ecdsa.PrivateKey:
+			scalar, err := key.Bytes()
+			return map[string][]byte{"scalar": scalar}, err
+		case ed25519.PrivateKey:
+			return map[string][]byte{"seed": key.Seed()}, nil
+		}
+	}
+	return nil, errors.New("the private key is of no kind that is known")
+}
+
+// Parsed returns the traces of a number as DER and as words of a machine, which begin with the lowest.
+func Parsed(name string, number []byte) []Trace {
+	words := slices.Clone(number)
+	slices.Reverse(words)
+	return []Trace{{name + ", as bytes", middle(number)}, {name + ", as words", middle(words)}}
+}
+
+func texts(name string, number []byte) []Trace {
+	part := middle(number)
+	out := []Trace{
+		{name + ", as hexadecimal", []byte(hex.EncodeToString(part))},
+		{name + ", as upper hexadecimal", []byte(strings.ToUpper(hex.EncodeToString(part)))},
+		{name + ", as hexadecimal with colons", []byte(strings.TrimSuffix(colons(part), ":"))},
+		{name + ", as a list of bytes", []byte(strings.Trim(fmt.Sprint(part), "[]"))},
+		{name + ", as decimal", []byte(new(big.Int).SetBytes(number).String())[:window]},
+	}
+	for shift := range 3 {
+		// What is before and after the part shares a character with it; both are cut off.
+		text := base64.StdEncoding.EncodeToString(append(make([]byte, shift), part...))
+		first := []int{0, 2, 3}[shift]
+		text = text[first : len(text)-4]
+		out = append(out, Trace{fmt.Sprintf("%s, as base64 at %d", name, shift), []byte(text)})
+	}
+	return out
+}
+
+func colons(data []byte) string {
+	var out strings.Builder
+	for _, b := range data {
+		fmt.Fprintf(&out, "%02x:", b)
+	}
+	return out.String()
+}
+
+func middle(data []byte) []byte {
+	if len(data) <= window {
+		return data
+	}
+	from := (len(data) - window) / 2
+	return data[from : from+window]
+}
+
+// run is what may be base64 of something, such as the data of a Secret in JSON: base64 of PEM, which is base64 itself.
+var run = regexp.MustCompile(`[A-Za-z0-9+/]{64,}`)
+
+// In says which traces are in data, or in what is base64 in it.
+func In(data []byte, traces []Trace) []string {
+	found := plain(data, traces)
+	for _, text := range run.FindAll(data, -1) {
+		for shift := range 4 {
+			whole := text[shift:]
+			decoded, err := base64.StdEncoding.DecodeString(string(whole[:len(whole)/4*4]))
+			if err != nil {
+				continue
+			}
+			for _, form := range plain(decoded, traces) {
+				found = append(found, form+", in base64")
+			}
+		}
+	}
+	return found
+}
+
+// plain searches for PEM without white space as well, since it may be folded.
+func plain(data []byte, traces []Trace) []string {
+	folded := bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == '\t' || r == ' ' {
+			return -1
+		}
+		return r
+	}, bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`\r`), nil), []byte(`\n`), nil))
+	var found []string
+	for _, trace := range traces {
+		if bytes.Contains(data, trace.bytes) || (strings.Contains(trace.Form, "base64") && bytes.Contains(folded, trace.bytes)) {
+			found = append(found, trace.Form)
+		}
+	}
+	return found
+}
