@@ -37,6 +37,7 @@ func TestSequencesFindMissingRules(t *testing.T) {
 			quietly(t, "rapid.nofailfile", "true")
 			quietly(t, "rapid.shrinktime", "1ms")
 			quietly(t, "rapid.checks", "3000")
+			quietly(t, "rapid.seed", "5")
 			func() {
 				defer func() { _ = recover() }()
 				rapid.Check(hunts, func(rt *rapid.T) { playsEdits(rt, withoutRule(rule), edits) })

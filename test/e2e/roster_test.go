@@ -6,14 +6,17 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 // TestLaggardRemovedInFlightStillCounts: who was to be proven when the rotation began is to be proven when it ends, whatever
-// the configuration says by then. Formerly the rotation went on without the laggard, which was cut off.
+// the configuration says by then: the guard refuses that it says less, and what gets past the guard counts for nothing. Formerly the rotation went on without the laggard, which was cut off.
 func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "removed"
@@ -27,9 +30,14 @@ func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
 			spec.TrustDomains[0].RelyingParties[0].Members = names
 		}
 	}
-	if err := s.reconfigure(t.Context(), namespace, "service", members("a")); err != nil {
-		t.Fatal(err)
+	if err := s.reconfigure(t.Context(), namespace, "service", members("a")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "TrustBeforeUse") {
+		t.Errorf("want a refusal by the guard, got %v", err)
 	}
+	s.whileTheGuardIsAway(t, func() {
+		if err := s.reconfigure(t.Context(), namespace, "service", members("a")); err != nil {
+			t.Fatal(err)
+		}
+	})
 	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
 		holds := slices.ContainsFunc(c.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Party == "reader" && b.Member == "b" })
 		if !holds || fingerprintOf(c) != before {
