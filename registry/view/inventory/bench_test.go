@@ -15,7 +15,7 @@ import (
 
 // BenchmarkBuild builds a namespace with one domain and a leaf, a party member and a probe for each node.
 func BenchmarkBuild(b *testing.B) {
-	for _, nodes := range []int{10, 1000, 10000} {
+	for _, nodes := range []int{10, 1000, 4000} {
 		b.Run(fmt.Sprintf("leaves=%d", nodes), func(b *testing.B) {
 			s := &inventory.Sources{
 				Configurations: map[string]*inventory.Configuration{
