@@ -307,7 +307,7 @@ func TestAddressesThatAreNotDialled(t *testing.T) {
 		"fd00:ec2::254":   "its address fd00:ec2::254 is not dialled: it is a metadata service",
 	} {
 		nodes := []*inventory.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Addresses: []string{address}}}
-		o, err := c.Check(t.Context(), testNamespace, q, nodes)
+		o, err := c.Check(t.Context(), testNamespace, testConfiguration, q, nodes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,7 +105,7 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 func (c *Config) followers(p *parts) ([]worker, error) {
 	copying, err := copies.New(copies.Config{
 		Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Metadata: c.Metadata, Inventory: p.inventory, Recorder: p.recorder,
-		Metrics: c.Metrics,
+		Metrics: c.Metrics, Namespaces: c.Namespaces,
 	})
 	if err != nil {
 		return nil, err
