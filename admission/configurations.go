@@ -49,6 +49,7 @@ func changedConfigurationFields(old, changed *configv1alpha1.RotationConfigurati
 		{"preset", old.Spec.Preset, changed.Spec.Preset},
 		{"trustDomains", old.Spec.TrustDomains, changed.Spec.TrustDomains},
 		{"nodeCIDRs", old.Spec.NodeCIDRs, changed.Spec.NodeCIDRs},
+		{"serviceCIDRs", old.Spec.ServiceCIDRs, changed.Spec.ServiceCIDRs},
 		{"aggregate", old.Spec.Aggregate, changed.Spec.Aggregate},
 		{"rollout", old.Spec.Rollout, changed.Spec.Rollout},
 		{"copies", old.Spec.Copies, changed.Spec.Copies},

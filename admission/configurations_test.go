@@ -20,21 +20,20 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// consenting has every object of the world say that it is of the configuration.
-func (w *world) consenting(besides ...string) *world {
-	consent := func(annotations map[string]string, name string) map[string]string {
-		if slices.Contains(besides, name) {
-			return annotations
+// releasing takes their consent from these objects, from all if none is named.
+func (w *world) releasing(names ...string) *world {
+	release := func(annotations map[string]string, name string) map[string]string {
+		out := maps.Clone(annotations)
+		if len(names) == 0 || slices.Contains(names, name) {
+			delete(out, trust.AnnotationConfiguration)
 		}
-		out := map[string]string{trust.AnnotationConfiguration: w.config.Name}
-		maps.Copy(out, annotations)
 		return out
 	}
 	for name, s := range w.secrets {
-		w.secrets[name] = edited(s, func(s *corev1.Secret) { s.Annotations = consent(s.Annotations, name) })
+		w.secrets[name] = edited(s, func(s *corev1.Secret) { s.Annotations = release(s.Annotations, name) })
 	}
 	for name, cm := range w.configMaps {
-		w.configMaps[name] = editedConfigMap(cm, func(cm *corev1.ConfigMap) { cm.Annotations = consent(cm.Annotations, name) })
+		w.configMaps[name] = editedConfigMap(cm, func(cm *corev1.ConfigMap) { cm.Annotations = release(cm.Annotations, name) })
 	}
 	return w
 }
@@ -50,8 +49,7 @@ func (w *world) with(c *configv1alpha1.RotationConfiguration) *world {
 // for presets and for domains that are written out.
 func TestConfigurationEdits(t *testing.T) {
 	stable := newWorld(t)
-	consenting := stable.clone().consenting()
-	released := stable.clone()
+	released := stable.clone().releasing()
 	distributing := stable.clone().distribute()
 	rostered := distributing.clone().roster()
 
@@ -83,14 +81,13 @@ func TestConfigurationEdits(t *testing.T) {
 		changed *configv1alpha1.RotationConfiguration
 		want    answer
 	}{
-		{name: "deleted at rest", world: consenting, want: byName},
-		{name: "deleted at rest, all but the signer released", world: stable.clone().consenting("service-server", "service-client-a", "service-client-b", "service-ca-bundle"), want: byName},
+		{name: "deleted at rest", world: stable, want: byName},
+		{name: "deleted at rest, all but the signer released", world: stable.clone().releasing("service-server", "service-client-a", "service-client-b", "service-ca-bundle"), want: byName},
 		{name: "deleted at rest after everything was released", world: released, want: told},
-		{name: "deleted in flight", world: distributing.clone().consenting(), want: one},
-		{name: "deleted in flight after everything was released", world: distributing, want: one},
-		{name: "preset renamed at rest", world: consenting, changed: preset(func(p *configv1alpha1.MTLSServicePreset) { p.Name = "other" }), want: byName},
+		{name: "deleted in flight", world: distributing, want: one},
+		{name: "preset renamed at rest", world: stable, changed: preset(func(p *configv1alpha1.MTLSServicePreset) { p.Name = "other" }), want: byName},
 		{name: "preset renamed in flight", world: distributing, changed: preset(func(p *configv1alpha1.MTLSServicePreset) { p.Name = "other" }), want: one},
-		{name: "client of a preset dropped at rest", world: consenting, changed: configuration("a"), want: told},
+		{name: "client of a preset dropped at rest", world: stable, changed: configuration("a"), want: told},
 		{name: "client of a preset dropped in flight", world: rostered, changed: configuration("a"), want: trusted},
 		{name: "addresses of a preset replaced in flight", world: rostered,
 			changed: preset(func(p *configv1alpha1.MTLSServicePreset) { p.ServerAddresses = []string{"obliging:443"} }), want: trusted},
@@ -99,11 +96,11 @@ func TestConfigurationEdits(t *testing.T) {
 		{name: "second address in flight", world: rostered.with(explicit()), changed: party("server", func(p *configv1alpha1.RelyingParty) {
 			p.Evidence.TLSProbe.Endpoints = append(p.Evidence.TLSProbe.Endpoints, configv1alpha1.ProbeEndpoint{Address: "second:443"})
 		})},
-		{name: "addresses of a preset replaced at rest", world: consenting,
+		{name: "addresses of a preset replaced at rest", world: stable,
 			changed: preset(func(p *configv1alpha1.MTLSServicePreset) { p.ServerAddresses = []string{"other:443"} }), want: answer{LiveReads: 1}},
 		{name: "server name of a preset replaced in flight", world: rostered,
 			changed: preset(func(p *configv1alpha1.MTLSServicePreset) { p.ServerName = "localhost" }), want: trusted},
-		{name: "signer renamed at rest", world: consenting.with(explicit()),
+		{name: "signer renamed at rest", world: stable.with(explicit()),
 			changed: domain(func(d *configv1alpha1.TrustDomain) { d.Signer.SecretName = "other" }), want: byName},
 		{name: "bundle renamed in flight", world: distributing.with(explicit()),
 			changed: domain(func(d *configv1alpha1.TrustDomain) { d.Bundle.ConfigMapName = "other" }), want: one},
@@ -119,14 +116,14 @@ func TestConfigurationEdits(t *testing.T) {
 		{name: "reporters in flight", world: rostered.with(explicit()), changed: party("client-a", func(p *configv1alpha1.RelyingParty) {
 			p.Reporters = &configv1alpha1.Reporters{Users: []string{"me"}}
 		}), want: trusted},
-		{name: "reporters at rest", world: consenting.with(explicit()), changed: party("client-a", func(p *configv1alpha1.RelyingParty) {
+		{name: "reporters at rest", world: stable.with(explicit()), changed: party("client-a", func(p *configv1alpha1.RelyingParty) {
 			p.Reporters = &configv1alpha1.Reporters{Users: []string{"me"}}
 		}), want: answer{LiveReads: 1}},
 		{name: "stage deadline in flight", world: rostered.with(explicit()), changed: domain(func(d *configv1alpha1.TrustDomain) {
 			d.StageDeadline = &metav1.Duration{Duration: time.Minute}
 		})},
 		{name: "copy removed in flight", world: rostered.with(copied), changed: explicit(), want: refused("AnchorInUse")},
-		{name: "copy removed at rest", world: consenting.with(copied), changed: explicit(), want: answer{LiveReads: 1}},
+		{name: "copy removed at rest", world: stable.with(copied), changed: explicit(), want: answer{LiveReads: 1}},
 		{name: "nothing but the pace changed in flight", world: rostered.with(explicit()), changed: domain(func(d *configv1alpha1.TrustDomain) { d.ReissuePerMinute = 1 })},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -190,11 +187,11 @@ func TestStaleConfigurationEdit(t *testing.T) {
 // TestEveryFieldOfASpecIsJudged: a field that nobody compares could be changed without a look at what is in flight.
 func TestEveryFieldOfASpecIsJudged(t *testing.T) {
 	whole := configv1alpha1.RotationConfigurationSpec{
-		Preset: &configv1alpha1.Preset{}, TrustDomains: []configv1alpha1.TrustDomain{{}}, NodeCIDRs: []string{"10.0.0.0/8"},
+		Preset: &configv1alpha1.Preset{}, TrustDomains: []configv1alpha1.TrustDomain{{}}, NodeCIDRs: []string{"10.0.0.0/8"}, ServiceCIDRs: []string{"10.96.0.0/16"},
 		Aggregate: &configv1alpha1.Aggregate{}, Rollout: &configv1alpha1.Rollout{}, Copies: []configv1alpha1.Copy{{}},
 	}
 	got := changedConfigurationFields(&configv1alpha1.RotationConfiguration{}, &configv1alpha1.RotationConfiguration{Spec: whole})
-	want := []string{"spec.preset", "spec.trustDomains", "spec.nodeCIDRs", "spec.aggregate", "spec.rollout", "spec.copies"}
+	want := []string{"spec.preset", "spec.trustDomains", "spec.nodeCIDRs", "spec.serviceCIDRs", "spec.aggregate", "spec.rollout", "spec.copies"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

@@ -174,7 +174,7 @@ func TestReview(t *testing.T) {
 		{name: "configuration without content", world: unconfigured,
 			changed: editedConfiguration(config, func(s *configv1alpha1.RotationConfigurationSpec) { s.Preset = nil }), want: answer{Code: 422}},
 		{name: "configuration that claims what another one has", world: stable, changed: second, want: answer{Code: 422, LiveReads: 1}},
-		{name: "stable configuration deleted", world: stable, old: config, want: answer{LiveReads: 1, Warned: true}},
+		{name: "stable configuration deleted", world: stable, old: config, want: denied(1, trust.ReleasedByName)},
 		{name: "configuration deleted mid-rotation", world: distributing, old: config, want: denied(1, trust.OneRotation)},
 		{name: "configuration labelled mid-rotation", world: distributing, old: config, changed: func() runtime.Object {
 			c := config.DeepCopy()

@@ -73,6 +73,7 @@ func judgeConfiguration(rules []configurationRule, name string, before, after *C
 	out := &ConfigurationJudgement{}
 	for _, old := range before.Domains {
 		e := newDomainEdit(name, old, before, after, now)
+		out.LetsGo = out.LetsGo || e.letGo() != ""
 		refused := false
 		for _, rule := range rules {
 			if e.kept == nil && !rule.gone {

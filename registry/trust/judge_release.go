@@ -26,13 +26,23 @@ func (e *domainEdit) letGo() string {
 // objectsKept refuses to leave a rotation behind that nobody ends.
 func (e *domainEdit) objectsKept() []Violation {
 	what := e.letGo()
-	if what == "" {
+	if what == "" || e.old.givenUp() {
 		return nil
 	}
 	return []Violation{{
 		Invariant: OneRotation, Affected: []string{secret(e.old.Signer.Name)},
 		Message: "the rotation would never end: " + what,
 	}}
+}
+
+// givenUp says whether all objects of the domain that exist were released: there is no rotation of what may not be touched.
+func (d *Domain) givenUp() bool {
+	objects := []*Object{&d.Signer.Object, &d.Bundle.Object}
+	for i := range d.Leaves {
+		objects = append(objects, &d.Leaves[i].Object)
+	}
+	return slices.ContainsFunc(objects, (*Object).Unadopted) &&
+		!slices.ContainsFunc(objects, func(o *Object) bool { return o.Present && !o.Unadopted() })
 }
 
 // released refuses to let a domain go, or its signer or bundle, while the objects that it leaves behind consent to this

@@ -99,7 +99,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	client, records, recorder := fake.NewClientset(), versionedfake.NewSimpleClientset().ConfigV1alpha1(), events.NewFakeRecorder(1)
 	_, err := rotation.New(rotation.Config{Client: client, Records: records, Inventory: struct{ rotation.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
-	_, err = copies.New(copies.Config{Client: client, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})
+	_, err = copies.New(copies.Config{Client: client, Configurations: records, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
 	checker, err := quorum.New(quorum.Config{Client: client, Metrics: d})
 	must(t, err)

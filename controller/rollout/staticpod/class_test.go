@@ -67,7 +67,8 @@ func TestNothingWithoutAClass(t *testing.T) {
 func TestPodThatTheClassDoesNotPermit(t *testing.T) {
 	w := newAggregated(t, 3)
 	w.run(30, nil)
-	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod"}, Data: map[string]string{
+	consent := map[string]string{trust.AnnotationConfiguration: "pki"}
+	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "etcd-pod", Annotations: consent}, Data: map[string]string{
 		"pod.yaml": strings.Replace(podTemplate, "hostNetwork: true", "hostNetwork: true\n  hostPID: true", 1),
 	}})
 	w.run(60, nil)

@@ -22,9 +22,9 @@ func (b *builder) believe(p *part, cfg *configv1alpha1.RotationConfigurationSpec
 	if err != nil {
 		return err
 	}
-	b.nodes = b.nodes[:0:0]
-	for _, name := range sortedNames(b.sources.Nodes) {
-		b.nodes = append(b.nodes, b.believed(p, b.sources.Nodes[name], cfg, ranges))
+	claims := map[string][]address.Claimant{}
+	for i, node := range b.nodes {
+		b.nodes[i] = b.believed(p, node, cfg, ranges, claims)
 	}
 	return nil
 }
@@ -45,16 +45,12 @@ func rangesOf(cfg *configv1alpha1.RotationConfigurationSpec) (*address.Ranges, e
 }
 
 // believed is the node itself if nothing is wrong with its addresses.
-func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges) *Node {
+func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges,
+	claims map[string][]address.Claimant,
+) *Node {
 	var doubts []address.Doubt
 	for _, text := range node.Addresses {
-		var claimants []address.Claimant
-		if nodes := b.reporting(text); len(nodes) > 1 {
-			for _, other := range nodes {
-				claimants = append(claimants, address.Claimant{Node: other.Name, Holds: b.carries(p, cfg, other, text)})
-			}
-		}
-		if doubt := ranges.Judge(text, node.Name, claimants); doubt != nil {
+		if doubt := ranges.Judge(text, node.Name, b.claimants(p, cfg, text, claims)); doubt != nil {
 			doubts = append(doubts, *doubt)
 		}
 	}
@@ -67,6 +63,22 @@ func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConf
 		return slices.ContainsFunc(doubts, func(d address.Doubt) bool { return d.Address == text })
 	})
 	return &out
+}
+
+// claimants are the nodes that report an address, nil if it is one alone. claims remembers them: of an address that many nodes
+// report, each would have to be compared with each.
+func (b *builder) claimants(p *part, cfg *configv1alpha1.RotationConfigurationSpec, text string, claims map[string][]address.Claimant) []address.Claimant {
+	if known, ok := claims[text]; ok {
+		return known
+	}
+	var out []address.Claimant
+	if nodes := b.reporting(text); len(nodes) > 1 {
+		for _, node := range nodes {
+			out = append(out, address.Claimant{Node: node.Name, Holds: b.carries(p, cfg, node, text)})
+		}
+	}
+	claims[text] = out
+	return out
 }
 
 // reporting are the nodes of the cluster whose kubelets report an address, ordered by name.

@@ -4,7 +4,6 @@
 package inventory_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,9 +14,8 @@ import (
 
 // TestConfigured: what the guard compares of a configuration names who reports, and what carries objects to processes.
 func TestConfigured(t *testing.T) {
-	text := strings.Replace(webConfig, "  - name: clients\n", "  - name: clients\n    reporters: {users: [u], groups: [g], serviceAccounts: [s]}\n", 1)
 	got := inventory.Build(sources(t,
-		configuration("config", text+"copies: [{kind: ConfigMap, name: web-bundle, toNamespace: elsewhere}]\n"), node("n1", "10.0.0.1"),
+		configuration("config", webConfig+"copies: [{kind: ConfigMap, name: web-bundle, toNamespace: elsewhere}]\n"), node("n1", "10.0.0.1"),
 	)).Configured()
 	if len(got.Domains) != 1 || len(got.Aggregates) != 1 {
 		t.Fatalf("configured %+v", got)
@@ -26,7 +24,7 @@ func TestConfigured(t *testing.T) {
 	if diff := cmp.Diff(want, got.Carriers); diff != "" {
 		t.Errorf("carriers (-want +got):\n%s", diff)
 	}
-	reporters := &trust.Reporters{Users: []string{"u"}, Groups: []string{"g"}, ServiceAccounts: []string{"s"}}
+	reporters := &trust.Reporters{Groups: []string{"web-operators"}, ServiceAccounts: []string{"web-{member}"}}
 	for i := range got.Domains[0].Parties {
 		p := &got.Domains[0].Parties[i]
 		if want := p.Name == "clients"; want != (p.Reporters != nil) || want && !cmp.Equal(reporters, p.Reporters) {

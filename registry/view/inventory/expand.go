@@ -32,10 +32,14 @@ type part struct {
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
+	p := &part{configuration: name, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
+	b.nodes = b.nodes[:0:0]
+	for _, name := range sortedNames(b.sources.Nodes) {
+		b.nodes = append(b.nodes, b.sources.Nodes[name])
+	}
 	if err := b.checkExtent(cfg); err != nil {
 		return nil, err
 	}
-	p := &part{configuration: name, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
 	if err := b.believe(p, cfg); err != nil {
 		return nil, err
 	}
