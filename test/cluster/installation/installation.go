@@ -109,6 +109,9 @@ func (in *Installation) Exchange(ctx context.Context, program string) error {
 // Binary is the path of one of our programs.
 func (in *Installation) Binary(name string) string { return filepath.Join(in.root, "bin", name) }
 
+// APIURL is where serve listens itself, not behind the aggregator.
+func (in *Installation) APIURL() string { return fmt.Sprintf("https://127.0.0.1:%d", in.ports.API) }
+
 // ControllerURL is where the controller serves /livez, /readyz and /metrics.
 func (in *Installation) ControllerURL() string {
 	return fmt.Sprintf("https://127.0.0.1:%d", in.ports.Controller)

@@ -1,0 +1,61 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// attackPorts asks both processes, at their own ports and as nobody, for what they know of a namespace.
+func attackPorts(t *testing.T, w *world) string {
+	namespace := w.honest(t)
+	before := len(w.audit.requests(t))
+	review := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE",
+		"kind":{"group":"","version":"v1","kind":"Secret"},"resource":{"group":"","version":"v1","resource":"secrets"},
+		"namespace":%q,"name":"pki-server","oldObject":{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/tls","metadata":{"name":"pki-server","namespace":%q}}}}`,
+		namespace, namespace)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // whoever answers
+	for _, ask := range []struct{ method, url, body string }{
+		{http.MethodGet, w.APIURL() + "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations", ""},
+		{http.MethodGet, w.APIURL() + "/metrics", ""},
+		{http.MethodGet, w.APIURL() + "/debug/pprof/heap", ""},
+		{http.MethodPost, w.APIURL() + "/apis/certrotation.dev/v1alpha1/reviews", review},
+		{http.MethodPost, w.APIURL() + "/validate", review},
+		{http.MethodGet, w.ControllerURL() + "/metrics", ""},
+		{http.MethodGet, w.ControllerURL() + "/readyz?verbose", ""},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), ask.method, ask.url, bytes.NewBufferString(ask.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What was asked may be repeated; nothing else may be told.
+		told := strings.ReplaceAll(strings.ReplaceAll(string(body), namespace, ""), "pki-server", "")
+		if strings.Contains(told, "pki") {
+			return fmt.Sprintf("%s %s tells a name: %s", ask.method, ask.url, body)
+		}
+	}
+	for _, event := range w.audit.requests(t)[before:] {
+		if strings.Contains(event.RequestURI, "accessreviews") || strings.Contains(event.RequestURI, "tokenreviews") ||
+			event.ObjectRef != nil && event.ObjectRef.Namespace == namespace {
+			return fmt.Sprintf("it caused the request %s %s", event.Verb, event.RequestURI)
+		}
+	}
+	return ""
+}
