@@ -137,6 +137,8 @@ func (s *story) startController(binary string) {
 		Args: []string{
 			"controller", "--kubeconfig", s.proxy.kubeconfig(s.t, dir), "--leader-elect=false", "--inject-ca=false",
 			"--metrics-bind-address", s.metrics, "--allowed-cidrs=127.0.0.0/8",
+			// Other stories are told at the same time, with controllers of their own.
+			"--namespaces=" + s.namespace,
 		},
 	})
 	s.proxy.kill = func() error { return errors.Join(s.controller.Kill(), s.controller.Start()) }

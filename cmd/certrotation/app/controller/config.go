@@ -26,6 +26,7 @@ import (
 	"certrotation.dev/controller/dial"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/address"
+	"certrotation.dev/registry/view/inventory"
 )
 
 const component = "certrotation-controller"
@@ -36,6 +37,9 @@ type Config struct {
 	Metadata metadata.Interface
 	// Own reads configurations, and reads and writes records.
 	Own versioned.Interface
+	// Reads are the clients of the inventory. Several watches for each managed namespace begin at once: a limit for them would
+	// hold up the work, and the API server has its own.
+	Reads inventory.Clients
 	// Aggregator is nil if no CA bundle is to be injected.
 	Aggregator aggregator.Interface
 	// Lock is nil if there is no leader election: then this process leads.
@@ -103,6 +107,9 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 	if c.Own, err = versioned.NewForConfig(rest); err != nil {
 		return fmt.Errorf("make client of our own resources: %w", err)
 	}
+	if err := c.connectReads(rest, protobuf); err != nil {
+		return err
+	}
 	if o.InjectCA {
 		if c.Aggregator, err = aggregator.NewForConfig(rest); err != nil {
 			return fmt.Errorf("make aggregator client: %w", err)
@@ -123,6 +130,25 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 		lease, o.LeaderElection.RenewDeadline.Duration)
 	if err != nil {
 		return fmt.Errorf("make lease client: %w", err)
+	}
+	return nil
+}
+
+func (c *Config) connectReads(rest, protobuf *restclient.Config) error {
+	unlimited := func(config *restclient.Config) *restclient.Config {
+		config = restclient.CopyConfig(config)
+		config.RateLimiter, config.QPS = nil, -1
+		return config
+	}
+	var err error
+	if c.Reads.Core, err = kubernetes.NewForConfig(unlimited(protobuf)); err != nil {
+		return fmt.Errorf("make the client of what is watched: %w", err)
+	}
+	if c.Reads.Metadata, err = metadata.NewForConfig(metadata.ConfigFor(unlimited(rest))); err != nil {
+		return fmt.Errorf("make the metadata client of what is watched: %w", err)
+	}
+	if c.Reads.Config, err = versioned.NewForConfig(unlimited(rest)); err != nil {
+		return fmt.Errorf("make the client of our own resources that are watched: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const leaseGrace = 20 * time.Second
 
 // Run works until ctx ends; then it returns nil. Any other end is an error.
 func (c *Config) Run(ctx context.Context) error {
-	inv, err := inventory.New(inventory.Clients{Core: c.Client, Metadata: c.Metadata, Config: c.Own}, inventory.Options{
+	inv, err := inventory.New(c.Reads, inventory.Options{
 		Namespaces: c.Namespaces, Register: c.Metrics.Register,
 	})
 	if err != nil {
