@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 

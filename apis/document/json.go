@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"go.yaml.in/yaml/v3"
+
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 )

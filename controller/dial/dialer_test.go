@@ -4,7 +4,6 @@
 package dial
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -91,7 +90,7 @@ func TestJudge(t *testing.T) {
 
 // TestDial asks for a server that does listen: what is refused was not connected to.
 func TestDial(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,7 @@ func TestDial(t *testing.T) {
 func TestOnlyTCPIsDialled(t *testing.T) {
 	d := New(ranges(t, "127.0.0.0/8"), nil)
 	for network, address := range map[string]string{"unix": t.TempDir() + "/socket", "udp": "127.0.0.1:53"} {
-		conn, err := d.DialContext(context.Background(), network, address)
+		conn, err := d.DialContext(t.Context(), network, address)
 		if err == nil {
 			conn.Close()
 			t.Errorf("%s was dialled", network)

@@ -12,8 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
+
+	"k8s.io/utils/clock"
 )
 
 func namespaceOf(key string) string {
@@ -62,7 +63,7 @@ func TestSilenceOfOneNamespace(t *testing.T) {
 							case namespaceOf(key) == "other":
 								began <- time.Now()
 							case !stop.Load():
-								time.Sleep(deadline)
+								<-time.After(deadline)
 							}
 							queue.Done(key)
 						}
@@ -72,7 +73,7 @@ func TestSilenceOfOneNamespace(t *testing.T) {
 					queue.Add(fmt.Sprintf("silent-%d/%d", i%tc.silent, i))
 				}
 				synctest.Wait()
-				time.Sleep(deadline / 2)
+				<-time.After(deadline / 2)
 				added := time.Now()
 				queue.Add("other/key")
 				if waited := (<-began).Sub(added); waited > tc.atMost {
@@ -118,7 +119,7 @@ func TestNothingIsLost(t *testing.T) {
 						}
 						last[key]++
 						mu.Unlock()
-						time.Sleep(time.Duration(len(keys)) * time.Millisecond)
+						<-time.After(time.Duration(len(keys)) * time.Millisecond)
 						mu.Lock()
 						working[key]--
 						held[namespaceOf(key)]--
@@ -129,11 +130,11 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			for i, key := range keys {
 				if i%3 == 0 {
-					time.Sleep(time.Millisecond)
+					<-time.After(time.Millisecond)
 				}
 				queue.Add(key)
 			}
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			mu.Lock()
 			for _, key := range keys {
 				if last[key] == 0 {

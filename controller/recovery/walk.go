@@ -29,7 +29,7 @@ func walk(dir string, make bool) (int, error) {
 	if err != nil {
 		return -1, &os.PathError{Op: "open", Path: "/", Err: err}
 	}
-	for _, name := range strings.Split(strings.Trim(filepath.Clean(absolute), "/"), "/") {
+	for name := range strings.SplitSeq(strings.Trim(filepath.Clean(absolute), "/"), "/") {
 		if name == "" {
 			continue
 		}

@@ -9,8 +9,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"certrotation.dev/apis/document"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"certrotation.dev/apis/document"
 )
 
 // Nodes are the nodes that certificates are signed for, and the names that these may carry.

@@ -103,7 +103,7 @@ func texts(name string, number []byte) []Trace {
 		{name + ", as hexadecimal", []byte(hex.EncodeToString(part))},
 		{name + ", as upper hexadecimal", []byte(strings.ToUpper(hex.EncodeToString(part)))},
 		{name + ", as hexadecimal with colons", []byte(strings.TrimSuffix(colons(part), ":"))},
-		{name + ", as a list of bytes", []byte(strings.Trim(fmt.Sprint(part), "[]"))},
+		{name + ", as a list of bytes", []byte(strings.Trim(fmt.Sprintf("%d", part), "[]"))},
 		{name + ", as decimal", []byte(new(big.Int).SetBytes(number).String())[:window]},
 	}
 	for shift := range 3 {

@@ -4,6 +4,7 @@
 package security
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,13 +51,13 @@ func holdInModel(t *testing.T, c modelClaim) {
 	t.Helper()
 	t.Run(c.name, func(t *testing.T) {
 		args := []string{"test", "-count=1", "-run", "^" + c.test + "$", "./" + c.inside}
-		out, err := command(t, "go", append(args[:len(args):len(args)], "-overlay="+overlay(t, c.border))...)
+		out, err := command(t, "go", append(slices.Clip(args), "-overlay="+overlay(t, c.border))...)
 		if err == nil {
 			t.Errorf("%s of %s passes although its border was taken away: it shows nothing\n%s", c.test, c.inside, out)
 		} else if !strings.Contains(out, "--- FAIL: "+c.test) {
 			t.Errorf("%s of %s did not fail but could not run: %v\n%s", c.test, c.inside, err, out)
 		}
-		out, err = command(t, "go", append(args[:len(args):len(args)], "-v")...)
+		out, err = command(t, "go", append(slices.Clip(args), "-v")...)
 		if err != nil || !strings.Contains(out, "--- PASS: "+c.test) {
 			t.Errorf("%s of %s: %v\n%s", c.test, c.inside, err, out)
 		}

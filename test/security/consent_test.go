@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -58,8 +57,10 @@ spec:
     - {secretName: pki-server, usages: [ServerAuth], dnsNames: [pki.example]}
     relyingParties:
     - name: server
+      verifies: {nothing: true}
       presents: [pki-server]
       evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: %q}], serverName: pki.example}}
+    - {name: clients, evidence: {kind: none, reason: no process runs in this test}}
 `, address)
 }
 
@@ -110,11 +111,7 @@ func attackExistingCA(t *testing.T, w *world) string {
 			}
 			return nil
 		}
-		message, err := w.notReady(ctx, namespace, "pki")
-		if err == nil && !strings.Contains(message, "existing-ca") {
-			return errors.New("the Secret is not named: " + message)
-		}
-		return err
+		return w.unadopted(ctx, namespace, "existing-ca")
 	})
 	w.honest(t)
 	if after := w.secret(t, namespace, "existing-ca"); achieved == "" && after.ResourceVersion != before.ResourceVersion {
@@ -155,8 +152,7 @@ spec:
 		if w.secret(t, to, "loot") != nil || !bytes.Equal(w.secret(t, from, "existing-leaf").Data["tls.key"], kept.Data["tls.key"]) {
 			return nil
 		}
-		_, err := w.notReady(ctx, from, "pki")
-		return err
+		return w.unadopted(ctx, from, "existing-leaf")
 	})
 	w.honest(t)
 	for _, place := range []struct{ namespace, name string }{{to, "loot"}, {from, "all-keys"}} {

@@ -48,8 +48,10 @@ spec:
     - {secretName: pki-server, usages: [ServerAuth], dnsNames: [pki.example]}
     relyingParties:
     - name: server
+      verifies: {nothing: true}
       presents: [pki-server]
       evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: %q}], serverName: pki.example}}
+    - {name: clients, evidence: {kind: none, reason: no process runs in this test}}
 `, address)
 }
 

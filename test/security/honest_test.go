@@ -6,6 +6,7 @@ package security
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,17 +72,17 @@ func (w *world) accepted(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// notReady waits until a configuration is said not to be Ready for a reason, which is when certrotation has met it.
-func (w *world) notReady(ctx context.Context, namespace, name string) (string, error) {
-	got, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, name, metav1.GetOptions{})
+// unadopted is nil once certrotation says that an object does not consent to the configuration that names it.
+func (w *world) unadopted(ctx context.Context, namespace, object string) error {
+	got, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, "pki", metav1.GetOptions{})
 	if err != nil {
-		return "", err
+		return err
 	}
 	c := meta.FindStatusCondition(got.Status.Conditions, configv1alpha1.ConditionReady)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return "", fmt.Errorf("%s/%s has no reason not to be Ready: %+v", namespace, name, got.Status)
+	if c == nil || c.Reason != string(trust.ReasonNotAdopted) || !strings.Contains(c.Message, object) {
+		return fmt.Errorf("%s/pki does not say that %s was not adopted: %+v", namespace, object, got.Status)
 	}
-	return c.Message, nil
+	return nil
 }
 
 // authority makes a CA that certrotation knows nothing of.

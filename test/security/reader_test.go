@@ -26,8 +26,7 @@ func attackReader(t *testing.T, w *world) string {
 		if w.secret(t, namespace, "masters") != nil {
 			return nil
 		}
-		_, err := w.notReady(ctx, namespace, "pki")
-		return err
+		return w.unadopted(ctx, namespace, "existing-ca")
 	})
 	for _, path := range []string{
 		"/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations",

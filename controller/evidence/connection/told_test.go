@@ -4,7 +4,6 @@
 package connection
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -46,7 +45,7 @@ func TestToldIsNoPortScanner(t *testing.T) {
 			if got := Told(tc.err); got != tc.told {
 				t.Errorf("told %q, want %q", got, tc.told)
 			}
-			if got := cause(context.Background(), tc.err); got != tc.cause {
+			if got := cause(t.Context(), tc.err); got != tc.cause {
 				t.Errorf("counted as %q, want %q", got, tc.cause)
 			}
 		})

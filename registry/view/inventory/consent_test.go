@@ -35,7 +35,7 @@ func TestNamedObjectsOfOthers(t *testing.T) {
 		return out
 	}
 	for name, change := range map[string]func(any) any{
-		"no consent":                       func(o any) any { return withoutConsent(o) },
+		"no consent":                       withoutConsent,
 		"consent to another configuration": func(o any) any { return withConsent("other", o) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestHeapHoldsNoParsedKey(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestHeapHoldsNoParsedKey$") //nolint:gosec // this test
+			child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestHeapHoldsNoParsedKey$")
 			child.Env = append(os.Environ(), heapEnv+"="+strings.Join([]string{ca, server.URL, tc.contentType, dump, tc.mode}, "|"))
 			if out, err := child.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -198,18 +198,18 @@ func dumpHeap(t *testing.T, task []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer inv.Wait()
-	defer cancel()
-	inv.Start(ctx)
-	if err := inv.WaitForSync(ctx); err != nil {
+	inv.Start(t.Context())
+	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
+	err = inv.WaitForSync(waiting)
+	cancel()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if s := inv.Sources(testNamespace); s == nil || len(s.Secrets) != 3 {
 		t.Fatalf("the inventory knows %+v", s)
 	}
 	if mode == "keeps" {
-		keep(ctx, t, core)
+		keep(t.Context(), t, core)
 	}
 	// Pools are emptied by the second collection.
 	for range 3 {

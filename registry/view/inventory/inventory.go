@@ -171,14 +171,14 @@ func (i *Inventory) pending() (*pending, <-chan struct{}) {
 	if !i.named() && !cache.IsDone(i.namespaces.listed) {
 		return &pending{what: "Namespaces", done: i.namespaces.listed.Done()}, nil
 	}
-	refused, turned := i.refusals.state()
+	turned, refused := i.refusals.state()
 	for _, o := range i.ofCluster() {
 		if !cache.IsDone(o.listed) && (!i.named() || refused == nil) {
 			return &pending{what: o.source.name, done: o.listed.Done()}, turned
 		}
 	}
 	for _, n := range i.managed.list() {
-		refused, turned := n.refusals.state()
+		turned, refused := n.refusals.state()
 		if waiting := n.pending(); waiting != nil && (!i.named() || refused == nil) {
 			return waiting, turned
 		}
@@ -190,7 +190,7 @@ func (i *Inventory) pending() (*pending, <-chan struct{}) {
 // once if the API server does not let us read the namespace.
 func (i *Inventory) Await(ctx context.Context, namespace string) error {
 	for n := i.managed.of(namespace); n != nil; n = i.managed.of(namespace) {
-		refused, turned := n.refusals.state()
+		turned, refused := n.refusals.state()
 		waiting := n.pending()
 		if waiting == nil {
 			return nil

@@ -22,7 +22,7 @@ const liveTimeout = time.Minute
 
 // outOfTime says that it is the time which has ended, nil if it has not.
 func outOfTime(ctx context.Context) error {
-	if ctx.Err() == nil || context.Cause(ctx) == ctx.Err() {
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ctx.Err()) {
 		return nil
 	}
 	return context.Cause(ctx)

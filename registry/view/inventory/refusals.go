@@ -127,13 +127,13 @@ func (r *refusals) turn() {
 }
 
 // state is one of the errors, nil if nothing is refused, and what is closed when that changes.
-func (r *refusals) state() (error, <-chan struct{}) { //nolint:revive // it is not this call that has failed
+func (r *refusals) state() (turned <-chan struct{}, refused error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, err := range r.errs {
-		return err, r.turned
+		return r.turned, err
 	}
-	return nil, r.turned
+	return r.turned, nil
 }
 
 // watchFailed leaves to refusals what is theirs to say.

@@ -16,7 +16,7 @@ const child = "CERTROTATION_UNDUMPABLE_CHILD"
 // TestProcess does it in a process of its own, since it cannot be taken back.
 func TestProcess(t *testing.T) {
 	if os.Getenv(child) == "" {
-		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProcess$", "-test.v") //nolint:gosec // this test
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProcess$", "-test.v")
 		command.Env = append(os.Environ(), child+"=1")
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
