@@ -34,7 +34,7 @@ func (w *world) node(t *testing.T, name, label string) *tenant {
 	return newTenant(t, name, config)
 }
 
-// addressed has a kubelet write the addresses of its node.
+// addressed has a kubelet write that its node is ready, and the addresses of it.
 func (k *tenant) addressed(t *testing.T, addresses ...string) {
 	t.Helper()
 	node, err := k.kube.CoreV1().Nodes().Get(t.Context(), k.name, metav1.GetOptions{})
@@ -44,6 +44,7 @@ func (k *tenant) addressed(t *testing.T, addresses ...string) {
 	for _, address := range addresses {
 		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 	}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
 	if _, err := k.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatalf("the kubelet of %s cannot write its status: %v", k.name, err)
 	}

@@ -20,7 +20,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// plain is a static pod that its class permits; SPEC is what an attacker adds to it.
+// plain is a static pod that its class permits.
 const plain = `apiVersion: v1
 kind: Pod
 metadata: {name: store}
@@ -73,7 +73,7 @@ func (w *world) roll(t *testing.T, pod string) *nodes {
 	tenant := w.tenant(t, n.namespace, "tenant", configure(), may("", []string{"configmaps"}, "get", "list", "create", "update"))
 	template := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "store-pod", Annotations: map[string]string{trust.AnnotationConfiguration: "pki"}},
-		Data:       map[string]string{configv1alpha1.PodKey: pod},
+		Data:       map[string]string{configv1alpha1.PodKey: strings.Replace(pod, "{name: store}", "{name: store, namespace: "+n.namespace+"}", 1)},
 	}
 	if _, err := tenant.kube.CoreV1().ConfigMaps(n.namespace).Create(t.Context(), template, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -133,8 +133,9 @@ func attackNode(t *testing.T, w *world) string {
 			if err != nil {
 				return err
 			}
+			// A field of the pod is named, and not that something else is in the way.
 			for _, text := range status.Data {
-				if strings.Contains(text, "StaticPodClass") || strings.Contains(text, "permit") {
+				if strings.Contains(text, "spec.") && strings.Contains(text, "Class") {
 					return nil
 				}
 			}
