@@ -15,12 +15,19 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// auditPolicy has every request of certrotation written down, when it has begun.
+// auditPolicy has every request of certrotation written down when it has begun, and what it asks about others when that is known.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [ResponseStarted, ResponseComplete, Panic]
+omitStages: [ResponseStarted, Panic]
 rules:
+- level: Request
+  omitStages: [RequestReceived]
+  userGroups: ["system:serviceaccounts:certrotation-system"]
+  resources:
+  - group: authorization.k8s.io
+  - group: authentication.k8s.io
 - level: Metadata
+  omitStages: [ResponseComplete]
   userGroups: ["system:serviceaccounts:certrotation-system"]
 - level: None
 `

@@ -19,11 +19,12 @@ import (
 func attackGate(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	tenant := w.tenant(t, namespace, "tenant", configure())
-	_, err := w.own.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(t.Context(), "pki-signer",
-		&v1alpha1.RotationRequest{Reason: "the attack waits for one"}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	// serve may be behind what the controller has made.
+	eventually(t, "a rotation is asked for", func(ctx context.Context) error {
+		_, err := w.own.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, "pki-signer",
+			&v1alpha1.RotationRequest{Reason: "the attack waits for one"}, metav1.CreateOptions{})
+		return err
+	})
 	eventually(t, "the rotation waits for p and q", func(ctx context.Context) error {
 		secret, err := w.admin.CoreV1().Secrets(namespace).Get(ctx, "pki-signer", metav1.GetOptions{})
 		if err == nil && len(secret.Data["next-tls.crt"]) == 0 {

@@ -55,6 +55,12 @@ func (w *world) honest(t *testing.T) string {
 	namespace := w.namespace(t, true)
 	configureAs(t, w.own, namespace, honestConfiguration)
 	eventually(t, "the PKI of an honest namespace", func(ctx context.Context) error {
+		if _, err := w.admin.CoreV1().Secrets(namespace).Get(ctx, "pki-server", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if _, err := w.own.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, "pki-server", metav1.GetOptions{}); err != nil {
+			return err
+		}
 		return w.accepted(ctx, namespace, "pki")
 	})
 	return namespace

@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.Installation, err = installation.Prepare(c, installation.Config{
-		Progress: os.Stderr, ControllerFlags: []string{"--allowed-cidrs=" + honestRange},
+		Progress: os.Stderr, AllowedCIDRs: honestRange,
 	})
 	if err != nil {
 		t.Fatal(err)

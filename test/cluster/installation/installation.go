@@ -4,6 +4,7 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ const Namespace = "certrotation-system"
 type Config struct {
 	// Program is the path of certrotation. Defaults to that of `make build`.
 	Program string
+	// AllowedCIDRs are the ranges of this machine in which the controller may dial. Defaults to its whole loopback.
+	AllowedCIDRs string
 	// ServeFlags and ControllerFlags are put behind our own.
 	ServeFlags, ControllerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
@@ -191,7 +194,7 @@ func (in *Installation) startController(ctx context.Context) error {
 		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
 		"--metrics-bind-address=127.0.0.1:" + strconv.Itoa(in.ports.Controller),
 		// What is observed here listens on this machine.
-		"--allowed-cidrs=127.0.0.0/8,::1/128",
+		"--allowed-cidrs=" + cmp.Or(in.cfg.AllowedCIDRs, "127.0.0.0/8,::1/128"),
 	}, in.cfg.ControllerFlags...)
 	in.Controller, err = in.start(ctx, Controller, in.cfg.Program, args, httpReady(in.ControllerURL()+"/readyz"))
 	return err
