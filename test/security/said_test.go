@@ -39,12 +39,23 @@ func canaries(keyPEM []byte) []string {
 	return out
 }
 
+// sinceStart is what the process that runs now has written into its log; those before it had other borders.
+func sinceStart(t *testing.T, file string) string {
+	t.Helper()
+	text := read(t, file)
+	begin := strings.LastIndex(text, " starting /")
+	if begin < 0 {
+		t.Fatalf("%s does not say when its process started", file)
+	}
+	return text[begin:]
+}
+
 // said is everything that certrotation has said, by where.
 func (w *world) said(t *testing.T, namespace string) map[string]string {
 	t.Helper()
 	out := map[string]string{
-		"the log of serve":      read(t, w.Serve.LogFile()),
-		"the log of controller": read(t, w.Controller.LogFile()),
+		"the log of serve":      sinceStart(t, w.Serve.LogFile()),
+		"the log of controller": sinceStart(t, w.Controller.LogFile()),
 		"a denial":              w.forge(t, namespace),
 	}
 	client := w.admin.CoreV1().RESTClient()
