@@ -84,7 +84,7 @@ func TestModelClaims(t *testing.T) {
 		{name: "sequences", inside: "registry/trust", test: "TestSequencesOfEdits", border: []edit{
 			{"registry/trust/judge_bundle.go", `if users := j.before.neededBy(ca, undelivered); len(users) > 0 {`, `if users := j.before.neededBy(ca, undelivered); false {`},
 		}},
-		{name: "bounds", inside: "registry/view/inventory", test: "TestLimitsHoldForTheWorst", border: []edit{
+		{name: "bounds", inside: "registry/view/inventory", test: "TestTooLargeConfiguration", border: []edit{
 			{"registry/view/inventory/expand.go", `if err := b.checkExtent(cfg); err != nil {`, `if err := b.checkExtent(cfg); false {`},
 		}},
 		{name: "fair queues", inside: "controller/fairqueue", test: "TestSilenceOfOneNamespace", border: []edit{

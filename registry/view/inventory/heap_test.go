@@ -31,6 +31,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/canary"
 )
@@ -114,7 +115,9 @@ func canaries(t *testing.T) (map[string][]byte, []corev1.Secret) {
 		name := "canary-" + strings.ToLower(string(algorithm))
 		keys[name] = keyPEM(t, ca)
 		secrets = append(secrets, corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name, UID: "u", ResourceVersion: "7"}, Type: corev1.SecretTypeTLS,
+			ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name, UID: "u", ResourceVersion: "7", Annotations: map[string]string{
+				trust.AnnotationConfiguration: "config", // a key is looked at only where its Secret consents
+			}}, Type: corev1.SecretTypeTLS,
 			Data: map[string][]byte{inventory.ActiveCertKey: ca.CertPEM(), inventory.ActiveKeyKey: keys[name]},
 		})
 	}
@@ -155,8 +158,11 @@ func secretServer(t *testing.T, secrets []corev1.Secret, requests chan<- string)
 			list = &corev1.NodeList{ListMeta: meta}
 		default:
 			kind := "RotationConfigurationList"
-			if strings.HasSuffix(r.URL.Path, "/rotationrecords") {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/rotationrecords"):
 				kind = "RotationRecordList"
+			case strings.HasSuffix(r.URL.Path, "/staticpodclasses"):
+				kind = "StaticPodClassList"
 			}
 			w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 			fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"10"},"items":[]}`, configv1alpha1.SchemeGroupVersion, kind)
@@ -194,7 +200,7 @@ func dumpHeap(t *testing.T, task []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, err := inventory.New(inventory.Clients{Core: core, Metadata: meta, Config: own}, inventory.Options{})
+	inv, err := inventory.New(inventory.Clients{Core: core, Metadata: meta, Config: own}, inventory.Options{Namespaces: []string{testNamespace}})
 	if err != nil {
 		t.Fatal(err)
 	}

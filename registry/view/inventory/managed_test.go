@@ -87,7 +87,7 @@ func TestUnmanagedNamespaceCausesNoRequest(t *testing.T) {
 			t.Errorf("%d requests to the namespace, want none: %v", n-1, got)
 		}
 		for _, action := range got {
-			if action.GetNamespace() == "" && !slices.Contains([]string{"namespaces", "nodes"}, action.GetResource().Resource) {
+			if action.GetNamespace() == "" && !slices.Contains([]string{"namespaces", "nodes", "staticpodclasses"}, action.GetResource().Resource) {
 				t.Errorf("%s of %s in all namespaces", action.GetVerb(), action.GetResource().Resource)
 			}
 		}
@@ -95,7 +95,7 @@ func TestUnmanagedNamespaceCausesNoRequest(t *testing.T) {
 }
 
 // TestOnlyManagedNamespacesCost counts what a cluster costs: two requests (list and watch) for each of five sources of a
-// managed namespace, for ConfigMaps where there is a configuration, for Nodes and for Namespaces.
+// managed namespace, for ConfigMaps where there is a configuration, for Nodes, for StaticPodClasses and for Namespaces.
 func TestOnlyManagedNamespacesCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := []runtime.Object{managedNamespace(testNamespace), managedNamespace("elsewhere"), configuration("config", webConfig)}
@@ -110,7 +110,7 @@ func TestOnlyManagedNamespacesCost(t *testing.T) {
 		}
 		c := newCluster(t, objects...)
 		c.run(t)
-		want := map[string]int{"": 4, testNamespace: 12, "elsewhere": 10}
+		want := map[string]int{"": 6, testNamespace: 12, "elsewhere": 10}
 		if diff := cmp.Diff(want, requests(c.actions())); diff != "" {
 			t.Errorf("requests by namespace (-want +got):\n%s", diff)
 		}

@@ -86,7 +86,7 @@ func TestNamedNamespaces(t *testing.T) {
 		if c.Namespace(testNamespace) == nil || c.Managed("elsewhere") || c.Namespace("elsewhere") != nil {
 			t.Errorf("known are %v", c.Namespaces())
 		}
-		if diff := cmp.Diff(map[string]int{"": 2, testNamespace: 12}, requests(c.actions())); diff != "" {
+		if diff := cmp.Diff(map[string]int{"": 4, testNamespace: 12}, requests(c.actions())); diff != "" {
 			t.Errorf("requests by namespace (-want +got):\n%s", diff)
 		}
 	})
