@@ -44,15 +44,15 @@ func listen(t *testing.T, address string) *listener {
 	return out
 }
 
-// probing is a configuration that has an address probed, with somebody's CA as its signer.
-func probing(address string) string {
+// probing is a configuration that has an address probed, with the Secret signer as its signer.
+func probing(signer, address string) string {
 	return fmt.Sprintf(`apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: pki}
 spec:
   trustDomains:
   - name: pki
-    signer: {secretName: existing-ca}
+    signer: {secretName: %s}
     bundle: {configMapName: pki-ca-bundle}
     leaves:
     - {secretName: pki-server, usages: [ServerAuth], dnsNames: [pki.example]}
@@ -62,7 +62,7 @@ spec:
       presents: [pki-server]
       evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: %q}], serverName: pki.example}}
     - {name: clients, evidence: {kind: none, reason: no process runs in this test}}
-`, address)
+`, signer, address)
 }
 
 // attackUnmanaged configures a PKI in a namespace that the owner of the cluster has not opted in.
@@ -71,7 +71,7 @@ func attackUnmanaged(t *testing.T, w *world) string {
 	dialled := listen(t, "127.77.0.1:0")
 	w.keep(t, namespace, "existing-ca", authority(t, "somebody's CA"))
 	tenant := w.tenant(t, namespace, "tenant", configure())
-	configureAs(t, tenant.own, namespace, probing(dialled.address))
+	configureAs(t, tenant.own, namespace, probing("existing-ca", dialled.address))
 	w.honest(t)
 	if requests := w.audit.about(t, namespace); len(requests) > 0 {
 		return fmt.Sprintf("%d requests to the namespace, first %s", len(requests), requests[0])

@@ -25,34 +25,13 @@ func attackDial(t *testing.T, w *world) string {
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "::ffff:127.0.0.1"} {
 		namespace := w.namespace(t, true)
 		tenant := w.tenant(t, namespace, "tenant", configure())
-		configureAs(t, tenant.own, namespace, dialling(net.JoinHostPort(host, port)))
+		configureAs(t, tenant.own, namespace, probing("pki-signer", net.JoinHostPort(host, port)))
 		w.probed(t, namespace)
 		if n := inside.met.Load(); n > 0 {
 			return fmt.Sprintf("%d connections to the loopback as %s", n, host)
 		}
 	}
 	return ""
-}
-
-// dialling is a configuration that has an address probed.
-func dialling(address string) string {
-	return fmt.Sprintf(`apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
-metadata: {name: pki}
-spec:
-  trustDomains:
-  - name: pki
-    signer: {secretName: pki-signer}
-    bundle: {configMapName: pki-ca-bundle}
-    leaves:
-    - {secretName: pki-server, usages: [ServerAuth], dnsNames: [pki.example]}
-    relyingParties:
-    - name: server
-      verifies: {nothing: true}
-      presents: [pki-server]
-      evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: %q}], serverName: pki.example}}
-    - {name: clients, evidence: {kind: none, reason: no process runs in this test}}
-`, address)
 }
 
 // probed waits until an attempt to look at the server of a namespace is on record, whatever came of it.
