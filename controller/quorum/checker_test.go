@@ -4,7 +4,10 @@
 package quorum
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -206,11 +210,39 @@ func TestTwoMembers(t *testing.T) {
 	m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Rejoined(o, "node-2")) })
 }
 
+// freeze stops all threads of a member, and waits until the last of them has stopped: the signal alone leaves time for
+// one more handshake.
 func (m *members) freeze(t *testing.T, name string) {
 	t.Helper()
 	if err := m.processes[name].Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	pid := m.processes[name].Pid()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		return stopped(pid)
+	})
+	if err != nil {
+		t.Fatalf("process %d of %s does not stop: %v", pid, name, err)
+	}
+}
+
+// stopped says whether no thread of a process runs any more.
+func stopped(pid int) (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return false, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err != nil {
+			return false, err
+		}
+		// The state follows the name, which stands in parentheses.
+		if _, state, ok := strings.Cut(string(stat), ") "); !ok || !strings.HasPrefix(state, "T") {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (m *members) thaw(t *testing.T, name string) {
