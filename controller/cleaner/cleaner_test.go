@@ -30,7 +30,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	ownfake "certrotation.dev/generated/clientset/versioned/fake"
-	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/orphan"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -392,7 +392,7 @@ func (w *world) secret(name string) *corev1.Secret {
 // due marks what c has left behind as old enough.
 func (w *world) due() {
 	s := w.secret("peer-c")
-	s.Annotations[trust.AnnotationDeleteGraceStart] = time.Now().Add(-cleaner.Grace).UTC().Format(time.RFC3339)
+	s.Annotations[trust.AnnotationDeleteGraceStart] = time.Now().Add(-orphan.Grace).UTC().Format(time.RFC3339)
 	w.put(s)
 	gvr := resourceOf(&configv1alpha1.RotationRecord{})
 	if err := w.tracker(gvr).Delete(gvr, demo, recordC); err != nil {

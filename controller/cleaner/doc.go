@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cleaner deletes what nodes leave behind when they leave: the Secrets of their leaves and the records of the
-// evidence of their members. What and when is decided by registry/cleaner, from the names that the configuration makes of the
+// evidence of their members. What and when is decided by registry/orphan, from the names that the configuration makes of the
 // names of nodes; this package only executes.
 //
 // Invariants:

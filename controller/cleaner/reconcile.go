@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/orphan"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -36,7 +36,7 @@ func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 	if c.skew != nil {
 		skew = c.skew.Latest()
 	}
-	plan := cleaner.Decide(c.inventory.Sources(namespace), c.inventory.Namespace(namespace), assessWith(skew), now)
+	plan := orphan.Decide(c.inventory.Sources(namespace), c.inventory.Namespace(namespace), assessWith(skew), now)
 	if !plan.Recheck.IsZero() {
 		c.queue.AddAfter(namespace, plan.Recheck.Sub(now))
 	}
@@ -54,7 +54,7 @@ func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 }
 
 // assessWith is trust.Assess of a domain with that skew of the clock.
-func assessWith(skew time.Duration) cleaner.Assess {
+func assessWith(skew time.Duration) orphan.Assess {
 	return func(d *trust.Domain, now time.Time) *trust.Assessment {
 		measured := *d
 		measured.ClockSkew = skew
@@ -63,8 +63,8 @@ func assessWith(skew time.Duration) cleaner.Assess {
 }
 
 // confirm takes out the deletions that live reads, and whoever else has a clock, do not lead to as well.
-func (c *Controller) confirm(ctx context.Context, namespace string, decisions []cleaner.Decision) ([]cleaner.Decision, error) {
-	deletes := func(d cleaner.Decision) bool { return d.Step == cleaner.Delete }
+func (c *Controller) confirm(ctx context.Context, namespace string, decisions []orphan.Decision) ([]orphan.Decision, error) {
+	deletes := func(d orphan.Decision) bool { return d.Step == orphan.Delete }
 	if !slices.ContainsFunc(decisions, deletes) {
 		return decisions, nil
 	}
@@ -79,9 +79,9 @@ func (c *Controller) confirm(ctx context.Context, namespace string, decisions []
 			return kept, fmt.Errorf("ask about the clock: %w", err)
 		}
 	}
-	confirmed := cleaner.Decide(live, inventory.Build(live), assessWith(skew), c.clock.Now()).Decisions
+	confirmed := orphan.Decide(live, inventory.Build(live), assessWith(skew), c.clock.Now()).Decisions
 	for _, d := range confirmed {
-		if deletes(d) && slices.ContainsFunc(decisions, func(was cleaner.Decision) bool {
+		if deletes(d) && slices.ContainsFunc(decisions, func(was orphan.Decision) bool {
 			return deletes(was) && was.Kind == d.Kind && was.Name == d.Name && was.UID == d.UID
 		}) {
 			kept = append(kept, d)
@@ -91,17 +91,17 @@ func (c *Controller) confirm(ctx context.Context, namespace string, decisions []
 }
 
 // perform does one step. What has begun is finished.
-func (c *Controller) perform(ctx context.Context, namespace string, d *cleaner.Decision) error {
+func (c *Controller) perform(ctx context.Context, namespace string, d *orphan.Decision) error {
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var err error
 	reason := EventDeleted
 	switch d.Step {
-	case cleaner.Delete:
+	case orphan.Delete:
 		err = c.remove(writing, namespace, d)
-	case cleaner.Mark:
+	case orphan.Mark:
 		reason, err = EventGraceStarted, c.mark(writing, namespace, d)
-	case cleaner.Unmark:
+	case orphan.Unmark:
 		reason, err = EventGraceEnded, c.mark(writing, namespace, d)
 	}
 	if err != nil {

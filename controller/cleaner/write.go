@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"certrotation.dev/registry/cleaner"
+	"certrotation.dev/registry/orphan"
 	"certrotation.dev/registry/trust"
 )
 
 // remove deletes what was decided on and nothing that was written since.
-func (c *Controller) remove(ctx context.Context, namespace string, d *cleaner.Decision) error {
+func (c *Controller) remove(ctx context.Context, namespace string, d *orphan.Decision) error {
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
 		UID: new(types.UID(d.UID)), ResourceVersion: new(d.ResourceVersion),
 	}}
@@ -27,7 +27,7 @@ func (c *Controller) remove(ctx context.Context, namespace string, d *cleaner.De
 }
 
 // mark sets or removes the beginning of the grace period.
-func (c *Controller) mark(ctx context.Context, namespace string, d *cleaner.Decision) error {
+func (c *Controller) mark(ctx context.Context, namespace string, d *orphan.Decision) error {
 	options := metav1.UpdateOptions{FieldManager: FieldManager}
 	if d.Kind == trust.RecordKind {
 		live, err := c.records.RotationRecords(namespace).Get(ctx, d.Name, metav1.GetOptions{})
@@ -51,11 +51,11 @@ func (c *Controller) mark(ctx context.Context, namespace string, d *cleaner.Deci
 	return err
 }
 
-func (c *Controller) annotate(live *metav1.ObjectMeta, d *cleaner.Decision) error {
+func (c *Controller) annotate(live *metav1.ObjectMeta, d *orphan.Decision) error {
 	if live.ResourceVersion != d.ResourceVersion || string(live.UID) != d.UID {
 		return fmt.Errorf("it is version %s, not %s: %w", live.ResourceVersion, d.ResourceVersion, errStale)
 	}
-	if d.Step == cleaner.Unmark {
+	if d.Step == orphan.Unmark {
 		delete(live.Annotations, trust.AnnotationDeleteGraceStart)
 		return nil
 	}

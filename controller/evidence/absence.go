@@ -15,13 +15,13 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/quorum"
-	"certrotation.dev/registry/staticpod"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Quorum is what the collector asks of controller/quorum.
+// Quorum is what the collector asks of controller/etcdhealth.
 type Quorum interface {
 	Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
 }
@@ -54,7 +54,7 @@ func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.Roster
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	departed := &staticpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
+	departed := &mirrorpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
 	n := c.inventory.Namespace(d.Namespace)
 	switch {
 	case n == nil:
@@ -78,7 +78,7 @@ func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.Roster
 		}
 		departed.Clusters = append(departed.Clusters, cluster)
 	}
-	return staticpod.Absent(departed)
+	return mirrorpod.Absent(departed)
 }
 
 // hadStaticPods says whether members of the domain are static pods, by who counts: that they were taken out of the
@@ -88,7 +88,7 @@ func hadStaticPods(d *trust.Domain) bool {
 }
 
 // readDeparted reads what the API server itself has of a node, by its name.
-func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.RosterMember, departed *staticpod.Departed) error {
+func (c *Collector) readDeparted(ctx context.Context, d *trust.Domain, m *trust.RosterMember, departed *mirrorpod.Departed) error {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, departed.Node).String(),
 	})

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/revision"
-	"certrotation.dev/registry/staticpod"
 	"certrotation.dev/registry/view/inventory"
 )
 
 // facts reads what says which revision a node runs, from the API server itself.
-func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Rollout) (staticpod.Facts, error) {
-	f := staticpod.Facts{Rollout: rollout.Config.Name, Node: s.target.member}
+func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Rollout) (mirrorpod.Facts, error) {
+	f := mirrorpod.Facts{Rollout: rollout.Config.Name, Node: s.target.member}
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.Node).String(),
 	})

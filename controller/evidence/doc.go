@@ -3,7 +3,7 @@
 
 // Package evidence observes relying parties and writes what it has seen into evidence records: what the members with a
 // tlsProbe accept and present in a handshake, and what the static pods of staticPodRevision run with, by the content of
-// the revision that is on their node (registry/staticpod). What an observation proves is for registry/trust to say.
+// the revision that is on their node (registry/mirrorpod). What an observation proves is for registry/trust to say.
 // The kinds acknowledgement, gracePeriod, renewed and none need nobody to look.
 //
 // Who is looked at is a process. A name is probed at every address that it leads to, and each is an observation of its own;

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/registry/staticpod"
+	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -108,7 +108,7 @@ func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observatio
 	if err != nil {
 		return nil, err
 	}
-	running, failure := staticpod.Look(facts)
+	running, failure := mirrorpod.Look(facts)
 	o := &trust.Observation{Instance: cmp.Or(running.Instance, noPod), StartedAt: running.StartedAt, Failure: failure}
 	if failure != "" {
 		return o, nil
@@ -117,10 +117,10 @@ func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observatio
 	if err != nil {
 		return nil, err
 	}
-	if o.Failure = cmp.Or(failure, staticpod.Prove(running.Revision, content)); o.Failure != "" {
+	if o.Failure = cmp.Or(failure, mirrorpod.Prove(running.Revision, content)); o.Failure != "" {
 		return o, nil
 	}
-	if o.Trusts, o.Failure = staticpod.Trusts(content, p.configMap, p.bundleKey); o.Failure != "" {
+	if o.Trusts, o.Failure = mirrorpod.Trusts(content, p.configMap, p.bundleKey); o.Failure != "" {
 		return o, nil
 	}
 	keys := make([]string, 0, len(s.member.Holds))
@@ -128,6 +128,6 @@ func (c *Collector) runsWith(ctx context.Context, s *subject) (*trust.Observatio
 		key, _ := inventory.AggregateKeys(leaf)
 		keys = append(keys, key)
 	}
-	o.Presents = staticpod.Presents(content, p.secret, keys)
+	o.Presents = mirrorpod.Presents(content, p.secret, keys)
 	return o, nil
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/revision"
-	"certrotation.dev/registry/staticpod"
 )
 
 // podWatches follows the pods, and the records of revisions, of the namespaces that have a member which is a static pod.
@@ -121,7 +121,7 @@ func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
 		return
 	}
 	for _, r := range n.Rollouts {
-		if staticpod.Concerns(r.Config.Name, pod) {
+		if mirrorpod.Concerns(r.Config.Name, pod) {
 			c.nodeChanged(namespace, pod.Spec.NodeName)
 			return
 		}

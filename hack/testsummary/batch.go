@@ -6,7 +6,7 @@ package main
 import "regexp"
 
 // planes are the packages that start control planes.
-var planes = regexp.MustCompile(`^certrotation\.dev/(test/(cluster|e2e|integration|recovery|security)(/.*)?|cmd/certrotation/app/controller|controller/quorum)$`)
+var planes = regexp.MustCompile(`^certrotation\.dev/(test/(cluster|e2e|integration|recovery|security)(/.*)?|cmd/certrotation/app/controller|controller/etcdhealth)$`)
 
 // batch is what one go test runs.
 type batch struct {

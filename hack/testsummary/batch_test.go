@@ -20,12 +20,12 @@ func TestBatches(t *testing.T) {
 		{
 			name: "those with control planes come last",
 			packages: []string{
-				module + "controller/quorum", module + "registry/quorum", module + "test/cluster", module + "test/cluster/nodes", module + "test/simulation",
+				module + "controller/etcdhealth", module + "registry/quorum", module + "test/cluster", module + "test/cluster/nodes", module + "test/simulation",
 				"./typo",
 			},
 			want: []batch{
 				{2, []string{module + "registry/quorum", module + "test/simulation", "./typo"}},
-				{1, []string{module + "controller/quorum", module + "test/cluster", module + "test/cluster/nodes"}},
+				{1, []string{module + "controller/etcdhealth", module + "test/cluster", module + "test/cluster/nodes"}},
 			},
 		},
 	} {

@@ -35,14 +35,14 @@
 //	H12  TestH12_AllLeavesAtOnce
 //	H13  TestH13_ClocksThatAreWrong
 //	H14  TestH14_SignerLostAgainDuringPhase1
-//	H15  TestH15_NamesThatCollide, registry/cleaner TestNoLivingNodeLosesAnything, registry/cleaner TestNodeOf
+//	H15  TestH15_NamesThatCollide, registry/orphan TestNoLivingNodeLosesAnything, registry/orphan TestNodeOf
 //	H16  TestH16_NodeWithoutAddress
 //	H17  test/e2e/etcd TestLeafRotationRestartsNobody, controller/rollout/generation TestInstallDecides
 //	H18  TestH18_OldCALeaves, test/e2e/etcd TestSignerRotation
 //	H19  TestH19_LeafIsNoMoreThanALeaf
 //	H20  TestH20_SignerComesBackFromABackup, TestKeyOfRecoveredMembersStays
-//	H21  controller/quorum TestMemberIsAlone, controller/quorum TestMembersThatHaveLostEachOther, registry/quorum TestRejoined, test/e2e/etcd TestRotationHoldsForADisturbedMember
-//	H22  registry/quorum TestNeverWithoutAQuorumOfTheOthers, controller/quorum TestNoAnswerIsOlderThanItsQuestion, registry/rollout TestQuorumIsAskedOnlyIfItMatters, controller/rollout/staticpod TestHoldsOnADegradedCluster
+//	H21  controller/etcdhealth TestMemberIsAlone, controller/etcdhealth TestMembersThatHaveLostEachOther, registry/quorum TestRejoined, test/e2e/etcd TestRotationHoldsForADisturbedMember
+//	H22  registry/quorum TestNeverWithoutAQuorumOfTheOthers, controller/etcdhealth TestNoAnswerIsOlderThanItsQuestion, registry/rollout TestQuorumIsAskedOnlyIfItMatters, controller/rollout/staticpod TestHoldsOnADegradedCluster
 //	H23  TestH23_PartialProgress, controller/rollout/staticpod TestCrashAfterEachWrite
 //	H24  TestH24_RestCostsNothing
 //

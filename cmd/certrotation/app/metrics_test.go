@@ -16,7 +16,7 @@ import (
 
 	"certrotation.dev/admission"
 	"certrotation.dev/controller/copies"
-	"certrotation.dev/controller/quorum"
+	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rotation"
 	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
@@ -102,7 +102,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	must(t, err)
 	_, err = copies.New(copies.Config{Client: client, Configurations: records, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
-	checker, err := quorum.New(quorum.Config{Client: client, Metrics: d})
+	checker, err := etcdhealth.New(etcdhealth.Config{Client: client, Metrics: d})
 	must(t, err)
 	_, err = staticpod.New(staticpod.Config{Client: client, Inventory: struct{ staticpod.Inventory }{}, Quorum: checker, Recorder: recorder, Metrics: d})
 	must(t, err)

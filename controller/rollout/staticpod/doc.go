@@ -35,18 +35,18 @@
 //	BackingResourceController     backingresource.go; without the ClusterRoleBinding to cluster-admin
 //	installer, prune              cmd/certrotation/app/installer, cmd/certrotation/app/prune, controller/rollout/generation: one directory
 //	                              and one pointer for trust and leaves, from the revision and never from the live objects
-//	quorum                        registry/quorum, controller/quorum: the check that holds back revisions there also holds back each
+//	quorum                        registry/quorum, controller/etcdhealth: the check that holds back revisions there also holds back each
 //	                              restart here, is never cached, and is made while a rollout is under way
 //	EtcdCertSignerController      controller/rotation, controller/evidence; decisions in registry/trust. Its gate is a revision number in
 //	                              an annotation; here a leaf moves when everybody who verifies it has been seen to trust its CA
 //	CertRotationController        none: cluster-etcd-operator does not use it there either; its three steps are in controller/rotation
-//	EtcdCertCleanerController     controller/cleaner; decisions in registry/cleaner, by exact names instead of prefixes and suffixes
+//	EtcdCertCleanerController     controller/cleaner; decisions in registry/orphan, by exact names instead of prefixes and suffixes
 //	ResourceSyncController        controller/copies; decisions in registry/trust, so that a copy does not outrun the protocol
 //	TargetConfigController        none: the pod template is a ConfigMap that belongs to whoever runs etcd, and is revisioned as it is; to
 //	                              force a revision (forceRedeploymentReason there) change an annotation of the pod in it
 //	EtcdEndpointsController       none: no list of endpoints is revisioned, so a change of the membership restarts nobody; the members
-//	                              are asked for their list (controller/quorum)
-//	EtcdMembersController         none: the health of the members is what controller/quorum says, as metrics and as a blocker
+//	                              are asked for their list (controller/etcdhealth)
+//	EtcdMembersController         none: the health of the members is what controller/etcdhealth says, as metrics and as a blocker
 //	ClusterMemberController, ClusterMemberRemovalController, BootstrapTeardownController  none: who adds a node adds its
 //	                              member, as a learner that is promoted once it runs; a node that joins gets its leaves at once, and
 //	                              its revision in its turn

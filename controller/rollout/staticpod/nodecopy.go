@@ -13,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
-	registrystaticpod "certrotation.dev/registry/staticpod"
 )
 
 // prepareNode makes the Secret with the node's own pairs of the aggregate, which is the only one with pairs that its
@@ -31,8 +31,8 @@ func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.R
 	if problem != "" {
 		return "", errStale
 	}
-	recorded := registrystaticpod.Revision{Number: r.Number, ContentHash: r.ContentHash, RestartHash: r.RestartHash}
-	if failure := registrystaticpod.Prove(recorded, copies.content); failure != "" {
+	recorded := mirrorpod.Revision{Number: r.Number, ContentHash: r.ContentHash, RestartHash: r.RestartHash}
+	if failure := mirrorpod.Prove(recorded, copies.content); failure != "" {
 		return "", errors.New(failure)
 	}
 	aggregate := l.aggregateSecret()

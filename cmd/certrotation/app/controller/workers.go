@@ -12,9 +12,9 @@ import (
 	"certrotation.dev/controller/cleaner"
 	"certrotation.dev/controller/clockskew"
 	"certrotation.dev/controller/copies"
+	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/evidence"
 	"certrotation.dev/controller/evidence/connection"
-	"certrotation.dev/controller/quorum"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/controller/selfcert"
@@ -39,7 +39,7 @@ var (
 type parts struct {
 	inventory *inventory.Inventory
 	recorder  events.EventRecorder
-	quorum    *quorum.Checker
+	quorum    *etcdhealth.Checker
 	failures  *connection.Failures
 	clock     *clockskew.Witness
 }
@@ -48,7 +48,7 @@ type parts struct {
 func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder) ([]worker, error) {
 	failures := connection.NewFailures()
 	failures.Register(c.Metrics)
-	checker, err := quorum.New(quorum.Config{Client: c.Client, Dial: c.Dialer.DialContext, Failures: failures, Metrics: c.Metrics})
+	checker, err := etcdhealth.New(etcdhealth.Config{Client: c.Client, Dial: c.Dialer.DialContext, Failures: failures, Metrics: c.Metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleaner decides what of nodes that left may be deleted: the Secrets of their leaves, and the records of evidence
+// Package orphan decides what of nodes that left may be deleted: the Secrets of their leaves, and the records of evidence
 // of members that do not exist any more; and the records of waivers that have ended. It is pure; controller/cleaner
 // executes.
 //
@@ -19,4 +19,4 @@
 //   - the selector of the template still chooses some node. One that chooses none is more likely a mistake.
 //
 // Nothing at all is decided while any configuration of the namespace is refused: what it claims is not known then.
-package cleaner
+package orphan

@@ -1,7 +1,7 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package staticpod says what the static pod of a node runs with: Look finds the revision in the mirror pod and in the
+// Package mirrorpod says what the static pod of a node runs with: Look finds the revision in the mirror pod and in the
 // records of what was installed, Prove compares the copies of that revision with its recorded hashes, Trusts and Presents
 // read them.
 //
@@ -17,4 +17,4 @@
 // and releases nothing.
 //
 // Everything is a pure function; the package starts no goroutine.
-package staticpod
+package mirrorpod
