@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/signer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
 )
 
 // Minter makes client leaves that live in memory for the time of a probe.
@@ -54,7 +54,7 @@ func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint,
 	if !trust.Consents(secret.Annotations, d.Configuration) {
 		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not consent to RotationConfiguration/%s: %w", d.Namespace, d.Signer.Name, d.Configuration, ErrUnmintable)
 	}
-	pair, err := signer.Authority(secret, ca)
+	pair, err := inventory.SignerPair(secret.Data, ca)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, d.Signer.Name, ErrUnmintable, err)
 	}

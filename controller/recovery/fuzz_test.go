@@ -12,6 +12,7 @@ import (
 	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/view/inventory"
 )
 
 func FuzzParseManifest(f *testing.F) {
@@ -55,8 +56,8 @@ func FuzzStoredValue(f *testing.F) {
 			if _, err := newVault("ns", pointers(nil)); err != nil {
 				t.Error(err)
 			}
-			_ = isSigner(secret)
-			_, _ = slotPairs(secret)
+			_ = inventory.HoldsAuthority(secret.Data)
+			_, _ = inventory.SignerPairs(secret.Data)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 	}
 	for name, secret := range manifests {
 		file := "3-leaf-" + name
-		if isSigner(secret) {
+		if inventory.HoldsAuthority(secret.Data) {
 			file = "1-signer-" + name
 		}
 		if err := addManifest(files, file, secret); err != nil {
@@ -91,19 +91,16 @@ func (v *vault) signerManifests(into map[string]*corev1.Secret) error {
 			continue
 		}
 		out := v.manifest(signer.Name)
-		for _, slot := range slots() {
-			pairs, err := pairsIn(secret.Data[slot.cert], secret.Data[slot.key])
+		for _, slot := range inventory.SignerSlots() {
+			pairs, err := slot.Pairs(secret.Data)
 			if err != nil {
 				return fmt.Errorf("read signer %s: %w", signer.Name, err)
 			}
-			for _, pair := range pairs {
-				now := v.signing(pair.Certificate)
-				key, err := now.KeyPEM()
-				if err != nil {
-					return fmt.Errorf("encode the key of signer %s: %w", signer.Name, err)
-				}
-				out.Data[slot.cert] = append(out.Data[slot.cert], now.Certificate.PEM()...)
-				out.Data[slot.key] = append(out.Data[slot.key], key...)
+			for i, pair := range pairs {
+				pairs[i] = v.signing(pair.Certificate)
+			}
+			if err := slot.Put(out.Data, pairs...); err != nil {
+				return fmt.Errorf("write signer %s: %w", signer.Name, err)
 			}
 		}
 		into[signer.Name] = out
@@ -195,7 +192,7 @@ func (r *recovery) client(secret *corev1.Secret, v *vault) (*pki.Pair, error) {
 		return nil, err
 	}
 	if leaf == nil {
-		return pki.ParsePair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+		return inventory.ActivePair(secret.Data)
 	}
 	if ca != nil {
 		if err := v.resign([]diagnosis.Resign{*ca}, r.now); err != nil {

@@ -4,8 +4,6 @@
 package recovery
 
 import (
-	"bytes"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,10 +42,10 @@ func newVault(namespace string, secrets []*corev1.Secret) (*vault, error) {
 		}
 	}
 	for name, secret := range v.secrets {
-		if !isSigner(secret) {
+		if !inventory.HoldsAuthority(secret.Data) {
 			continue
 		}
-		pairs, err := slotPairs(secret)
+		pairs, err := inventory.SignerPairs(secret.Data)
 		if err != nil {
 			return nil, fmt.Errorf("read signer %s/%s: %w", namespace, name, err)
 		}
@@ -60,72 +58,6 @@ func newVault(namespace string, secrets []*corev1.Secret) (*vault, error) {
 	}
 	slices.SortFunc(v.signers, func(a, b diagnosis.Signer) int { return strings.Compare(a.Name, b.Name) })
 	return v, nil
-}
-
-// isSigner says whether a Secret holds a CA in any of its slots.
-func isSigner(secret *corev1.Secret) bool {
-	for _, slot := range slots() {
-		if certs, err := pki.ParseChain(secret.Data[slot.cert]); err == nil && certs[0].IsCA {
-			return true
-		}
-	}
-	return false
-}
-
-// slot are the keys of a slot in a signer Secret.
-type slot struct{ cert, key string }
-
-func slots() []slot {
-	return []slot{
-		{inventory.ActiveCertKey, inventory.ActiveKeyKey},
-		{inventory.NextCertKey, inventory.NextKeyKey},
-		{inventory.PreviousCertKey, inventory.PreviousKeyKey},
-	}
-}
-
-// slotPairs are the pairs of all slots.
-func slotPairs(secret *corev1.Secret) ([]*pki.Pair, error) {
-	var out []*pki.Pair
-	for _, slot := range slots() {
-		pairs, err := pairsIn(secret.Data[slot.cert], secret.Data[slot.key])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", slot.cert, err)
-		}
-		out = append(out, pairs...)
-	}
-	return out, nil
-}
-
-// pairsIn reads certificates and keys that are concatenated in the same order.
-func pairsIn(certPEM, keyPEM []byte) ([]*pki.Pair, error) {
-	if len(bytes.TrimSpace(certPEM)) == 0 {
-		return nil, nil
-	}
-	certs, err := pki.ParseChain(certPEM)
-	if err != nil {
-		return nil, err
-	}
-	if len(certs) == 1 {
-		pair, err := pki.ParsePair(certPEM, keyPEM)
-		if err != nil {
-			return nil, err
-		}
-		return []*pki.Pair{pair}, nil
-	}
-	var out []*pki.Pair
-	for _, cert := range certs {
-		block, rest := pem.Decode(keyPEM)
-		if block == nil {
-			// An adopted signer may have its own chain in the file; only its first certificate has a key.
-			break
-		}
-		pair, err := pki.ParsePair(cert.PEM(), pem.EncodeToMemory(block))
-		if err != nil {
-			return nil, err
-		}
-		out, keyPEM = append(out, pair), rest
-	}
-	return out, nil
 }
 
 // resign makes the authorities of a plan anew.

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/controller/signer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -83,11 +82,11 @@ func (c *Controller) collectPairs(ctx context.Context, namespace string, agg *tr
 		if !trust.Consents(secret.Annotations, agg.Configuration) {
 			return nil, errStale
 		}
-		pair, err := pki.ParsePair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+		pair, err := inventory.ActivePair(secret.Data)
 		if err != nil {
 			return nil, fmt.Errorf("read leaf %s/%s: %w", namespace, name, err)
 		}
-		if !signer.Holds(pair, m.leaves[name].Certificate.Fingerprint) {
+		if pair.Certificate.Fingerprint != m.leaves[name].Certificate.Fingerprint {
 			return nil, errStale
 		}
 		certKey, keyKey := inventory.AggregateKeys(name)

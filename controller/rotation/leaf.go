@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/controller/signer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -48,7 +47,7 @@ func (c *Controller) sign(ctx context.Context, d *trust.Domain, action *trust.Ac
 	if secret.ResourceVersion != d.Signer.ResourceVersion {
 		return nil, errStale
 	}
-	ca, err := signer.Authority(secret, action.Authority)
+	ca, err := inventory.SignerPair(secret.Data, action.Authority)
 	if err != nil {
 		return nil, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"certrotation.dev/controller/signer"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -29,13 +28,12 @@ func (c *Controller) writeSigner(ctx context.Context, d *trust.Domain, action *t
 		case trust.Promote:
 			return promote(secret, action.Authority)
 		case trust.DropNext:
-			return moveToPrevious(secret, inventory.NextCertKey, inventory.NextKeyKey)
+			return moveToPrevious(secret, inventory.NextSlot)
 		case trust.DestroyPrevious:
-			dropSlot(secret, inventory.PreviousCertKey, inventory.PreviousKeyKey)
+			return inventory.PreviousSlot.Put(secret.Data)
 		default:
 			return fmt.Errorf("action %q is none of a signer", action.Kind)
 		}
-		return nil
 	})
 }
 
@@ -62,11 +60,11 @@ func (c *Controller) generateActive(secret *corev1.Secret, d *trust.Domain, acti
 	if err != nil {
 		return err
 	}
-	if err := moveToPrevious(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey); err != nil {
+	if err := moveToPrevious(secret, inventory.ActiveSlot); err != nil {
 		return err
 	}
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy))
-	return setSlot(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey, made)
+	return inventory.ActiveSlot.Put(secret.Data, made)
 }
 
 // generateNext fills the slot next. The annotations go on describing the active CA; if there is none, only the labels
@@ -78,43 +76,39 @@ func (c *Controller) generateNext(secret *corev1.Secret, d *trust.Domain, action
 	}
 	described := trust.MetadataOfSigner(d.Name, made.Certificate, d.Signer.Policy)
 	applyMetadata(&secret.ObjectMeta, action, trust.Metadata{Labels: described.Labels})
-	return setSlot(secret, inventory.NextCertKey, inventory.NextKeyKey, made)
+	return inventory.NextSlot.Put(secret.Data, made)
 }
 
 // promote moves next to active, and active to the front of previous, in one write.
 func promote(secret *corev1.Secret, next pki.Fingerprint) error {
-	promoted, err := signer.Slot(secret, inventory.NextCertKey, inventory.NextKeyKey)
+	promoted, err := inventory.NextSlot.Pairs(secret.Data)
 	if err != nil {
 		return err
 	}
-	if !signer.Holds(promoted, next) {
+	if len(promoted) == 0 || promoted[0].Certificate.Fingerprint != next {
 		return errStale
 	}
-	if err := moveToPrevious(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey); err != nil {
+	if err := moveToPrevious(secret, inventory.ActiveSlot); err != nil {
 		return err
 	}
-	dropSlot(secret, inventory.NextCertKey, inventory.NextKeyKey)
-	return setSlot(secret, inventory.ActiveCertKey, inventory.ActiveKeyKey, promoted)
+	if err := inventory.NextSlot.Put(secret.Data); err != nil {
+		return err
+	}
+	return inventory.ActiveSlot.Put(secret.Data, promoted...)
 }
 
 // moveToPrevious empties a slot, and puts what was in it in front of the previous CAs.
-func moveToPrevious(secret *corev1.Secret, certKey, keyKey string) error {
-	replaced, err := signer.Slot(secret, certKey, keyKey)
+func moveToPrevious(secret *corev1.Secret, slot inventory.Slot) error {
+	replaced, err := slot.Pairs(secret.Data)
+	if err != nil || len(replaced) == 0 {
+		return err
+	}
+	previous, err := inventory.PreviousSlot.Pairs(secret.Data)
 	if err != nil {
 		return err
 	}
-	dropSlot(secret, certKey, keyKey)
-	if replaced == nil {
-		return nil
-	}
-	previous, err := signer.Previous(secret)
-	if err != nil {
+	if err := slot.Put(secret.Data); err != nil {
 		return err
 	}
-	return setSlot(secret, inventory.PreviousCertKey, inventory.PreviousKeyKey, append([]*pki.Pair{replaced}, previous...)...)
-}
-
-func dropSlot(secret *corev1.Secret, certKey, keyKey string) {
-	delete(secret.Data, certKey)
-	delete(secret.Data, keyKey)
+	return inventory.PreviousSlot.Put(secret.Data, append(replaced, previous...)...)
 }

@@ -43,7 +43,7 @@ func (p *Provider) make(ctx context.Context) (*serving, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read signer %s/%s: %w", p.opts.Namespace, p.opts.SignerSecret, err)
 	}
-	ca, err := pki.ParsePair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+	ca, err := inventory.ActivePair(secret.Data)
 	if err != nil {
 		return nil, fmt.Errorf("read signer %s/%s: %w", p.opts.Namespace, p.opts.SignerSecret, err)
 	}

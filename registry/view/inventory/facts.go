@@ -10,15 +10,7 @@ import (
 	"certrotation.dev/registry/address"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
-	"certrotation.dev/registry/trust"
 )
-
-// Fault is what is wrong with a piece of content. Its text quotes no Secret data.
-type Fault struct {
-	// Reason is trust.ReasonUnparsable or trust.ReasonKeyMismatch.
-	Reason trust.Reason
-	Text   string
-}
 
 // Pair is what is known of a certificate and its key in a Secret. The key itself is not kept.
 type Pair struct {

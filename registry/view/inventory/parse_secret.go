@@ -26,9 +26,9 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 		out.Active.Certificates = presented(data[ActiveCertKey], certs)
 		return out
 	}
-	out.Active = parsePair(ActiveCertKey, data[ActiveCertKey], ActiveKeyKey, data[ActiveKeyKey], certs)
-	out.Next = parsePair(NextCertKey, data[NextCertKey], NextKeyKey, data[NextKeyKey], certs)
-	out.Previous = parsePairs(PreviousCertKey, data[PreviousCertKey], PreviousKeyKey, data[PreviousKeyKey], certs)
+	out.Active = ActiveSlot.check(data, certs)
+	out.Next = NextSlot.check(data, certs)
+	out.Previous = PreviousSlot.check(data, certs)
 	out.Authorities, out.AuthoritiesFault = parseAnchors(AuthorityKey, data[AuthorityKey], certs)
 	for _, value := range data {
 		out.DataBytes += len(value)
@@ -67,7 +67,7 @@ func parseAggregate(data map[string][]byte, certs *pki.Cache) *AggregateSecret {
 			continue
 		}
 		_, keyKey := AggregateKeys(leaf)
-		pair := parsePair(certKey, data[certKey], keyKey, data[keyKey], certs)
+		pair := Slot{Cert: certKey, Key: keyKey}.check(data, certs)
 		if pair.Fault == nil && !pair.Empty() {
 			out.Pairs[leaf] = pair.Certificates[0].Fingerprint
 		}

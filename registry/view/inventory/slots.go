@@ -4,42 +4,214 @@
 package inventory
 
 import (
-	"strings"
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 )
 
-// Keys of a signer Secret: one pair for each slot. There may be several previous pairs: then the certificates are
-// concatenated, newest first, and the keys in the same order. An empty value is an empty slot; the active slot's keys
-// always exist, because the Secret type demands it.
-const (
-	ActiveCertKey   = corev1.TLSCertKey
-	ActiveKeyKey    = corev1.TLSPrivateKeyKey
-	NextCertKey     = "next-tls.crt"
-	NextKeyKey      = "next-tls.key"
-	PreviousCertKey = "previous-tls.crt"
-	PreviousKeyKey  = "previous-tls.key"
-)
-
-// AuthorityKey is the key of a leaf Secret for the certificate of its signer. The leaf's own pair is under the keys of
-// the active slot.
-const AuthorityKey = corev1.ServiceAccountRootCAKey
-
-// BundleKey is the key of a bundle ConfigMap.
-const BundleKey = "ca-bundle.crt"
-
-// Endings of the keys of an aggregate Secret; in front of them stands the name of the leaf.
-const (
-	aggregateCertSuffix = ".crt"
-	aggregateKeySuffix  = ".key"
-)
-
-// AggregateKeys returns the keys of a leaf's certificate and private key in an aggregate Secret.
-func AggregateKeys(leaf string) (cert, key string) {
-	return leaf + aggregateCertSuffix, leaf + aggregateKeySuffix
+// Slot is where a Secret holds pairs: the certificates under one key, their private keys under another. An empty value is an
+// empty slot.
+type Slot struct {
+	Cert, Key string
+	// several says that the slot may hold several pairs: the certificates are concatenated, newest first, and the keys in the
+	// same order. Any other holds one, whose certificate may be followed by its chain.
+	several bool
 }
 
-// aggregatedLeaf returns the leaf whose certificate is under a key of an aggregate Secret.
-func aggregatedLeaf(key string) (string, bool) {
-	return strings.CutSuffix(key, aggregateCertSuffix)
+// Slots of a signer Secret. The Secret of a leaf has the active one alone.
+var (
+	ActiveSlot   = Slot{Cert: ActiveCertKey, Key: ActiveKeyKey}
+	NextSlot     = Slot{Cert: NextCertKey, Key: NextKeyKey}
+	PreviousSlot = Slot{Cert: PreviousCertKey, Key: PreviousKeyKey, several: true}
+)
+
+// SignerSlots are the slots of a signer Secret in the order in which faults are shown.
+func SignerSlots() []Slot { return []Slot{ActiveSlot, NextSlot, PreviousSlot} }
+
+// Fault is what is wrong with a piece of content: the same for who signs with it and for who shows it. Its text quotes no
+// Secret data.
+type Fault struct {
+	// Reason is trust.ReasonUnparsable or trust.ReasonKeyMismatch.
+	Reason trust.Reason
+	Text   string
 }
+
+// Error implements error.
+func (f *Fault) Error() string { return f.Text }
+
+// ErrNoPair says that the Secret of a signer does not hold the pair that the decision was about.
+var ErrNoPair = errors.New("the signer does not hold this CA")
+
+// SignerPair reads the pair of the CA with that fingerprint, whatever slot it is in. A slot at fault hides only itself.
+func SignerPair(data map[string][]byte, fingerprint pki.Fingerprint) (*pki.Pair, error) {
+	missing := []error{ErrNoPair}
+	for _, slot := range SignerSlots() {
+		pairs, err := slot.Pairs(data)
+		if err != nil {
+			missing = append(missing, err)
+		}
+		for _, pair := range pairs {
+			if pair.Certificate.Fingerprint == fingerprint {
+				return pair, nil
+			}
+		}
+	}
+	return nil, errors.Join(missing...)
+}
+
+// SignerPairs reads the pairs of all slots. It fails if one slot is at fault.
+func SignerPairs(data map[string][]byte) ([]*pki.Pair, error) {
+	var all []*pki.Pair
+	for _, slot := range SignerSlots() {
+		pairs, err := slot.Pairs(data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pairs...)
+	}
+	return all, nil
+}
+
+// ActivePair reads the pair of a leaf, or the active one of a signer. It fails if there is none.
+func ActivePair(data map[string][]byte) (*pki.Pair, error) {
+	pairs, err := ActiveSlot.Pairs(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(pairs) == 0 {
+		return nil, unparsable(ActiveCertKey, pki.ErrNoCertificate)
+	}
+	return pairs[0], nil
+}
+
+// HoldsAuthority says whether there is a CA in any slot.
+func HoldsAuthority(data map[string][]byte) bool {
+	for _, slot := range SignerSlots() {
+		if certs, err := pki.ParseChain(data[slot.Cert]); err == nil && certs[0].IsCA {
+			return true
+		}
+	}
+	return false
+}
+
+// Pairs reads the pairs of a slot with their keys, for who signs or moves them: none if it is empty. The error is a *Fault.
+func (s Slot) Pairs(data map[string][]byte) ([]*pki.Pair, error) {
+	var pairs []*pki.Pair
+	_, fault := s.read(data, pki.ParseChain, func(chain []*pki.Certificate, key []byte) error {
+		pair, err := pki.ParsePair(pki.EncodeCertificates(chain...), key)
+		pairs = append(pairs, pair)
+		return err
+	})
+	if fault != nil {
+		return nil, fault
+	}
+	return pairs, nil
+}
+
+// check looks at the keys and forgets them.
+func (s Slot) check(data map[string][]byte, certs *pki.Cache) Pair {
+	list, fault := s.read(data, certs.Chain, func(chain []*pki.Certificate, key []byte) error {
+		return certs.CheckKey(chain[0], key)
+	})
+	return Pair{Certificates: list, Fault: fault}
+}
+
+// Put replaces what is in a slot. Without any pair it is empty.
+func (s Slot) Put(data map[string][]byte, pairs ...*pki.Pair) error {
+	var certs, keys []byte
+	for _, pair := range pairs {
+		key, err := pair.KeyPEM()
+		if err != nil {
+			return fmt.Errorf("encode the key for %s: %w", s.Cert, err)
+		}
+		certs, keys = append(certs, pair.Certificate.PEM()...), append(keys, key...)
+	}
+	if len(pairs) == 0 {
+		delete(data, s.Cert)
+		delete(data, s.Key)
+		return nil
+	}
+	data[s.Cert], data[s.Key] = certs, keys
+	return nil
+}
+
+// read reads the certificates of a slot, and has match read the key of each chain. The certificates are there also when only a
+// key is at fault.
+func (s Slot) read(
+	data map[string][]byte, parse func([]byte) ([]*pki.Certificate, error), match func(chain []*pki.Certificate, key []byte) error,
+) ([]*pki.Certificate, *Fault) {
+	if blank(data[s.Cert]) && blank(data[s.Key]) {
+		return nil, nil
+	}
+	certs, err := parse(data[s.Cert])
+	if err != nil {
+		return nil, unparsable(s.Cert, err)
+	}
+	if !s.several {
+		if len(certs) > pki.MaxChain {
+			return nil, unparsable(s.Cert, fmt.Errorf("chain of %d certificates: %w", len(certs), pki.ErrTooLarge))
+		}
+		return certs, s.keyFault(match(certs, data[s.Key]))
+	}
+	keys := splitKeys(data[s.Key])
+	defer func() {
+		for _, key := range keys {
+			clear(key)
+		}
+	}()
+	if len(keys) != len(certs) {
+		return certs, &Fault{
+			Reason: trust.ReasonKeyMismatch,
+			Text:   fmt.Sprintf("%s has %d certificates and %s has %d keys", s.Cert, len(certs), s.Key, len(keys)),
+		}
+	}
+	for i := range certs {
+		if fault := s.keyFault(match(certs[i:i+1], keys[i])); fault != nil {
+			fault.Text += fmt.Sprintf(" (pair %d of %d)", i+1, len(certs))
+			return certs, fault
+		}
+	}
+	return certs, nil
+}
+
+// keyFault says what is wrong with the key of a certificate, nil if it is the right one.
+func (s Slot) keyFault(err error) *Fault {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pki.ErrKeyMismatch):
+		return &Fault{
+			Reason: trust.ReasonKeyMismatch,
+			Text:   fmt.Sprintf("the key under %s does not belong to the certificate under %s", s.Key, s.Cert),
+		}
+	default:
+		return unparsable(s.Key, err)
+	}
+}
+
+// splitKeys returns each private key of a PEM as a PEM of its own. Damage between the keys shows as a number of keys
+// that does not fit, damage within one is found when it is parsed.
+func splitKeys(keyPEM []byte) [][]byte {
+	var keys [][]byte
+	for {
+		var block *pem.Block
+		if block, keyPEM = pem.Decode(keyPEM); block == nil {
+			return keys
+		}
+		if bytes.HasSuffix([]byte(block.Type), []byte("PRIVATE KEY")) {
+			keys = append(keys, pem.EncodeToMemory(block))
+			clear(block.Bytes)
+		}
+	}
+}
+
+// unparsable relies on package pki to quote neither keys nor PEM in its errors.
+func unparsable(key string, err error) *Fault {
+	return &Fault{Reason: trust.ReasonUnparsable, Text: fmt.Sprintf("%s cannot be read: %v", key, err)}
+}
+
+func blank(data []byte) bool { return len(bytes.TrimSpace(data)) == 0 }
