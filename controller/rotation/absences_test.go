@@ -23,7 +23,7 @@ func TestNothingIsDoneBeforeTheFirstLooks(t *testing.T) {
 	c.evidence = collector{looked: func() bool { return looked }}
 	before := w.writes
 	for range 3 {
-		if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+		if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 			t.Fatal(err)
 		}
 	}

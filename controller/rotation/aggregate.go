@@ -4,13 +4,22 @@
 package rotation
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -38,56 +47,55 @@ func membersOf(n *inventory.Namespace) members {
 	return m
 }
 
-// writeAggregate does one action of an aggregate and returns the resource version of the object afterwards. The data
-// of an aggregate is replaced as a whole, so that what has no source any more, such as a node that left, is gone.
-func (c *Controller) writeAggregate(ctx context.Context, namespace string, agg *trust.Aggregate, m members, action *trust.Action) (string, error) {
-	action = marked(action)
-	if action.Kind == trust.WriteAggregateConfigMap {
-		data, err := c.collectBundles(ctx, namespace, agg, m)
-		if err != nil {
-			return "", err
-		}
-		return c.writeConfigMap(ctx, namespace, action, func(configMap *corev1.ConfigMap) error {
-			configMap.Data = data
-			configMap.Annotations = merged(configMap.Annotations, hashAnnotation(data), gateAnnotation(configMap, m.revision))
-			return nil
-		})
-	}
-	data, err := c.collectPairs(ctx, namespace, agg, m)
-	if err != nil {
-		return "", err
-	}
-	return c.writeSecret(ctx, namespace, action, corev1.SecretTypeOpaque, func(secret *corev1.Secret) error {
-		secret.Data = data
-		secret.Annotations = merged(secret.Annotations, hashAnnotation(data))
-		return nil
-	})
+// aggregateContent makes the content of an aggregate. Its data is replaced as a whole, so that what has no source any more,
+// such as a node that left, is gone.
+type aggregateContent struct {
+	*Controller
+
+	namespace string
+	aggregate *trust.Aggregate
+	members   members
 }
 
-// marked returns the action with the label by which aggregates are found.
-func marked(action *trust.Action) *trust.Action {
-	out := *action
-	out.Labels = merged(map[string]string{trust.LabelAggregate: "true"}, action.Labels)
-	return &out
+func (a aggregateContent) fillSecret(ctx context.Context, secret *corev1.Secret, _ *trust.Action) error {
+	data, err := a.collectPairs(ctx)
+	if err != nil {
+		return err
+	}
+	secret.Type, secret.Data = cmp.Or(secret.Type, corev1.SecretTypeOpaque), data
+	secret.Labels = merged(secret.Labels, map[string]string{trust.LabelAggregate: "true"})
+	secret.Annotations = merged(secret.Annotations, hashAnnotation(data))
+	return nil
+}
+
+func (a aggregateContent) fillConfigMap(ctx context.Context, configMap *corev1.ConfigMap, _ *trust.Action) error {
+	data, err := a.collectBundles(ctx)
+	if err != nil {
+		return err
+	}
+	configMap.Data = data
+	configMap.Labels = merged(configMap.Labels, map[string]string{trust.LabelAggregate: "true"})
+	configMap.Annotations = merged(configMap.Annotations, hashAnnotation(data), gateAnnotation(configMap, a.members.revision))
+	return nil
 }
 
 // collectPairs reads every leaf live and checks that it is the one that was decided on, and that its key belongs to it.
-func (c *Controller) collectPairs(ctx context.Context, namespace string, agg *trust.Aggregate, m members) (map[string][]byte, error) {
-	data := make(map[string][]byte, 2*len(agg.Leaves))
-	for _, name := range agg.Leaves {
-		secret, err := c.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+func (a aggregateContent) collectPairs(ctx context.Context) (map[string][]byte, error) {
+	data := make(map[string][]byte, 2*len(a.aggregate.Leaves))
+	for _, name := range a.aggregate.Leaves {
+		secret, err := a.client.CoreV1().Secrets(a.namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return nil, stale(err)
+			return nil, apply.Stale(err)
 		}
-		if !trust.Consents(secret.Annotations, agg.Configuration) {
-			return nil, errStale
+		if !trust.Consents(secret.Annotations, a.aggregate.Configuration) {
+			return nil, apply.ErrStale
 		}
 		pair, err := inventory.ActivePair(secret.Data)
 		if err != nil {
-			return nil, fmt.Errorf("read leaf %s/%s: %w", namespace, name, err)
+			return nil, fmt.Errorf("read leaf %s/%s: %w", a.namespace, name, err)
 		}
-		if pair.Certificate.Fingerprint != m.leaves[name].Certificate.Fingerprint {
-			return nil, errStale
+		if pair.Certificate.Fingerprint != a.members.leaves[name].Certificate.Fingerprint {
+			return nil, apply.ErrStale
 		}
 		certKey, keyKey := inventory.AggregateKeys(name)
 		data[certKey], data[keyKey] = secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey]
@@ -96,21 +104,67 @@ func (c *Controller) collectPairs(ctx context.Context, namespace string, agg *tr
 }
 
 // collectBundles reads every bundle live and checks that it is the one that was decided on.
-func (c *Controller) collectBundles(ctx context.Context, namespace string, agg *trust.Aggregate, m members) (map[string]string, error) {
-	data := make(map[string]string, len(agg.Bundles))
-	for _, source := range agg.Bundles {
-		configMap, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, source.Bundle, metav1.GetOptions{})
+func (a aggregateContent) collectBundles(ctx context.Context) (map[string]string, error) {
+	data := make(map[string]string, len(a.aggregate.Bundles))
+	for _, source := range a.aggregate.Bundles {
+		configMap, err := a.client.CoreV1().ConfigMaps(a.namespace).Get(ctx, source.Bundle, metav1.GetOptions{})
 		if err != nil {
-			return nil, stale(err)
+			return nil, apply.Stale(err)
 		}
-		if configMap.ResourceVersion != m.bundles[source.Bundle].ResourceVersion {
-			return nil, errStale
+		if configMap.ResourceVersion != a.members.bundles[source.Bundle].ResourceVersion {
+			return nil, apply.ErrStale
 		}
 		anchors, err := pki.ParseBundle([]byte(configMap.Data[inventory.BundleKey]))
 		if err != nil {
-			return nil, fmt.Errorf("read bundle %s/%s: %w", namespace, source.Bundle, err)
+			return nil, fmt.Errorf("read bundle %s/%s: %w", a.namespace, source.Bundle, err)
 		}
 		data[source.Key] = string(pki.EncodeCertificates(anchors...))
 	}
 	return data, nil
+}
+
+// hashAnnotation is the annotation that goes with the data of an aggregate.
+func hashAnnotation[V ~string | ~[]byte](data map[string]V) map[string]string {
+	return map[string]string{AnnotationContentHash: ContentHash(data)}
+}
+
+// ContentHash is the hexadecimal SHA-256 over the keys in order, each with its value; lengths keep neighbours apart.
+func ContentHash[V ~string | ~[]byte](data map[string]V) string {
+	hash := sha256.New()
+	write := func(b []byte) {
+		hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		hash.Write(b)
+	}
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		write([]byte(name))
+		write([]byte(data[name]))
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// latestRevision is the number of the latest revision in the namespace of an aggregate that a rollout brings to its
+// nodes, 0 if there is none.
+func latestRevision(s *inventory.Sources, n *inventory.Namespace, agg *trust.Aggregate) int {
+	if s == nil || !slices.ContainsFunc(n.Rollouts, func(r *inventory.Rollout) bool { return r.Aggregate == agg }) {
+		return 0
+	}
+	latest := 0
+	for name := range s.ConfigMaps {
+		if number, ok := revision.ParseStatusName(name); ok {
+			latest = max(latest, number)
+		}
+	}
+	return latest
+}
+
+// gateAnnotation is what cluster-etcd-operator would write with new bundles: the revision that does not have them yet. It
+// signs leaves from the next one on. Nothing is decided by it here, and it is never lowered.
+func gateAnnotation(live *corev1.ConfigMap, latest int) map[string]string {
+	if latest == 0 {
+		return nil
+	}
+	if recorded, err := strconv.Atoi(live.Annotations[trust.AnnotationRolloutRevision]); err == nil && recorded > latest {
+		return nil
+	}
+	return map[string]string{trust.AnnotationRolloutRevision: strconv.Itoa(latest)}
 }

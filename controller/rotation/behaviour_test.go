@@ -18,6 +18,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -54,7 +55,8 @@ func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
 			t.Run(string(action.Kind)+" of "+string(action.ObjectKind)+", "+name, func(t *testing.T) {
 				action.ResourceVersion = version
 				before := w.version
-				if _, err := c.write(t.Context(), d, &action); err == nil || !benign(err) {
+				k := key{namespace: testNamespace, domain: "web"}
+				if err := c.perform(t.Context(), k, d, domainContent{c, d}, &action); err == nil || !apply.Benign(err) {
 					t.Errorf("got error %v, want one that means to look again", err)
 				}
 				if w.version != before {
@@ -167,7 +169,7 @@ func TestStaleCache(t *testing.T) {
 	k := key{namespace: testNamespace, domain: "web"}
 	start := w.writes
 	for range 5 {
-		if err := c.safely(t.Context(), k); err != nil {
+		if err := c.queue.Do(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +177,7 @@ func TestStaleCache(t *testing.T) {
 		t.Fatalf("%d writes on a cache that shows none of them, want 1", got)
 	}
 	w.clock.Step(expectationTimeout + time.Second)
-	if err := c.safely(t.Context(), k); err != nil {
+	if err := c.queue.Do(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.writes - start; got != 2 {
@@ -257,7 +259,7 @@ func TestIrreversibleActionIsConfirmed(t *testing.T) {
 			w, c := promotable(t)
 			c.evidence = collector{refresh: func() error { return refresh(w) }}
 			before := w.writes
-			if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
+			if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
 				t.Error("no error")
 			}
 			if w.writes != before || len(w.secret(signerName).Data[inventory.PreviousCertKey]) > 0 {
@@ -282,7 +284,7 @@ func TestBlockedIsSaidOnce(t *testing.T) {
 		if i >= 3 {
 			w.clock.Step(blockedPatience)
 		}
-		if err := c.safely(t.Context(), k); err != nil {
+		if err := c.queue.Do(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -316,7 +318,7 @@ func TestBrokenObjectBlocksItsDomainOnly(t *testing.T) {
 	for range 3 {
 		w.clock.Step(blockedPatience)
 		for _, domain := range []string{"", "other"} {
-			if err := c.safely(t.Context(), key{namespace: testNamespace, domain: domain}); err != nil {
+			if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: domain}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -355,7 +357,7 @@ func TestPanicIsAnError(t *testing.T) {
 	w := newWorld(t, webConfig)
 	c := w.controller()
 	c.inventory = panicking{w}
-	if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
+	if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
 		t.Error("no error")
 	}
 }

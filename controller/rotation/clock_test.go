@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 )
 
@@ -88,7 +89,7 @@ func TestClockThatNobodyKnows(t *testing.T) {
 	c.skew = &clocks{err: no}
 	requestRotation(w)
 	before := w.writes
-	if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); !errors.Is(err, no) {
+	if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); !errors.Is(err, no) {
 		t.Errorf("got error %v, want %v", err, no)
 	}
 	if w.writes != before {
@@ -105,7 +106,7 @@ func TestClockJumpsDuringConfirmation(t *testing.T) {
 		known.latest, known.asked = time.Hour, time.Hour
 		return nil
 	}}
-	if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil || !benign(err) {
+	if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil || !apply.Benign(err) {
 		t.Errorf("got error %v, want one that means to look again", err)
 	}
 	if len(w.domain().Signer.Previous) > 0 {

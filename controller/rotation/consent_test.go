@@ -192,7 +192,8 @@ func TestWithdrawnConsent(t *testing.T) {
 	leaf := w.secret(serverLeaf)
 	delete(leaf.Annotations, trust.AnnotationConfiguration)
 	w.put(leaf)
-	if _, err := c.collectPairs(t.Context(), testNamespace, n.Aggregates[0], membersOf(n)); err == nil {
+	from := aggregateContent{c, testNamespace, n.Aggregates[0], membersOf(n)}
+	if _, err := from.collectPairs(t.Context()); err == nil {
 		t.Error("the key of a leaf without consent was collected")
 	}
 }

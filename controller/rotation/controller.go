@@ -6,16 +6,15 @@ package rotation
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
+	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/fairqueue"
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/controller/internal/worker"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -23,6 +22,24 @@ import (
 
 // FieldManager owns what this controller writes.
 const FieldManager = "certrotation-controller"
+
+// key is an entry of the queue: a trust domain, or, with an empty domain, what belongs to the namespace as a whole.
+type key struct {
+	namespace, domain string
+	// status is set for the statuses of the configurations of the namespace.
+	status bool
+}
+
+// String is namespace/domain, or the namespace.
+func (k key) String() string {
+	switch {
+	case k.status:
+		return "the statuses of " + k.namespace
+	case k.domain == "":
+		return k.namespace
+	}
+	return k.namespace + "/" + k.domain
+}
 
 // Inventory is what the controller asks of registry/view/inventory.
 type Inventory interface {
@@ -56,7 +73,7 @@ type Config struct {
 	Skew     Skew
 	Recorder events.EventRecorder
 	// Metrics to register at, nil for none.
-	Metrics Registry
+	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 	// Workers defaults to 8, of which one namespace holds half.
@@ -74,9 +91,9 @@ type Controller struct {
 	skew      Skew
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
-	workers   int
 	assess    func(d *trust.Domain, now time.Time) *trust.Assessment
-	queue     workqueue.TypedRateLimitingInterface[key]
+	queue     *worker.Queue[key]
+	by        apply.By
 	expected  *expectations
 	refused   *refusals
 	absences  *absences
@@ -106,16 +123,19 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, evidence: cfg.Evidence, skew: cfg.Skew,
-		recorder: cfg.Recorder, clock: cfg.Clock, workers: cfg.Workers, assess: cfg.Assess,
-		queue: fairqueue.NewRateLimited(fairqueue.Config[key]{
-			Name: "rotation", Namespace: func(k key) string { return k.namespace }, Workers: cfg.Workers, Clock: cfg.Clock,
-		}, firstRetry, lastRetry),
+		recorder: cfg.Recorder, clock: cfg.Clock, assess: cfg.Assess,
 		expected: newExpectations(cfg.Clock),
 		refused:  newRefusals(cfg.Clock),
 		absences: newAbsences(cfg.Clock),
 		reported: newReports(),
 	}
+	c.queue = worker.New(worker.Config[key]{
+		Name: "rotation", Work: c.reconcile, Workers: cfg.Workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
+		Namespace: func(k key) string { return k.namespace },
+		Describe:  func(k key) []any { return []any{"namespace", k.namespace, "trustDomain", k.domain} },
+	})
 	c.metrics = newMeters(c.reported, c.refused, cfg.Clock)
+	c.by = apply.By{FieldManager: FieldManager, Count: c.metrics.wrote}
 	if cfg.Metrics != nil {
 		c.metrics.register(cfg.Metrics)
 	}
@@ -128,18 +148,34 @@ func (c *Controller) NamespaceChanged(namespace string) {
 }
 
 // Run works until ctx ends. A write that is in progress then is finished first.
-func (c *Controller) Run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.Info("Starting rotation", "workers", c.workers)
-	var workers sync.WaitGroup
-	for range c.workers {
-		workers.Go(func() {
-			for c.processNext(ctx) {
-			}
-		})
+func (c *Controller) Run(ctx context.Context) { c.queue.Run(ctx) }
+
+// Reconcile looks once at a trust domain, or, with an empty domain, at the namespace as a whole, as a worker would. It
+// is for whoever decides by itself what happens when, as test/simulation does; everybody else calls Run. The error is
+// what a worker would retry for.
+func (c *Controller) Reconcile(ctx context.Context, namespace, domain string) error {
+	return c.queue.Do(ctx, key{namespace: namespace, domain: domain})
+}
+
+// ReconcileStatuses is Reconcile for the statuses of the configurations of a namespace.
+func (c *Controller) ReconcileStatuses(ctx context.Context, namespace string) error {
+	return c.queue.Do(ctx, key{namespace: namespace, status: true})
+}
+
+func (c *Controller) reconcile(ctx context.Context, k key) error {
+	switch {
+	case k.status:
+		return c.reconcileStatuses(ctx, k)
+	case k.domain == "":
+		return c.reconcileNamespace(ctx, k)
 	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	workers.Wait()
-	logger.Info("Stopped rotation")
+	return c.reconcileDomain(ctx, k)
+}
+
+// forget drops everything that is remembered of a key.
+func (c *Controller) forget(k key) {
+	c.expected.forget(k)
+	c.reported.forget(k)
+	c.refused.forget(k)
+	c.absences.forget(k)
 }

@@ -6,13 +6,13 @@ package rotation
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -36,12 +36,6 @@ const (
 	EventRotationCompleted      = "RotationCompleted"
 	EventObjectProblem          = "ObjectProblem"
 	EventInvalidConfiguration   = "InvalidConfiguration"
-)
-
-// Limits of the API on the text and the action of an event, in bytes (k8s.io/kubernetes/pkg/apis/core/validation).
-const (
-	maxNote   = 1024
-	maxAction = 128
 )
 
 // announce says on an object that was written what was done with it, and why. The texts begin as those of library-go,
@@ -84,23 +78,7 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 }
 
 func (c *Controller) emit(ref *corev1.ObjectReference, eventType, reason, action, note string) {
-	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", cut(note))
-}
-
-// cut shortens a text to what an event can hold.
-func cut(note string) string { return cutAt(note, maxNote) }
-
-// cutAt shortens a text to that many bytes, between characters.
-func cutAt(text string, longest int) string {
-	const more = " ..."
-	if len(text) <= longest {
-		return text
-	}
-	end := longest - len(more)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
+	c.recorder.Eventf(ref, nil, eventType, reason, action, "%s", truncate.Note(note))
 }
 
 // referenceOf makes the reference for an object that is named Kind/name.

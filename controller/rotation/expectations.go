@@ -19,6 +19,14 @@ import (
 // watch usually delivers within milliseconds.
 const expectationTimeout = 5 * time.Second
 
+// object identifies an object that is written.
+type object struct {
+	kind            trust.ObjectKind
+	namespace, name string
+}
+
+func (o object) String() string { return string(o.kind) + " " + o.namespace + "/" + o.name }
+
 // expectations remember what was written and not yet seen in the cache, by key of the queue.
 type expectations struct {
 	clock clock.PassiveClock

@@ -170,7 +170,7 @@ func TestHabits(t *testing.T) {
 				if stage != trust.Stable {
 					requestRotation(w)
 					for range 2 {
-						if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+						if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -188,7 +188,7 @@ func TestHabits(t *testing.T) {
 					}
 				}
 				// world.check wants a bundle, which comes back first.
-				if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+				if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 					t.Fatal(err)
 				}
 				w.settle(c)

@@ -4,28 +4,19 @@
 package rotation
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 )
 
-// Registry is where metrics are registered, such as a metrics.KubeRegistry.
-type Registry interface {
-	MustRegister(metrics ...metrics.Registerable)
-	CustomMustRegister(collectors ...metrics.StableCollector)
-}
-
 const metricsNamespace = "certrotation"
-
-// Results of actions and writes.
-const (
-	resultDone     = "done"
-	resultConflict = "conflict"
-	resultError    = "error"
-)
 
 // meters count what the controller does.
 type meters struct {
@@ -54,26 +45,168 @@ func newMeters(r *reports, refused *refusals, c clock.PassiveClock) *meters {
 	}
 }
 
-func (m *meters) register(r Registry) {
+func (m *meters) register(r metrics.KubeRegistry) {
 	r.MustRegister(m.actions, m.seconds, m.writes)
 	r.CustomMustRegister(m.stages)
 }
 
 func (m *meters) observe(kind trust.ActionKind, err error, took time.Duration) {
-	m.actions.WithLabelValues(string(kind), result(err)).Inc()
+	m.actions.WithLabelValues(string(kind), apply.Result(err)).Inc()
 	m.seconds.WithLabelValues(string(kind)).Observe(took.Seconds())
 }
 
-func (m *meters) wrote(verb, resource string, err error) {
-	m.writes.WithLabelValues(verb, resource, result(err)).Inc()
+func (m *meters) wrote(verb, resource, result string) {
+	m.writes.WithLabelValues(verb, resource, result).Inc()
 }
 
-func result(err error) string {
-	switch {
-	case err == nil:
-		return resultDone
-	case benign(err):
-		return resultConflict
+// stageCollector shows the status of every domain at the moment of the scrape, so that nothing has to be kept up to
+// date by a timer.
+type stageCollector struct {
+	metrics.BaseStableCollector
+
+	reports  *reports
+	refusals *refusals
+	clock    clock.PassiveClock
+
+	stage, stageAge, blockers, blocked, problems, refused, expires, expirationDays, certificate, renewal *metrics.Desc
+}
+
+var _ metrics.StableCollector = (*stageCollector)(nil)
+
+func newStageCollector(r *reports, refused *refusals, c clock.PassiveClock) *stageCollector {
+	desc := func(name, help string, labels ...string) *metrics.Desc {
+		return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 	}
-	return resultError
+	return &stageCollector{
+		reports: r, refusals: refused, clock: c,
+		stage: desc("certrotation_rotation_stage",
+			"1 for the stage that the rotation of a trust domain is in, 0 for the others.", "namespace", "trust_domain", "stage"),
+		stageAge: desc("certrotation_rotation_stage_age_seconds",
+			"How long the rotation of a trust domain has been in its stage, 0 for Stable.", "namespace", "trust_domain", "stage"),
+		blocked: desc("certrotation_rotation_blocked_seconds",
+			"How long the rotation of a trust domain has waited for the same, 0 if it does not wait.", "namespace", "trust_domain"),
+		certificate: desc("certrotation_certificate_expiration_timestamp_seconds",
+			"When the certificate of a signer or leaf expires, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
+		renewal: desc("certrotation_certificate_renewal_timestamp_seconds",
+			"When the certificate of a signer or leaf is to be renewed, in seconds since 1970. Of a trust domain the 64 that expire first.", "namespace", "trust_domain", "name", "role"),
+		blockers: desc("certrotation_rotation_blockers",
+			"What the rotation of a trust domain waits for, as a number.", "namespace", "trust_domain"),
+		problems: desc("certrotation_object_problems",
+			"Objects of a trust domain that only a person can put right, as a number.", "namespace", "trust_domain"),
+		refused: desc("certrotation_rotation_refused_writes",
+			"Writes for a trust domain, or for the aggregates of a namespace if it is empty, that the API server refuses.",
+			"namespace", "trust_domain"),
+		expires: desc("certrotation_signer_expiration_timestamp_seconds",
+			"When the active CA of a trust domain expires, in seconds since 1970.", "namespace", "trust_domain"),
+		expirationDays: desc("openshift_etcd_operator_signer_expiration_days",
+			"Days until a signer of OpenShift's etcd expires, under the name of cluster-etcd-operator.", "namespace", "name"),
+	}
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (s *stageCollector) DescribeWithStability(ch chan<- *metrics.Desc) {
+	for _, d := range []*metrics.Desc{
+		s.stage, s.stageAge, s.blockers, s.blocked, s.problems, s.refused, s.expires, s.expirationDays, s.certificate, s.renewal,
+	} {
+		ch <- d
+	}
+}
+
+// CollectWithStability implements metrics.StableCollector.
+func (s *stageCollector) CollectWithStability(ch chan<- metrics.Metric) {
+	gauge := func(d *metrics.Desc, value float64, labels ...string) {
+		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
+	}
+	now := s.clock.Now()
+	statuses, refused := s.reports.snapshot(), s.refusals.counts()
+	for k, count := range refused {
+		// Whatever is not said with the status of a domain.
+		if _, known := statuses[k]; !known {
+			gauge(s.refused, float64(count), k.namespace, k.domain)
+		}
+	}
+	shown := map[string]int{}
+	for _, k := range slices.SortedFunc(maps.Keys(statuses), byName) {
+		if shown[k.namespace]++; shown[k.namespace] > mostDomains {
+			continue
+		}
+		st := statuses[k]
+		for _, stage := range []trust.Stage{trust.Stable, trust.Distributing, trust.Reissuing, trust.Draining, trust.Retiring} {
+			gauge(s.stage, boolean(stage == st.stage), k.namespace, k.domain, string(stage))
+		}
+		gauge(s.stageAge, age(st.since, now), k.namespace, k.domain, string(st.stage))
+		gauge(s.blockers, float64(st.blockers), k.namespace, k.domain)
+		gauge(s.blocked, st.waited(now), k.namespace, k.domain)
+		gauge(s.problems, float64(st.problems), k.namespace, k.domain)
+		gauge(s.refused, float64(refused[k]), k.namespace, k.domain)
+		for _, c := range soonest(st.certificates) {
+			gauge(s.certificate, float64(c.expires.Unix()), k.namespace, k.domain, c.name, c.role)
+			if !c.due.IsZero() {
+				gauge(s.renewal, float64(c.due.Unix()), k.namespace, k.domain, c.name, c.role)
+			}
+		}
+		if st.expires.IsZero() {
+			continue
+		}
+		gauge(s.expires, float64(st.expires.Unix()), k.namespace, k.domain)
+		if name := openShiftSigner(st.signer); name != "" {
+			gauge(s.expirationDays, st.expires.Sub(now).Hours()/(24*time.Hour).Hours(), k.namespace, name)
+		}
+	}
+}
+
+// Bounds of the series: trust domains of a namespace, and certificates of a trust domain. A tenant may have any number of
+// both; what an alert is about is among those that end first.
+const (
+	mostDomains      = 128
+	mostCertificates = 64
+)
+
+func byName(x, y key) int {
+	return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.domain, y.domain))
+}
+
+// soonest are the certificates that expire first.
+func soonest(certificates []certificate) []certificate {
+	if len(certificates) <= mostCertificates {
+		return certificates
+	}
+	sorted := slices.SortedFunc(slices.Values(certificates), func(x, y certificate) int {
+		return cmp.Or(x.expires.Compare(y.expires), cmp.Compare(x.name, y.name))
+	})
+	return sorted[:mostCertificates]
+}
+
+// openShiftSigner is what cluster-etcd-operator calls the signer in that Secret, "" if it is none of its.
+func openShiftSigner(secret string) string {
+	switch secret {
+	case "etcd-signer":
+		return "signer-ca"
+	case "etcd-metric-signer":
+		return "metrics-signer-ca"
+	}
+	return ""
+}
+
+// age is how long ago something was in seconds, 0 if it never was.
+func age(since, now time.Time) float64 {
+	if since.IsZero() || since.After(now) {
+		return 0
+	}
+	return now.Sub(since).Seconds()
+}
+
+// waited is how long the domain has waited for the same in seconds, 0 if it does not wait.
+func (s *status) waited(now time.Time) float64 {
+	if s.blocked == "" {
+		return 0
+	}
+	return age(s.blockedAt, now)
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

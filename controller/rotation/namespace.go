@@ -63,22 +63,12 @@ func (c *Controller) reconcileAggregates(ctx context.Context, k key, sources *in
 			klog.FromContext(ctx).V(4).Info("An aggregate waits", "secret", agg.Secret.Name, "blockers", len(blockers))
 		}
 		all = append(all, actions...)
-		errs = append(errs, c.performAggregate(ctx, k, spanning, agg, m, actions))
+		due := c.due(k, actions)
+		for i := range due {
+			errs = append(errs, c.perform(ctx, k, spanning, aggregateContent{c, k.namespace, agg, m}, &due[i]))
+		}
 	}
 	return errors.Join(append(errs, c.withdrawOthers(ctx, k, namespace, spanning.Refusals, all))...)
-}
-
-func (c *Controller) performAggregate(ctx context.Context, k key, d *trust.Domain, agg *trust.Aggregate, m members, actions []trust.Action) error {
-	due := c.due(k, actions)
-	var errs []error
-	for i := range due {
-		action := &due[i]
-		err := c.performOne(ctx, k, action, func(ctx context.Context) (string, error) {
-			return c.writeAggregate(ctx, k.namespace, agg, m, action)
-		})
-		errs = append(errs, c.settle(ctx, k, d, action, err))
-	}
-	return errors.Join(errs...)
 }
 
 // configurationProblems are those of the configurations and of the aggregates.

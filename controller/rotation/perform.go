@@ -7,11 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 )
 
@@ -33,15 +38,61 @@ func (c *Controller) performAll(ctx context.Context, k key, d *trust.Domain, act
 		now = now[:min(len(now), maxBatch)]
 		later = later[:min(len(later), maxBatch-len(now))]
 	}
-	errs = append(errs, c.performEach(ctx, k, d, now))
+	for i := range now {
+		errs = append(errs, c.perform(ctx, k, d, domainContent{c, d}, &now[i]))
+	}
 	if len(later) > 0 && ctx.Err() == nil {
-		live, confirmed, err := c.confirm(ctx, k, d, later)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("confirm %d actions on %s, first %s on %s: %w", len(later), k, later[0].Kind, later[0].Object, err))
-		}
-		errs = append(errs, c.performEach(ctx, k, live, confirmed))
+		errs = append(errs, c.performConfirmed(ctx, k, d, later))
 	}
 	return errors.Join(errs...)
+}
+
+// performConfirmed does the actions that are still proposed after the evidence was collected anew and everything was read
+// live, on what was read.
+func (c *Controller) performConfirmed(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
+	live, confirmed, err := c.confirm(ctx, k, d, actions)
+	if err != nil {
+		return fmt.Errorf("confirm %d actions on %s, first %s on %s: %w", len(actions), k, actions[0].Kind, actions[0].Object, err)
+	}
+	var errs []error
+	for i := range confirmed {
+		errs = append(errs, c.perform(ctx, k, live, domainContent{c, live}, &confirmed[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// confirm collects evidence anew and reads everything live, once for all actions of an assessment. It returns those
+// that are still proposed on that, with the domain they are proposed for, or apply.ErrStale if none is.
+func (c *Controller) confirm(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) (*trust.Domain, []trust.Action, error) {
+	if c.evidence != nil {
+		if err := c.evidence.Refresh(ctx, d); err != nil {
+			return nil, nil, fmt.Errorf("collect evidence: %w", err)
+		}
+	}
+	live, err := c.liveDomain(ctx, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if live == nil {
+		return nil, nil, apply.ErrStale
+	}
+	assessed := *live
+	assessed.Absences, assessed.Refusals = d.Absences, d.Refusals
+	live, a, err := c.assessByClock(ctx, k, &assessed)
+	if err != nil {
+		return nil, nil, err
+	}
+	proposed := slices.DeleteFunc(a.Actions, func(is trust.Action) bool {
+		return !slices.ContainsFunc(actions, func(was trust.Action) bool { return sameAction(&is, &was) })
+	})
+	if len(proposed) == 0 {
+		return nil, nil, fmt.Errorf("not proposed on live reads: %w", apply.ErrStale)
+	}
+	return live, proposed, nil
+}
+
+func sameAction(a, b *trust.Action) bool {
+	return a.Kind == b.Kind && a.ObjectKind == b.ObjectKind && a.Object == b.Object && a.Authority == b.Authority
 }
 
 // due are the actions that may be tried. The domain is looked at again when more of them may be.
@@ -75,54 +126,85 @@ func partition(actions []trust.Action, is func(*trust.Action) bool) (yes, no []t
 	return yes, no
 }
 
-func (c *Controller) performEach(ctx context.Context, k key, d *trust.Domain, actions []trust.Action) error {
-	var errs []error
-	for i := range actions {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		action := &actions[i]
-		err := c.performOne(ctx, k, action, func(ctx context.Context) (string, error) { return c.write(ctx, d, action) })
-		errs = append(errs, c.settle(ctx, k, d, action, err))
-	}
-	return errors.Join(errs...)
+// content makes the content of what an action writes: of the objects of a trust domain, or of an aggregate. It is given the
+// live object, or an empty one.
+type content interface {
+	fillSecret(ctx context.Context, secret *corev1.Secret, action *trust.Action) error
+	fillConfigMap(ctx context.Context, configMap *corev1.ConfigMap, action *trust.Action) error
 }
 
-// performOne makes the write of an action, and has the next decision wait until the cache shows it.
-func (c *Controller) performOne(ctx context.Context, k key, action *trust.Action, write func(context.Context) (string, error)) error {
+// perform makes the one write of an action, and has the next decision wait until the cache shows it. A refusal by the API
+// server is no error: its action has a back-off of its own, and stands against nothing else.
+func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of content, action *trust.Action) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	start := c.clock.Now()
 	// What has begun is finished: a request to end must not cut a write in half, of which nobody would know the result.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	version, err := write(writing)
+	var (
+		named   = metav1.ObjectMeta{Namespace: k.namespace, Name: action.Object}
+		written metav1.Object
+		wrote   bool
+		err     error
+	)
+	switch {
+	case action.ResourceVersion == "" && !withoutVersion(action.Kind):
+		err = apply.ErrStale
+	case action.Kind == trust.ClearRequest:
+		err = c.clearRequest(writing, d, action)
+	case action.ObjectKind == trust.RecordKind:
+		written, wrote, err = c.recordsOf(k.namespace).Write(writing, &configv1alpha1.RotationRecord{ObjectMeta: named}, action.ResourceVersion,
+			func(r *configv1alpha1.RotationRecord) error { return fillRoster(r, d, action) })
+	case action.ObjectKind == trust.ConfigMapKind:
+		written, wrote, err = apply.To(c.client.CoreV1().ConfigMaps(k.namespace), "configmaps", c.by).Write(writing,
+			&corev1.ConfigMap{ObjectMeta: named}, action.ResourceVersion, func(configMap *corev1.ConfigMap) error {
+				applyMetadata(&configMap.ObjectMeta, action, trust.Metadata{})
+				return of.fillConfigMap(writing, configMap, action)
+			})
+	default:
+		written, wrote, err = apply.To(c.client.CoreV1().Secrets(k.namespace), "secrets", c.by).Write(writing,
+			&corev1.Secret{ObjectMeta: named}, action.ResourceVersion, func(secret *corev1.Secret) error {
+				applyMetadata(&secret.ObjectMeta, action, trust.Metadata{})
+				return of.fillSecret(writing, secret, action)
+			})
+	}
 	c.metrics.observe(action.Kind, err, c.clock.Since(start))
 	if err != nil {
-		return fmt.Errorf("%s on %s %s/%s: %w", action.Kind, action.ObjectKind, k.namespace, action.Object, err)
+		err = fmt.Errorf("%s on %s %s/%s: %w", action.Kind, action.ObjectKind, k.namespace, action.Object, err)
+		if c.refuse(ctx, k, d, action, err) {
+			return nil
+		}
+		return err
 	}
-	c.expect(k, action, version)
+	if wrote {
+		c.announce(written, action)
+	}
+	c.expect(k, action, written)
 	klog.FromContext(ctx).Info("Done", "action", action.Kind, "kind", action.ObjectKind,
 		"object", klog.KRef(k.namespace, action.Object), "why", action.Reason)
-	return nil
+	return c.accepted(ctx, k, d, action)
+}
+
+// withoutVersion says whether an action may have no resource version: it makes the object if it does not exist, or goes by
+// the object's UID.
+func withoutVersion(kind trust.ActionKind) bool {
+	switch kind {
+	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors, trust.RecordRoster, trust.ClearRequest,
+		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
+		return true
+	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.RecordMetadata:
+	}
+	return false
 }
 
 // expect has the next decision wait until the cache shows what an action has done.
-func (c *Controller) expect(k key, action *trust.Action, version string) {
+func (c *Controller) expect(k key, action *trust.Action, written metav1.Object) {
 	o := object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}
 	if action.Kind == trust.ClearRequest {
 		c.expected.expectGone(k, o, types.UID(action.Request.ID))
 		return
 	}
-	c.expected.expect(k, o, version)
-}
-
-// settle makes of the outcome of an action what is to be retried for as usual. A refusal is not: its action has a back-off
-// of its own, and stands against nothing else.
-func (c *Controller) settle(ctx context.Context, k key, d *trust.Domain, action *trust.Action, err error) error {
-	if err == nil {
-		return c.accepted(ctx, k, d, action)
-	}
-	if c.refuse(ctx, k, d, action, err) {
-		return nil
-	}
-	return err
+	c.expected.expect(k, o, written.GetResourceVersion())
 }

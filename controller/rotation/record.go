@@ -9,53 +9,75 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
-// resourceRecords is what records are called in metrics.
-const resourceRecords = "rotationrecords"
+// recordsOf writes the records of a namespace.
+func (c *Controller) recordsOf(namespace string) apply.Writer[*configv1alpha1.RotationRecord] {
+	return apply.To(c.records.RotationRecords(namespace), "rotationrecords", c.by)
+}
 
-// writeRoster records who counts. It fails if somebody has recorded another roster since.
-func (c *Controller) writeRoster(ctx context.Context, d *trust.Domain, action *trust.Action) (string, error) {
-	roster := *action.Roster
-	roster.ResourceVersion = action.ResourceVersion
-	made, err := record.OfRoster(d.Namespace, d.Name, &roster)
+// fillRoster says in a record who counts.
+func fillRoster(r *configv1alpha1.RotationRecord, d *trust.Domain, action *trust.Action) error {
+	if action.Kind != trust.RecordRoster {
+		return fmt.Errorf("action %q is none of a record", action.Kind)
+	}
+	made, err := record.OfRoster(d.Namespace, d.Name, action.Roster)
 	if err != nil {
-		return "", fmt.Errorf("make the record of the roster: %w", err)
+		return fmt.Errorf("make the record of the roster: %w", err)
 	}
-	records := c.records.RotationRecords(d.Namespace)
-	if made.ResourceVersion == "" {
-		written, err := records.Create(ctx, made, metav1.CreateOptions{FieldManager: FieldManager})
-		if err := c.wrote(verbCreate, resourceRecords, err); err != nil {
-			return "", err
-		}
-		c.announce(written, action)
-		return written.ResourceVersion, nil
-	}
-	written, err := records.Update(ctx, made, metav1.UpdateOptions{FieldManager: FieldManager})
-	if err := c.wrote(verbUpdate, resourceRecords, err); err != nil {
-		return "", stale(err)
-	}
-	c.announce(written, action)
-	return written.ResourceVersion, nil
+	fillRecord(r, made)
+	return nil
+}
+
+func fillRecord(r, made *configv1alpha1.RotationRecord) {
+	r.Spec, r.Labels = made.Spec, merged(r.Labels, made.Labels)
 }
 
 // clearRequest deletes the record of a request, if it still is that request.
 func (c *Controller) clearRequest(ctx context.Context, d *trust.Domain, action *trust.Action) error {
-	uid := types.UID(action.Request.ID)
-	err := c.records.RotationRecords(d.Namespace).Delete(ctx, action.Request.Record, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid},
-	})
-	if err := c.wrote(verbDelete, resourceRecords, err); err != nil {
-		return stale(err)
-	}
 	request := action.Request
+	if err := c.recordsOf(d.Namespace).Delete(ctx, request.Record, types.UID(request.ID), ""); err != nil {
+		return apply.Stale(err)
+	}
 	secret := string(trust.SecretKind) + "/" + request.Secret
 	c.emit(referenceOf(d.Namespace, secret, uidOf(d, secret)), corev1.EventTypeNormal, EventRequestCleared, string(action.Kind),
 		fmt.Sprintf("the request to %s %q in %q is closed: %s", strings.ToLower(string(request.Kind)), request.Secret, d.Namespace, action.Reason))
+	return nil
+}
+
+// writeRecord writes a record, if what is there does not say the same.
+func (c *Controller) writeRecord(ctx context.Context, k key, made *configv1alpha1.RotationRecord) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	written, wrote, err := c.recordsOf(made.Namespace).Ensure(ctx, made.DeepCopy(), func(r *configv1alpha1.RotationRecord, _ bool) error {
+		fillRecord(r, made)
+		return nil
+	})
+	if err != nil || !wrote {
+		return err
+	}
+	c.expected.expect(k, object{kind: trust.RecordKind, namespace: made.Namespace, name: made.Name}, written.ResourceVersion)
+	return nil
+}
+
+// deleteRecord deletes a record, if it is still there.
+func (c *Controller) deleteRecord(ctx context.Context, k key, name string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	err := c.recordsOf(k.namespace).Delete(ctx, name, "", "")
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("delete record %s/%s: %w", k.namespace, name, err)
+	}
+	c.expected.expectGone(k, object{kind: trust.RecordKind, namespace: k.namespace, name: name}, "")
 	return nil
 }

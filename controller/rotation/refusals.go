@@ -5,13 +5,19 @@ package rotation
 
 import (
 	"cmp"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
@@ -115,7 +121,7 @@ func (r *refusals) failed(k key, action *trust.Action, err error, known []trust.
 	} else {
 		news = true
 	}
-	f.write = trust.RefusedWrite{Object: a.object, Verb: failed.verb, Answer: failed.err.Error(), Since: since}
+	f.write = trust.RefusedWrite{Object: a.object, Verb: failed.Verb, Answer: failed.Err.Error(), Since: since}
 	f.version = action.ResourceVersion
 	f.wait = min(max(2*f.wait, firstRefusedRetry), lastRefusedRetry)
 	f.until = now.Add(f.wait)
@@ -230,4 +236,42 @@ func recordedOf(list []trust.RefusedWrite, object string) *trust.RefusedWrite {
 		}
 	}
 	return nil
+}
+
+// weight says what a failed write is worth.
+type weight int
+
+const (
+	// hiccup: the same write may well succeed in a moment.
+	hiccup weight = iota
+	// doubtful: an internal error. That of a webhook that is down for good looks like one that restarts, and so does an
+	// object that is too large for etcd, so it counts once it repeats.
+	doubtful
+	// refused: the API server has understood the write and says no to it.
+	refused
+)
+
+// weigh judges the error of an action, and returns the write that failed; nil if it was none.
+func weigh(err error) (*apply.WriteError, weight) {
+	var failed *apply.WriteError
+	var status apierrors.APIStatus
+	if !errors.As(err, &failed) || !errors.As(failed.Err, &status) ||
+		apierrors.HasStatusCause(failed.Err, corev1.NamespaceTerminatingCause) {
+		return nil, hiccup
+	}
+	code := status.Status().Code
+	switch code {
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone, // somebody was faster
+		http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests: // not an answer to this write
+		return failed, hiccup
+	case http.StatusInternalServerError:
+		if status.Status().Reason == metav1.StatusReasonServerTimeout {
+			return failed, hiccup
+		}
+		return failed, doubtful
+	}
+	if code >= http.StatusBadRequest && code < http.StatusInternalServerError {
+		return failed, refused
+	}
+	return failed, hiccup
 }

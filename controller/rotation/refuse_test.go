@@ -22,6 +22,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -31,7 +32,7 @@ import (
 var (
 	secretsResource    = schema.GroupResource{Resource: "secrets"}
 	configMapsResource = schema.GroupResource{Resource: "configmaps"}
-	recordsResource    = configv1alpha1.Resource(resourceRecords)
+	recordsResource    = configv1alpha1.Resource("rotationrecords")
 )
 
 // spin lets controller and members work for a while, in steps of five seconds, whatever fails.
@@ -40,7 +41,7 @@ func (w *world) spin(c *Controller, d time.Duration) {
 	_, ctx := ktesting.NewTestContext(w.t)
 	for end := w.clock.Now().Add(d); w.clock.Now().Before(end); w.clock.Step(5 * time.Second) {
 		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}, {namespace: testNamespace, status: true}} {
-			if err := c.safely(ctx, k); err != nil && !apierrors.IsInternalError(err) && !benign(err) {
+			if err := c.queue.Do(ctx, k); err != nil && !apierrors.IsInternalError(err) && !apply.Benign(err) {
 				w.t.Fatalf("reconcile %s: %v", k, err)
 			}
 		}
@@ -366,10 +367,10 @@ func TestWeigh(t *testing.T) {
 		{"unavailable", apierrors.NewServiceUnavailable("no"), hiccup},
 		{"namespace that goes away", terminating, hiccup},
 		{"no answer", errors.New("connection refused"), hiccup},
-		{"stale", errStale, hiccup},
+		{"stale", apply.ErrStale, hiccup},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, got := weigh(&writeError{verb: "update", err: tc.err}); got != tc.want {
+			if _, got := weigh(&apply.WriteError{Verb: "update", Err: tc.err}); got != tc.want {
 				t.Errorf("as a write it weighs %d, want %d", got, tc.want)
 			}
 			if _, got := weigh(tc.err); got != hiccup {
@@ -384,7 +385,7 @@ func TestReplacedKeyMovesToPrevious(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
 	for range 2 {
-		if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+		if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,7 +405,8 @@ func TestReplacedKeyMovesToPrevious(t *testing.T) {
 				Kind: tc.action, ObjectKind: trust.SecretKind, Object: signerName, ResourceVersion: d.Signer.ResourceVersion,
 				Profile: d.Signer.Policy.Profile,
 			}
-			if _, err := c.write(t.Context(), d, &action); err != nil {
+			k := key{namespace: testNamespace, domain: "web"}
+			if err := c.perform(t.Context(), k, d, domainContent{c, d}, &action); err != nil {
 				t.Fatal(err)
 			}
 			after := w.domain().Signer
@@ -422,7 +424,7 @@ func TestReplacedKeyMovesToPrevious(t *testing.T) {
 func TestBackOffEndsByAnyClock(t *testing.T) {
 	k := key{namespace: testNamespace, domain: "web"}
 	action := &trust.Action{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, ResourceVersion: "7"}
-	refusal := &writeError{verb: verbUpdate, err: apierrors.NewForbidden(secretsResource, serverLeaf, errors.New("no"))}
+	refusal := &apply.WriteError{Verb: apply.VerbUpdate, Err: apierrors.NewForbidden(secretsResource, serverLeaf, errors.New("no"))}
 	for _, tc := range []struct {
 		name  string
 		after time.Duration

@@ -4,13 +4,16 @@
 package rotation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -71,7 +74,7 @@ func waitingFor(a *trust.Assessment) string {
 	for _, b := range a.Blockers {
 		all = append(all, whom(b))
 	}
-	return cutAt("WaitFor "+strings.Join(slices.Compact(all), " "), maxAction)
+	return truncate.Action("WaitFor " + strings.Join(slices.Compact(all), " "))
 }
 
 // whom names what a blocker is about: party/member, or an object.
@@ -117,10 +120,32 @@ func uidOf(d *trust.Domain, named string) types.UID {
 	return types.UID(d.Leaves[at].UID)
 }
 
-// forget drops everything that is remembered of a key.
-func (c *Controller) forget(k key) {
-	c.expected.forget(k)
-	c.reported.forget(k)
-	c.refused.forget(k)
-	c.absences.forget(k)
+// actionWaive is the action of events about waivers.
+const actionWaive = "Waive"
+
+// inForce are the waivers that have not ended.
+func inForce(waivers []trust.Waiver, now time.Time) []trust.Waiver {
+	return slices.DeleteFunc(slices.Clone(waivers), func(w trust.Waiver) bool { return !w.Expires.After(now) })
+}
+
+// reportWaivers has an event on the signer for each waiver that begins or ends: that a rotation goes on without the
+// evidence of somebody is to be found where people look. The action names the member, by which events are told apart.
+func (c *Controller) reportWaivers(signer *corev1.ObjectReference, before, now []trust.Waiver) {
+	for _, w := range now {
+		if !slices.Contains(before, w) {
+			c.emit(signer, corev1.EventTypeWarning, EventMemberWaived, actionOn(w), fmt.Sprintf(
+				"%s has the rotation go on without the evidence of %s/%s until %s: %s",
+				cmp.Or(w.By, "somebody"), w.Party, w.Member, w.Expires.UTC().Format(time.RFC3339), w.Reason))
+		}
+	}
+	for _, w := range before {
+		if !slices.Contains(now, w) {
+			c.emit(signer, corev1.EventTypeNormal, EventWaiverEnded, actionOn(w), fmt.Sprintf(
+				"the waiver of %s/%s by %s does not hold any more", w.Party, w.Member, cmp.Or(w.By, "somebody")))
+		}
+	}
+}
+
+func actionOn(w trust.Waiver) string {
+	return truncate.Action(actionWaive + " " + w.Party + "/" + w.Member)
 }

@@ -4,37 +4,40 @@
 package rotation
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// writeSigner changes the slots of a signer Secret.
-func (c *Controller) writeSigner(ctx context.Context, d *trust.Domain, action *trust.Action) (string, error) {
-	return c.writeSecret(ctx, d.Namespace, action, corev1.SecretTypeTLS, func(secret *corev1.Secret) error {
-		keepActiveKeys(secret)
-		switch action.Kind {
-		case trust.GenerateActive:
-			return c.generateActive(secret, d, action)
-		case trust.GenerateNext:
-			return c.generateNext(secret, d, action)
-		case trust.Promote:
-			return promote(secret, action.Authority)
-		case trust.DropNext:
-			return moveToPrevious(secret, inventory.NextSlot)
-		case trust.DestroyPrevious:
-			return inventory.PreviousSlot.Put(secret.Data)
-		default:
-			return fmt.Errorf("action %q is none of a signer", action.Kind)
+// changeSigner changes the slots of a signer Secret.
+func (c domainContent) changeSigner(secret *corev1.Secret, action *trust.Action) error {
+	// The Secret type demands both keys, though the slot may be empty.
+	for _, name := range []string{inventory.ActiveCertKey, inventory.ActiveKeyKey} {
+		if secret.Data[name] == nil {
+			secret.Data[name] = []byte{}
 		}
-	})
+	}
+	switch action.Kind {
+	case trust.GenerateActive:
+		return c.generateActive(secret, c.domain, action)
+	case trust.GenerateNext:
+		return c.generateNext(secret, c.domain, action)
+	case trust.Promote:
+		return promote(secret, action.Authority)
+	case trust.DropNext:
+		return moveToPrevious(secret, inventory.NextSlot)
+	case trust.DestroyPrevious:
+		return inventory.PreviousSlot.Put(secret.Data)
+	default:
+		return fmt.Errorf("action %q is none of a signer", action.Kind)
+	}
 }
 
 // newAuthority makes the next generation of a signer. Each has a subject of its own, also if two are made within the
@@ -44,13 +47,18 @@ func (c *Controller) newAuthority(d *trust.Domain, action *trust.Action) (*pki.P
 	profile := action.Profile
 	for at := now; ; at = at.Add(time.Second) {
 		profile.CommonName = pki.GenerationName(d.Namespace, d.Signer.Name, at)
-		taken := slices.ContainsFunc(generations(d), func(ca *pki.Certificate) bool {
+		taken := slices.ContainsFunc(authorities(d), func(ca *pki.Certificate) bool {
 			return ca != nil && ca.CommonName == profile.CommonName
 		})
 		if !taken {
 			return pki.NewAuthority(profile, now)
 		}
 	}
+}
+
+// authorities are all CAs of a domain, whose names are taken.
+func authorities(d *trust.Domain) []*pki.Certificate {
+	return slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous, d.Bundle.Anchors)
 }
 
 // generateActive fills the slot active. What was there becomes previous, like everything that is replaced: keys are
@@ -86,7 +94,7 @@ func promote(secret *corev1.Secret, next pki.Fingerprint) error {
 		return err
 	}
 	if len(promoted) == 0 || promoted[0].Certificate.Fingerprint != next {
-		return errStale
+		return apply.ErrStale
 	}
 	if err := moveToPrevious(secret, inventory.ActiveSlot); err != nil {
 		return err

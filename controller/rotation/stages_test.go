@@ -105,7 +105,7 @@ func TestAgeMetrics(t *testing.T) {
 	requestRotation(w)
 	look := func() {
 		t.Helper()
-		if err := c.safely(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
+		if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 			t.Fatal(err)
 		}
 	}

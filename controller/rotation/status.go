@@ -15,7 +15,9 @@ import (
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	applyconfig "certrotation.dev/generated/applyconfiguration/config/v1alpha1"
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -32,8 +34,6 @@ const (
 const (
 	resourceConfigurations = "rotationconfigurations"
 	verbApply              = "patch"
-	// longestMessage is that of a condition and of a trust domain, in bytes.
-	longestMessage = 4096
 )
 
 // reconcileStatuses says in the status of each configuration of a namespace what is made of it, if it does not say so.
@@ -102,7 +102,7 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 			}
 		}
 		if len(wrong) > 0 {
-			ready.Status, ready.Message = metav1.ConditionFalse, cutAt(strings.Join(wrong, "; "), longestMessage)
+			ready.Status, ready.Message = metav1.ConditionFalse, truncate.Message(strings.Join(wrong, "; "))
 			if ready.Reason == reasonReady {
 				ready.Reason = reasonProblem
 			}
@@ -129,7 +129,7 @@ func aggregateProblems(configuration string, n *inventory.Namespace) []*trust.Pr
 // statusOfDomain says what people are told of a domain. While it waits, and nobody is told yet, what was said stays: after
 // a restart it is not known for how long it has waited.
 func statusOfDomain(name string, s *status, before []configv1alpha1.TrustDomainStatus) configv1alpha1.TrustDomainStatus {
-	out := configv1alpha1.TrustDomainStatus{Name: name, Stage: string(s.stage), Message: cutAt(s.message(), longestMessage)}
+	out := configv1alpha1.TrustDomainStatus{Name: name, Stage: string(s.stage), Message: truncate.Message(s.message())}
 	if s.blocked == "" || s.told != "" {
 		return out
 	}
@@ -144,7 +144,7 @@ func statusOfDomain(name string, s *status, before []configv1alpha1.TrustDomainS
 func refusedBecause(configuration string, n *inventory.Namespace) (reason, message string) {
 	for _, p := range n.Problems {
 		if p.Object == string(inventory.ConfigurationKind)+"/"+configuration && notAccepted(p.Reason) {
-			return string(p.Reason), cutAt(p.Message, longestMessage)
+			return string(p.Reason), truncate.Message(p.Message)
 		}
 	}
 	return "", ""
@@ -175,10 +175,10 @@ func (c *Controller) applyStatus(ctx context.Context, k key, cfg *inventory.Conf
 		status.WithTrustDomains(applyconfig.TrustDomainStatus().WithName(d.Name).WithStage(d.Stage).WithMessage(d.Message))
 	}
 	// The UID refuses one that has got the name since.
-	apply := applyconfig.RotationConfiguration(cfg.Name, cfg.Namespace).WithUID(cfg.UID).WithStatus(status)
-	written, err := c.records.RotationConfigurations(cfg.Namespace).ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
-	if err := c.wrote(verbApply, resourceConfigurations, err); err != nil {
-		return fmt.Errorf("status of configuration %s/%s: %w", cfg.Namespace, cfg.Name, stale(err))
+	configuration := applyconfig.RotationConfiguration(cfg.Name, cfg.Namespace).WithUID(cfg.UID).WithStatus(status)
+	written, err := c.records.RotationConfigurations(cfg.Namespace).ApplyStatus(ctx, configuration, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if err := c.by.Wrote(verbApply, resourceConfigurations, err); err != nil {
+		return fmt.Errorf("status of configuration %s/%s: %w", cfg.Namespace, cfg.Name, apply.Stale(err))
 	}
 	c.expected.expect(k, object{kind: inventory.ConfigurationKind, namespace: cfg.Namespace, name: cfg.Name}, written.ResourceVersion)
 	return nil

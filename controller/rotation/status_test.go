@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -135,7 +136,7 @@ func (w *world) look(c *Controller) {
 	for before := -1; before != w.version; {
 		before = w.version
 		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}, {namespace: testNamespace, status: true}} {
-			if err := c.safely(w.t.Context(), k); err != nil {
+			if err := c.queue.Do(w.t.Context(), k); err != nil {
 				w.t.Fatalf("reconcile %s: %v", k, err)
 			}
 		}
@@ -198,7 +199,7 @@ func TestStatusIsNotWrittenOverAnotherOne(t *testing.T) {
 	cfg.UID, cfg.Status, cfg.Generation = "", configv1alpha1.RotationConfigurationStatus{}, 1
 	w.put(cfg)
 	wanted := &configv1alpha1.RotationConfigurationStatus{ObservedGeneration: 9}
-	if err := c.applyStatus(t.Context(), key{namespace: testNamespace, status: true}, w.frozen.Configurations["web"], wanted); !benign(err) {
+	if err := c.applyStatus(t.Context(), key{namespace: testNamespace, status: true}, w.frozen.Configurations["web"], wanted); !apply.Benign(err) {
 		t.Errorf("got error %v, want one that means to look again", err)
 	}
 	if got := w.configuration().Status.ObservedGeneration; got != 0 {

@@ -25,6 +25,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
@@ -369,7 +370,7 @@ func (w *world) settle(c *Controller) int {
 	for range 200 {
 		before := w.version
 		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}, {namespace: testNamespace, status: true}} {
-			if err := c.safely(ctx, k); err != nil && !w.tolerates(err) {
+			if err := c.queue.Do(ctx, k); err != nil && !w.tolerates(err) {
 				w.t.Fatalf("reconcile %s: %v", k, err)
 			}
 			w.check()
@@ -388,7 +389,7 @@ func (w *world) settle(c *Controller) int {
 
 // tolerates says whether an error is one that the test has caused.
 func (w *world) tolerates(err error) bool {
-	return w.fault != nil || benign(err)
+	return w.fault != nil || apply.Benign(err)
 }
 
 // faultAhead says whether the last write failed, so that nothing has changed though something is to be done.

@@ -1,0 +1,144 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verbs of write requests.
+const (
+	VerbCreate = "create"
+	VerbUpdate = "update"
+	VerbDelete = "delete"
+)
+
+// Object of the API, such as a *corev1.Secret.
+type Object[T any] interface {
+	metav1.Object
+	DeepCopy() T
+}
+
+// Client of one resource in one namespace, as the generated clients are.
+type Client[T any] interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
+	Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error)
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+}
+
+// By is who writes.
+type By struct {
+	// FieldManager owns what is written.
+	FieldManager string
+	// Count is told of each write request; nil for nobody.
+	Count func(verb, resource, result string)
+}
+
+// Wrote counts a write request and says in its error that it was one.
+func (b By) Wrote(verb, resource string, err error) error {
+	if b.Count != nil {
+		b.Count(verb, resource, Result(err))
+	}
+	if err == nil {
+		return nil
+	}
+	return &WriteError{Verb: verb, Err: err}
+}
+
+// Writer writes the objects of one resource in one namespace. Make one with To.
+type Writer[T Object[T]] struct {
+	client   Client[T]
+	resource string
+	by       By
+}
+
+// To returns the Writer of a client, whose resource has that name in metrics.
+func To[T Object[T]](client Client[T], resource string, by By) Writer[T] {
+	return Writer[T]{client: client, resource: resource, by: by}
+}
+
+// Write writes the object that a decision was made on: that of the resource version, or one that does not exist yet if there
+// is none. change is given a copy of it, or empty. It returns the object as it is then, and whether it was written.
+func (w Writer[T]) Write(ctx context.Context, empty T, version string, change func(T) error) (_ metav1.Object, wrote bool, _ error) {
+	if version == "" {
+		if err := change(empty); err != nil {
+			return nil, false, err
+		}
+		written, err := w.Create(ctx, empty)
+		return written, true, err
+	}
+	live, err := w.client.Get(ctx, empty.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, false, Stale(err)
+	}
+	if live.GetResourceVersion() != version {
+		return nil, false, fmt.Errorf("%s is version %s, not %s: %w", empty.GetName(), live.GetResourceVersion(), version, ErrStale)
+	}
+	written, wrote, err := w.update(ctx, live, change)
+	return written, wrote, Stale(err)
+}
+
+// Ensure writes an object whichever version it has. change is given a copy of it, or empty if it does not exist.
+func (w Writer[T]) Ensure(ctx context.Context, empty T, change func(object T, exists bool) error) (_ T, wrote bool, _ error) {
+	live, err := w.client.Get(ctx, empty.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if err := change(empty, false); err != nil {
+			return empty, false, err
+		}
+		written, err := w.Create(ctx, empty)
+		return written, true, err
+	}
+	if err != nil {
+		return empty, false, fmt.Errorf("read %s %s: %w", w.resource, empty.GetName(), err)
+	}
+	return w.update(ctx, live, func(object T) error { return change(object, true) })
+}
+
+func (w Writer[T]) update(ctx context.Context, live T, change func(T) error) (T, bool, error) {
+	changed := live.DeepCopy()
+	if err := change(changed); err != nil {
+		return live, false, err
+	}
+	if equality.Semantic.DeepEqual(live, changed) {
+		return live, false, nil
+	}
+	written, err := w.Update(ctx, changed)
+	return written, true, err
+}
+
+// Create makes an object.
+func (w Writer[T]) Create(ctx context.Context, object T) (T, error) {
+	written, err := w.client.Create(ctx, object, metav1.CreateOptions{FieldManager: w.by.FieldManager})
+	return written, w.by.Wrote(VerbCreate, w.resource, err)
+}
+
+// Update writes an object that was read, if nobody else has written it since.
+func (w Writer[T]) Update(ctx context.Context, object T) (T, error) {
+	written, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: w.by.FieldManager})
+	return written, w.by.Wrote(VerbUpdate, w.resource, err)
+}
+
+// Delete deletes an object, if it is that of the UID and of the resource version, where they are not "".
+func (w Writer[T]) Delete(ctx context.Context, name string, uid types.UID, version string) error {
+	only := &metav1.Preconditions{}
+	if uid != "" {
+		only.UID = &uid
+	}
+	if version != "" {
+		only.ResourceVersion = &version
+	}
+	return w.by.Wrote(VerbDelete, w.resource, w.client.Delete(ctx, name, metav1.DeleteOptions{Preconditions: only}))
+}
+
+// DeleteRead deletes an object as it was read and not otherwise.
+func (w Writer[T]) DeleteRead(ctx context.Context, object metav1.Object) error {
+	return w.Delete(ctx, object.GetName(), object.GetUID(), object.GetResourceVersion())
+}

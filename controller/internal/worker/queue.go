@@ -1,0 +1,111 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/controller/fairqueue"
+	"certrotation.dev/controller/internal/apply"
+)
+
+// Config of a Queue.
+type Config[K comparable] struct {
+	// Name of the queue in metrics, and of the controller in logs.
+	Name string
+	// Work works on a key.
+	Work func(context.Context, K) error
+	// Namespace that a key belongs to; nil if all keys are alike.
+	Namespace func(K) string
+	// Describe are the keys and values that logs about a key have.
+	Describe func(K) []any
+	// Benign are errors that are no fault, besides those of apply.Benign.
+	Benign []func(error) bool
+	// Workers are how many keys are worked on at a time.
+	Workers int
+	// FirstRetry and LastRetry bound the delays of a key that has failed.
+	FirstRetry, LastRetry time.Duration
+	Clock                 clock.WithTicker
+}
+
+// Queue of keys, with the workers that empty it. Make one with New.
+type Queue[K comparable] struct {
+	workqueue.TypedRateLimitingInterface[K]
+
+	cfg Config[K]
+}
+
+// New returns a Queue that nobody works on before Run.
+func New[K comparable](cfg Config[K]) *Queue[K] {
+	if cfg.Namespace == nil {
+		cfg.Namespace = func(K) string { return "" }
+	}
+	fair := fairqueue.Config[K]{Name: cfg.Name, Namespace: cfg.Namespace, Workers: cfg.Workers, Clock: cfg.Clock}
+	return &Queue[K]{TypedRateLimitingInterface: fairqueue.NewRateLimited(fair, cfg.FirstRetry, cfg.LastRetry), cfg: cfg}
+}
+
+// Run works until ctx ends. What is worked on then is finished first.
+func (q *Queue[K]) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("controller", q.cfg.Name)
+	logger.Info("Starting workers", "workers", q.cfg.Workers)
+	var workers sync.WaitGroup
+	for range q.cfg.Workers {
+		workers.Go(func() {
+			for q.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	q.ShutDown()
+	workers.Wait()
+	logger.Info("Stopped workers")
+}
+
+// next works on one key, decides when to look at it again, and says whether there may be more.
+func (q *Queue[K]) next(ctx context.Context) bool {
+	k, shutdown := q.Get()
+	if shutdown {
+		return false
+	}
+	defer q.Done(k)
+	if ctx.Err() != nil {
+		return true
+	}
+	logger := klog.FromContext(ctx).WithValues(append([]any{"controller", q.cfg.Name}, q.cfg.Describe(k)...)...)
+	err := q.Do(klog.NewContext(ctx, logger), k)
+	switch {
+	case err == nil:
+		q.Forget(k)
+	case ctx.Err() != nil:
+		// We are asked to end; whoever leads next goes on.
+	case apply.Benign(err, q.cfg.Benign...):
+		logger.V(4).Info("Looking again", "reason", err.Error())
+		q.AddRateLimited(k)
+	default:
+		logger.Error(err, "Failed, will retry")
+		q.AddRateLimited(k)
+	}
+	return true
+}
+
+// Do works on a key once, as a worker would. It is for whoever decides by itself what happens when.
+func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			klog.FromContext(ctx).Error(nil, "Recovered from a panic", "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic while working on %v: %v", k, r)
+		}
+	}()
+	bounded, cancel := context.WithTimeout(ctx, fairqueue.Deadline)
+	defer cancel()
+	return fairqueue.Overdue(ctx, bounded, fairqueue.Deadline, fmt.Sprintf("work on %v", k), q.cfg.Work(bounded, k))
+}

@@ -1,0 +1,128 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// errEmptyBundle stands behind NeverEmpty: whatever the decision was, an empty bundle is not written.
+var errEmptyBundle = errors.New("refusing to write a bundle without anchors")
+
+// domainContent makes the content of the objects of a trust domain. An action of metadata alone leaves it as it is.
+type domainContent struct {
+	*Controller
+
+	domain *trust.Domain
+}
+
+func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
+	secret.Type = cmp.Or(secret.Type, corev1.SecretTypeTLS)
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	switch action.Kind {
+	case trust.RecordMetadata:
+		return nil
+	case trust.IssueLeaf:
+		return c.issueLeaf(ctx, secret, action)
+	default:
+		return c.changeSigner(secret, action)
+	}
+}
+
+// fillConfigMap writes the anchors of a bundle in the order of the action.
+func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.ConfigMap, action *trust.Action) error {
+	switch action.Kind {
+	case trust.RecordMetadata:
+		return nil
+	case trust.PublishAnchors, trust.RetireAnchors:
+	default:
+		return fmt.Errorf("action %q is none of a bundle", action.Kind)
+	}
+	if len(action.Anchors) == 0 {
+		return errEmptyBundle
+	}
+	configMap.Data = merged(configMap.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(action.Anchors...))})
+	return nil
+}
+
+// issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the bundle.
+func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
+	leaf := leafOf(c.domain, action.Object)
+	if leaf == nil {
+		return apply.ErrStale
+	}
+	made, err := c.sign(ctx, action)
+	if err != nil {
+		return err
+	}
+	key, err := made.KeyPEM()
+	if err != nil {
+		return fmt.Errorf("encode the key of the leaf: %w", err)
+	}
+	secret.Data[inventory.ActiveCertKey] = made.CertPEM()
+	secret.Data[inventory.ActiveKeyKey] = key
+	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(c.domain.Bundle.Anchors...)
+	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.clock.Now()))
+	return nil
+}
+
+// sign reads the signer's key, uses it once and lets go of it.
+func (c domainContent) sign(ctx context.Context, action *trust.Action) (*pki.Pair, error) {
+	d := c.domain
+	secret, err := c.client.CoreV1().Secrets(d.Namespace).Get(ctx, d.Signer.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, apply.Stale(err)
+	}
+	if secret.ResourceVersion != d.Signer.ResourceVersion {
+		return nil, apply.ErrStale
+	}
+	ca, err := inventory.SignerPair(secret.Data, action.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
+	}
+	return ca.Issue(action.Profile, c.clock.Now())
+}
+
+func leafOf(d *trust.Domain, name string) *trust.Leaf {
+	for i := range d.Leaves {
+		if d.Leaves[i].Name == name {
+			return &d.Leaves[i]
+		}
+	}
+	return nil
+}
+
+// applyMetadata removes and sets what the action says, and sets what describes a certificate that was just made. All
+// other annotations and labels stay.
+func applyMetadata(meta *metav1.ObjectMeta, action *trust.Action, made trust.Metadata) {
+	for _, name := range action.RemoveAnnotations {
+		delete(meta.Annotations, name)
+	}
+	meta.Annotations = merged(meta.Annotations, action.Annotations, made.Annotations)
+	meta.Labels = merged(meta.Labels, action.Labels, made.Labels)
+}
+
+func merged(into map[string]string, from ...map[string]string) map[string]string {
+	for _, m := range from {
+		if into == nil && len(m) > 0 {
+			into = make(map[string]string, len(m))
+		}
+		maps.Copy(into, m)
+	}
+	return into
+}

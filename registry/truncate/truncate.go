@@ -1,0 +1,37 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package truncate shortens texts to what the API takes. It consists of pure functions.
+package truncate
+
+import "unicode/utf8"
+
+// Bounds of texts in bytes. Those of events are the API's (k8s.io/kubernetes/pkg/apis/core/validation), that of a message is
+// ours (apis/config/v1alpha1).
+const (
+	MaxNote    = 1024
+	MaxAction  = 128
+	MaxMessage = 4096
+)
+
+// Note is the text of an event.
+func Note(text string) string { return To(text, MaxNote) }
+
+// Action is the action of an event, by which events of one object and reason are told apart.
+func Action(text string) string { return To(text, MaxAction) }
+
+// Message is that of a condition or of a status.
+func Message(text string) string { return To(text, MaxMessage) }
+
+// To shortens a text to that many bytes, between characters.
+func To(text string, longest int) string {
+	const more = " ..."
+	if len(text) <= longest {
+		return text
+	}
+	end := longest - len(more)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}
