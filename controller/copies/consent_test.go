@@ -216,7 +216,7 @@ func TestNamespacesOfTheController(t *testing.T) {
 	}
 	k := key{from: home, target: target{kind: configv1alpha1.CopySecret, namespace: away, name: "gone"}}
 	c.memory.know(k, client)
-	if err := c.safely(w.ctx(), k); err != nil || len(w.wrote) > 1 {
+	if err := c.queue.Do(w.ctx(), k); err != nil || len(w.wrote) > 1 {
 		t.Errorf("error %v, writes %v", err, w.wrote)
 	}
 }

@@ -13,12 +13,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/fairqueue"
-	"certrotation.dev/controller/rotation"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/controller/internal/worker"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -34,6 +35,35 @@ const (
 
 // workers make copies, each of another source or destination; those of one namespace hold half of them.
 const workers = 4
+
+// target is where a copy is.
+type target struct {
+	kind            configv1alpha1.CopyKind
+	namespace, name string
+}
+
+func (t target) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: t.namespace, Name: t.name}
+}
+
+// key is an entry of the queue: a copy that the configurations of a namespace ask for, or, with an empty target, all of
+// them.
+type key struct {
+	from string
+	target
+}
+
+// String is KIND NAMESPACE/NAME, or the namespace of the sources.
+func (k key) String() string {
+	if k.target == (target{}) {
+		return k.from
+	}
+	return string(k.kind) + " " + k.namespace + "/" + k.name
+}
+
+func keyOf(from string, cp *configv1alpha1.Copy) key {
+	return key{from: from, target: target{kind: cp.Kind, namespace: cp.ToNamespace, name: cp.ToName}}
+}
 
 // Inventory is what the controller asks of registry/view/inventory.
 type Inventory interface {
@@ -53,7 +83,7 @@ type Config struct {
 	// Namespaces are the only ones that are watched and written to, and are managed because they are named; empty for all.
 	Namespaces []string
 	// Metrics to register at, nil for none.
-	Metrics rotation.Registry
+	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 }
@@ -65,7 +95,8 @@ type Controller struct {
 	inventory      Inventory
 	recorder       events.EventRecorder
 	clock          clock.WithTicker
-	queue          workqueue.TypedRateLimitingInterface[key]
+	queue          *worker.Queue[key]
+	by             apply.By
 	memory         *memory
 	metrics        *meters
 	watches        *watches
@@ -81,16 +112,22 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c := &Controller{
 		client: cfg.Client, configurations: cfg.Configurations, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock,
-		queue: fairqueue.NewRateLimited(fairqueue.Config[key]{
-			Name: "copies", Namespace: func(k key) string { return k.from }, Workers: workers, Clock: cfg.Clock,
-		}, firstRetry, lastRetry),
 		memory: newMemory(),
 	}
+	c.queue = worker.New(worker.Config[key]{
+		Name: "copies", Work: c.reconcile, Workers: workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
+		Namespace: func(k key) string { return k.from },
+		Describe: func(k key) []any {
+			return []any{"from", k.from, "kind", k.kind, "copy", klog.KRef(k.namespace, k.name)}
+		},
+		Benign: []func(error) bool{func(err error) bool { return obstacleOf(err) != nil }},
+	})
 	var err error
 	if c.watches, err = newWatches(cfg.Metadata, cfg.Namespaces, c); err != nil {
 		return nil, err
 	}
 	c.metrics = newMeters(c.memory)
+	c.by = apply.By{FieldManager: FieldManager, Count: c.metrics.wrote}
 	if cfg.Metrics != nil {
 		c.metrics.register(cfg.Metrics)
 	}
@@ -122,23 +159,29 @@ func (c *Controller) consentChanged(namespace string) {
 
 // Run works until ctx ends. A write that is in progress then is finished first.
 func (c *Controller) Run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.Info("Starting copies")
-	var running sync.WaitGroup
-	c.watches.run(ctx, &running)
-	if !c.watches.sync(ctx) {
-		c.queue.ShutDown()
-		running.Wait()
-		return
+	var watching sync.WaitGroup
+	c.watches.run(ctx, &watching)
+	c.watches.sync(ctx)
+	c.queue.Run(ctx)
+	watching.Wait()
+}
+
+// Reconcile looks once at every copy whose source is in a namespace, as the worker would. It is for whoever decides by
+// itself what happens when, such as a bootstrap; everybody else calls Run.
+func (c *Controller) Reconcile(ctx context.Context, namespace string) error {
+	var errs []error
+	for _, k := range c.memory.replaceNamespace(namespace, c.inventory.Namespace(namespace)) {
+		errs = append(errs, c.queue.Do(ctx, k))
 	}
-	for range workers {
-		running.Go(func() {
-			for c.processNext(ctx) {
-			}
-		})
+	return errors.Join(errs...)
+}
+
+func (c *Controller) reconcile(ctx context.Context, k key) error {
+	if k.target != (target{}) {
+		return c.reconcileCopy(ctx, k)
 	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	running.Wait()
-	logger.Info("Stopped copies")
+	for _, one := range c.memory.replaceNamespace(k.from, c.inventory.Namespace(k.from)) {
+		c.queue.Add(one)
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
@@ -356,7 +357,7 @@ func TestOutdatedDecision(t *testing.T) {
 				} else {
 					w.put(home, w.secret(home, client))
 				}
-				if _, _, err := c.write(t.Context(), task); !benign(err) || err == nil {
+				if _, _, err := c.write(t.Context(), task); !apply.Benign(err) || err == nil {
 					t.Errorf("%s: got %v, want to look again", name, err)
 				}
 			}
@@ -394,11 +395,5 @@ func (f fixed) Namespace(namespace string) *inventory.Namespace {
 func TestNewWantsItsParts(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("no error")
-	}
-}
-
-func TestCutKeepsCharacters(t *testing.T) {
-	if got := cut(strings.Repeat("ä", maxNote)); len(got) > maxNote || strings.ContainsRune(got, '\uFFFD') {
-		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -3,12 +3,7 @@
 
 package copies
 
-import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/component-base/metrics"
-
-	"certrotation.dev/controller/rotation"
-)
+import "k8s.io/component-base/metrics"
 
 // meters count writes, and show the copies that are held at the moment of the scrape.
 type meters struct {
@@ -34,7 +29,7 @@ func newMeters(m *memory) *meters {
 	}
 }
 
-func (m *meters) register(r rotation.Registry) {
+func (m *meters) register(r metrics.KubeRegistry) {
 	r.MustRegister(m.writes)
 	r.CustomMustRegister(m)
 }
@@ -49,13 +44,6 @@ func (m *meters) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 }
 
-func (m *meters) wrote(resource string, err error) {
-	result := "done"
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		result = "conflict"
-	case err != nil:
-		result = "error"
-	}
+func (m *meters) wrote(_, resource, result string) {
 	m.writes.WithLabelValues(resource, result).Inc()
 }

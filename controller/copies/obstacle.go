@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 )
 
@@ -50,9 +51,11 @@ func (c *Controller) forbidden(t *task) *obstacle {
 	return nil
 }
 
-// uncreated explains why a copy could not be created.
+// uncreated explains why a copy could not be created, if that is what has failed.
 func uncreated(t *task, err error) error {
+	var failed *apply.WriteError
 	switch {
+	case !errors.As(err, &failed) || failed.Verb != apply.VerbCreate:
 	case apierrors.IsNotFound(err):
 		return obstruct("namespace %s does not exist; the copy is made when it does", t.key.namespace)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

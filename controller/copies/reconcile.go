@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -31,8 +32,8 @@ type task struct {
 	assess func(held state) *trust.CopyAssessment
 }
 
-// reconcile brings one copy up to date, if it may be and is not.
-func (c *Controller) reconcile(ctx context.Context, k key) error {
+// reconcileCopy brings one copy up to date, if it may be and is not.
+func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 	t := c.task(k)
 	if t == nil {
 		return c.retire(ctx, k)
@@ -63,7 +64,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 	a, wrote, err := c.write(writing, t)
 	if err != nil {
 		c.memory.update(k, func(s *state) { s.wanted, s.version = "", "" })
-		if !benign(err) {
+		if !apply.Benign(err) {
 			c.report(k, err.Error())
 		}
 		return fmt.Errorf("copy %s %s/%s to %s/%s: %w", k.kind, k.from, t.copy.Name, k.namespace, k.name, err)
@@ -86,7 +87,7 @@ func (c *Controller) ask(ctx context.Context, k key, where reading) (bool, error
 	}
 	switch {
 	case err != nil:
-		if !benign(err) {
+		if !apply.Benign(err) {
 			c.report(k, err.Error())
 		}
 		return false, err
@@ -111,7 +112,7 @@ func (c *Controller) retire(ctx context.Context, k key) error {
 		err = c.takeBack(ctx, k)
 	}
 	switch {
-	case err != nil && !benign(err):
+	case err != nil && !apply.Benign(err):
 		c.report(k, err.Error())
 		return err
 	case err != nil:

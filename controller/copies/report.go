@@ -5,9 +5,10 @@ package copies
 
 import (
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/truncate"
 )
 
 // Reasons of events, which are on the source.
@@ -19,12 +20,6 @@ const (
 // patience is how long a copy is held for the same reason before that is worth an event: a member that restarts takes a
 // moment to be observed again.
 const patience = 10 * time.Second
-
-// Limits of the API on the text and on the action of an event, in bytes.
-const (
-	maxNote   = 1024
-	maxAction = 128
-)
 
 // report keeps why a copy is not as the configuration wants it, "" if it is, and says so once.
 func (c *Controller) report(k key, held string) {
@@ -50,27 +45,13 @@ func (c *Controller) report(k key, held string) {
 	object := &corev1.ObjectReference{APIVersion: "v1", Kind: string(k.kind), Namespace: k.from, Name: source}
 	where := k.namespace + "/" + k.name
 	// Events of one object and reason are merged unless their actions differ.
-	action := "Copy to " + where
-	action = action[:min(len(action), maxAction)]
+	action := truncate.Action("Copy to " + where)
 	switch {
 	case tell:
-		c.recorder.Eventf(object, nil, corev1.EventTypeWarning, EventCopyHeld, action, "%s", cut("copy "+where+": "+held))
+		c.recorder.Eventf(object, nil, corev1.EventTypeWarning, EventCopyHeld, action, "%s", truncate.Note("copy "+where+": "+held))
 	case resumed:
-		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", cut("copy "+where+" follows its source again"))
+		c.recorder.Eventf(object, nil, corev1.EventTypeNormal, EventCopyResumed, action, "%s", truncate.Note("copy "+where+" follows its source again"))
 	case in > 0:
 		c.queue.AddAfter(k, in)
 	}
-}
-
-// cut shortens a text to what an event can hold, between characters.
-func cut(note string) string {
-	const more = " ..."
-	if len(note) <= maxNote {
-		return note
-	}
-	end := maxNote - len(more)
-	for !utf8.RuneStart(note[end]) {
-		end--
-	}
-	return note[:end] + more
 }

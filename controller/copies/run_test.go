@@ -200,7 +200,7 @@ func TestPanic(t *testing.T) {
 	w := newWorld(t, webConfig)
 	c := w.copies(nil)
 	c.inventory = nil
-	if err := c.safely(w.ctx(), key{from: home}); err == nil || !strings.Contains(err.Error(), "panic while working on demo") {
+	if err := c.queue.Do(w.ctx(), key{from: home}); err == nil || !strings.Contains(err.Error(), "panic while working on demo") {
 		t.Errorf("got %v", err)
 	}
 }

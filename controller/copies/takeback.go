@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -42,8 +43,7 @@ func (c *Controller) takeBack(ctx context.Context, k key) error {
 }
 
 func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
-	secrets := c.client.CoreV1().Secrets(k.namespace)
-	object, err := secrets.Get(ctx, k.name, metav1.GetOptions{})
+	object, err := c.client.CoreV1().Secrets(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || (err == nil && !isCopyFrom(object, k)) {
 		return false, nil
 	}
@@ -60,26 +60,17 @@ func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
 	if o := unlikeCopied(k, object, rotation.ContentHash(copied)); o != nil {
 		return false, o
 	}
-	if len(left.Data) == 0 {
-		err := secrets.Delete(ctx, k.name, thisOne(object))
-		c.metrics.wrote("secrets", err)
-		if !apierrors.IsForbidden(err) {
-			return err == nil, err
-		}
-	}
+	alone := len(left.Data) == 0
 	if left.Type == corev1.SecretTypeTLS {
 		// The API server wants both keys, and takes them without a value.
 		left.Data = with(left.Data, map[string][]byte{inventory.ActiveCertKey: {}, inventory.ActiveKeyKey: {}})
 	}
 	unmark(&left.ObjectMeta)
-	_, err = secrets.Update(ctx, left, metav1.UpdateOptions{FieldManager: FieldManager})
-	c.metrics.wrote("secrets", err)
-	return err == nil, err
+	return deleteOrEmpty(ctx, c.secrets(k.namespace), left, alone)
 }
 
 func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error) {
-	configMaps := c.client.CoreV1().ConfigMaps(k.namespace)
-	object, err := configMaps.Get(ctx, k.name, metav1.GetOptions{})
+	object, err := c.client.CoreV1().ConfigMaps(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || (err == nil && !isCopyFrom(object, k)) {
 		return false, nil
 	}
@@ -91,16 +82,18 @@ func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error)
 	}
 	left := object.DeepCopy()
 	delete(left.Data, inventory.BundleKey)
-	if len(left.Data)+len(left.BinaryData) == 0 {
-		err := configMaps.Delete(ctx, k.name, thisOne(object))
-		c.metrics.wrote("configmaps", err)
-		if !apierrors.IsForbidden(err) {
+	unmark(&left.ObjectMeta)
+	return deleteOrEmpty(ctx, c.configMaps(k.namespace), left, len(left.Data)+len(left.BinaryData) == 0)
+}
+
+// deleteOrEmpty deletes an object as it was read, if nothing of others is left in it and we may; else it is written as left.
+func deleteOrEmpty[T apply.Object[T]](ctx context.Context, to apply.Writer[T], left T, alone bool) (bool, error) {
+	if alone {
+		if err := to.DeleteRead(ctx, left); !apierrors.IsForbidden(err) {
 			return err == nil, err
 		}
 	}
-	unmark(&left.ObjectMeta)
-	_, err = configMaps.Update(ctx, left, metav1.UpdateOptions{FieldManager: FieldManager})
-	c.metrics.wrote("configmaps", err)
+	_, err := to.Update(ctx, left)
 	return err == nil, err
 }
 
@@ -111,10 +104,4 @@ func unlikeCopied(k key, object metav1.Object, hash string) *obstacle {
 	}
 	return obstruct("%s/%s in namespace %s is not wanted there any more, and is not taken back because others have changed it; delete it, or take the label %s from it",
 		k.kind, k.name, k.namespace, trust.LabelCopyOf)
-}
-
-// thisOne has an object deleted as it was read and not otherwise.
-func thisOne(object metav1.Object) metav1.DeleteOptions {
-	uid, version := object.GetUID(), object.GetResourceVersion()
-	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
 }

@@ -119,16 +119,16 @@ func (w *watches) run(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// sync waits for the first lists of the copies; it says no when ctx ends first. A Namespace that is not seen yet, or that we
-// may not watch, is read.
-func (w *watches) sync(ctx context.Context) bool {
+// sync waits for the first lists of the copies, or for the end of ctx. A Namespace that is not seen yet, or that we may not
+// watch, is read.
+func (w *watches) sync(ctx context.Context) {
 	var done []cache.DoneChecker
 	for _, informers := range w.copies {
 		for _, informer := range informers {
 			done = append(done, informer.HasSyncedChecker())
 		}
 	}
-	return cache.WaitFor(ctx, "", done...)
+	cache.WaitFor(ctx, "", done...)
 }
 
 // named says whether a namespace is managed because the installation names it, without a label.

@@ -97,7 +97,7 @@ func (w Writer[T]) Ensure(ctx context.Context, empty T, change func(object T, ex
 		return written, true, err
 	}
 	if err != nil {
-		return empty, false, fmt.Errorf("read %s %s: %w", w.resource, empty.GetName(), err)
+		return empty, false, err
 	}
 	return w.update(ctx, live, func(object T) error { return change(object, true) })
 }

@@ -1,0 +1,152 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+func (c *Controller) secrets(namespace string) apply.Writer[*corev1.Secret] {
+	return apply.To(c.client.CoreV1().Secrets(namespace), "secrets", c.by)
+}
+
+func (c *Controller) configMaps(namespace string) apply.Writer[*corev1.ConfigMap] {
+	return apply.To(c.client.CoreV1().ConfigMaps(namespace), "configmaps", c.by)
+}
+
+// write brings a copy up to date on live reads. It returns the assessment that it went by, and whether it wrote.
+func (c *Controller) write(ctx context.Context, t *task) (*trust.CopyAssessment, bool, error) {
+	write := c.writeConfigMap
+	if t.key.kind == configv1alpha1.CopySecret {
+		write = c.writeSecret
+	}
+	a, object, wrote, err := write(ctx, t)
+	if err != nil {
+		return a, false, err
+	}
+	wanted := t.wanted(a)
+	c.memory.update(t.key, func(s *state) { s.wanted, s.version, s.anchors = wanted, object.GetResourceVersion(), a.Anchors })
+	return a, wrote, nil
+}
+
+func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAssessment, metav1.Object, bool, error) {
+	a := &trust.CopyAssessment{}
+	source, err := c.client.CoreV1().ConfigMaps(t.key.from).Get(ctx, t.copy.Name, metav1.GetOptions{})
+	if err == nil && source.ResourceVersion != t.sourceVersion() {
+		err = apply.ErrStale
+	}
+	if err != nil {
+		return a, nil, false, apply.Stale(err)
+	}
+	object, wrote, err := c.configMaps(t.key.namespace).Ensure(ctx, &corev1.ConfigMap{ObjectMeta: t.key.meta()},
+		func(object *corev1.ConfigMap, exists bool) error {
+			if o := foreign(t, object); exists && o != nil {
+				return o
+			}
+			held := anchorsOf(object)
+			a = t.assess(state{anchors: held})
+			fillConfigMap(object, held, t, source, a)
+			return nil
+		})
+	return a, object, wrote, uncreated(t, err)
+}
+
+// anchorsOf are those of a bundle that can be read. What cannot be read is of use to nobody and is replaced.
+func anchorsOf(configMap *corev1.ConfigMap) []*pki.Certificate {
+	text, ok := configMap.Data[inventory.BundleKey]
+	if !ok {
+		text = string(configMap.BinaryData[inventory.BundleKey])
+	}
+	anchors, err := pki.ParseBundle([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return anchors
+}
+
+// fillConfigMap writes the anchors that the copy is to hold. If it holds them already, in whatever text, the text stays:
+// whoever rolls out changes of it need not do so for a comment.
+func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, source *corev1.ConfigMap, a *trust.CopyAssessment) {
+	_, text := object.Data[inventory.BundleKey]
+	if !text || !slices.EqualFunc(held, a.Anchors, (*pki.Certificate).Equal) {
+		delete(object.BinaryData, inventory.BundleKey)
+		object.Data = with(object.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(a.Anchors...))})
+	}
+	mark(&object.ObjectMeta, t, &source.ObjectMeta, bundleHash(object))
+}
+
+// bundleHash names the content of what is copied.
+func bundleHash(object *corev1.ConfigMap) string {
+	return rotation.ContentHash(map[string]string{inventory.BundleKey: object.Data[inventory.BundleKey]})
+}
+
+func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAssessment, metav1.Object, bool, error) {
+	a := t.assess(state{})
+	source, err := c.sourceSecret(ctx, t)
+	if err != nil {
+		return a, nil, false, err
+	}
+	object, wrote, err := c.secrets(t.key.namespace).Ensure(ctx, &corev1.Secret{ObjectMeta: t.key.meta(), Type: corev1.SecretTypeTLS},
+		func(object *corev1.Secret, exists bool) error {
+			if o := foreign(t, object); exists && o != nil {
+				return o
+			}
+			if o := mistyped(t, object); o != nil {
+				return o
+			}
+			fillSecret(object, t, source)
+			return nil
+		})
+	return a, object, wrote, uncreated(t, err)
+}
+
+// sourceSecret reads the leaf and checks that it is the one that was decided on, and that its key belongs to it.
+func (c *Controller) sourceSecret(ctx context.Context, t *task) (*corev1.Secret, error) {
+	leaf := leafOf(t.domain, t.copy.Name)
+	source, err := c.client.CoreV1().Secrets(t.key.from).Get(ctx, leaf.Name, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		return nil, apply.Stale(err)
+	case source.ResourceVersion != leaf.ResourceVersion:
+		return nil, apply.ErrStale
+	}
+	certs, err := pki.CheckPair(source.Data[inventory.ActiveCertKey], source.Data[inventory.ActiveKeyKey])
+	if err != nil {
+		return nil, fmt.Errorf("read leaf %s/%s: %w", t.key.from, leaf.Name, err)
+	}
+	if certs[0].Fingerprint != leaf.Certificate.Fingerprint {
+		return nil, apply.ErrStale
+	}
+	return source, nil
+}
+
+// leafKeys are what is copied of a leaf.
+func leafKeys() []string {
+	return []string{inventory.ActiveCertKey, inventory.ActiveKeyKey, inventory.AuthorityKey}
+}
+
+// fillSecret takes over what is copied, and what the source does not have of it.
+func fillSecret(object *corev1.Secret, t *task, source *corev1.Secret) {
+	copied := map[string][]byte{}
+	for _, name := range leafKeys() {
+		delete(object.Data, name)
+		if value, ok := source.Data[name]; ok {
+			copied[name] = value
+		}
+	}
+	object.Data = with(object.Data, copied)
+	mark(&object.ObjectMeta, t, &source.ObjectMeta, rotation.ContentHash(copied))
+}
