@@ -29,6 +29,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/orphan"
 	"certrotation.dev/registry/pki"
@@ -452,7 +453,7 @@ func TestMarkOnAnOutdatedDecision(t *testing.T) {
 	w := newWorld(t)
 	w.cached = w.sources()
 	w.put(w.secret("peer-c"))
-	if err := w.controller().Reconcile(w.ctx(), demo); !errors.Is(err, errStale) {
+	if err := w.controller().Reconcile(w.ctx(), demo); !errors.Is(err, apply.ErrStale) {
 		t.Errorf("got %v, want to look again", err)
 	}
 	if diff := cmp.Diff([]string{"update " + recordC}, w.written()); diff != "" {
@@ -464,7 +465,7 @@ func TestPanicIsAnError(t *testing.T) {
 	w := newWorld(t)
 	c := w.controller()
 	c.inventory = nil
-	if err := c.Reconcile(w.ctx(), demo); err == nil || !strings.Contains(err.Error(), "panic while cleaning up namespace demo") {
+	if err := c.Reconcile(w.ctx(), demo); err == nil || !strings.Contains(err.Error(), "panic while working on demo") {
 		t.Errorf("got %v", err)
 	}
 }

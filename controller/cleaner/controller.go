@@ -6,16 +6,14 @@ package cleaner
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/controller/fairqueue"
+	"certrotation.dev/controller/internal/worker"
 	"certrotation.dev/controller/rotation"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
@@ -63,7 +61,7 @@ type Controller struct {
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	skew      rotation.Skew
-	queue     workqueue.TypedRateLimitingInterface[string]
+	queue     *worker.Queue[string]
 }
 
 // New returns a Controller that does nothing before Run.
@@ -74,30 +72,26 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	return &Controller{
+	c := &Controller{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, recorder: cfg.Recorder, clock: cfg.Clock, skew: cfg.Skew,
-		queue: fairqueue.NewRateLimited(fairqueue.Config[string]{
-			Name: "cleaner", Namespace: func(namespace string) string { return namespace }, Workers: workers, Clock: cfg.Clock,
-		}, firstRetry, lastRetry),
-	}, nil
+	}
+	c.queue = worker.New(worker.Config[string]{
+		Name: "cleaner", Work: c.reconcile, Workers: workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
+		Namespace: func(namespace string) string { return namespace },
+		Describe:  func(namespace string) []any { return []any{"namespace", namespace} },
+		Benign:    []func(error) bool{apierrors.IsNotFound},
+	})
+	return c, nil
 }
 
 // NamespaceChanged has a namespace looked at. It does not block.
 func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(namespace) }
 
 // Run works until ctx ends. A write that is in progress then is finished first.
-func (c *Controller) Run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.Info("Starting cleaner")
-	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for c.processNext(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	running.Wait()
-	logger.Info("Stopped cleaner")
+func (c *Controller) Run(ctx context.Context) { c.queue.Run(ctx) }
+
+// Reconcile looks once at a namespace, as the worker would. It is for whoever decides by itself what happens when;
+// everybody else calls Run.
+func (c *Controller) Reconcile(ctx context.Context, namespace string) error {
+	return c.queue.Do(ctx, namespace)
 }

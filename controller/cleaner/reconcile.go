@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/orphan"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -94,25 +95,40 @@ func (c *Controller) confirm(ctx context.Context, namespace string, decisions []
 func (c *Controller) perform(ctx context.Context, namespace string, d *orphan.Decision) error {
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
+	version, by := corev1.SchemeGroupVersion, apply.By{FieldManager: FieldManager}
 	var err error
-	reason := EventDeleted
-	switch d.Step {
-	case orphan.Delete:
-		err = c.remove(writing, namespace, d)
-	case orphan.Mark:
-		reason, err = EventGraceStarted, c.mark(writing, namespace, d)
-	case orphan.Unmark:
-		reason, err = EventGraceEnded, c.mark(writing, namespace, d)
+	if d.Kind == trust.RecordKind {
+		version = configv1alpha1.SchemeGroupVersion
+		err = step(writing, apply.To(c.records.RotationRecords(namespace), "rotationrecords", by), d, c.clock.Now())
+	} else {
+		err = step(writing, apply.To(c.client.CoreV1().Secrets(namespace), "secrets", by), d, c.clock.Now())
 	}
 	if err != nil {
 		return err
 	}
-	version := corev1.SchemeGroupVersion
-	if d.Kind == trust.RecordKind {
-		version = configv1alpha1.SchemeGroupVersion
-	}
 	object := &corev1.ObjectReference{APIVersion: version.String(), Kind: string(d.Kind), Namespace: namespace, Name: d.Name, UID: types.UID(d.UID)}
+	reason := map[orphan.Step]string{orphan.Delete: EventDeleted, orphan.Mark: EventGraceStarted, orphan.Unmark: EventGraceEnded}[d.Step]
 	c.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, string(d.Step), "%s: %s", d.Name, d.Reason)
 	klog.FromContext(ctx).Info("Done", "step", d.Step, "kind", d.Kind, "object", klog.KRef(namespace, d.Name), "why", d.Reason)
 	return nil
+}
+
+// step deletes what was decided on and nothing that was written since, or sets or removes the beginning of its grace period.
+func step[T apply.Object[T]](ctx context.Context, to apply.Writer[T], d *orphan.Decision, now time.Time) error {
+	if d.Step == orphan.Delete {
+		return to.Delete(ctx, d.Name, types.UID(d.UID), d.ResourceVersion)
+	}
+	_, _, err := to.Change(ctx, d.Name, d.ResourceVersion, func(live T) error {
+		annotations := live.GetAnnotations()
+		delete(annotations, trust.AnnotationDeleteGraceStart)
+		if d.Step == orphan.Mark {
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[trust.AnnotationDeleteGraceStart] = now.UTC().Format(time.RFC3339)
+		}
+		live.SetAnnotations(annotations)
+		return nil
+	})
+	return err
 }

@@ -75,12 +75,17 @@ func (w Writer[T]) Write(ctx context.Context, empty T, version string, change fu
 		written, err := w.Create(ctx, empty)
 		return written, true, err
 	}
-	live, err := w.client.Get(ctx, empty.GetName(), metav1.GetOptions{})
+	return w.Change(ctx, empty.GetName(), version, change)
+}
+
+// Change is Write for an object that exists.
+func (w Writer[T]) Change(ctx context.Context, name, version string, change func(T) error) (_ metav1.Object, wrote bool, _ error) {
+	live, err := w.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, false, Stale(err)
 	}
 	if live.GetResourceVersion() != version {
-		return nil, false, fmt.Errorf("%s is version %s, not %s: %w", empty.GetName(), live.GetResourceVersion(), version, ErrStale)
+		return nil, false, fmt.Errorf("%s is version %s, not %s: %w", name, live.GetResourceVersion(), version, ErrStale)
 	}
 	written, wrote, err := w.update(ctx, live, change)
 	return written, wrote, Stale(err)
