@@ -4,24 +4,28 @@
 package selfcert
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	aggregatorinformers "k8s.io/kube-aggregator/pkg/client/informers/externalversions"
+	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/internal/worker"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -43,7 +47,7 @@ type Injector struct {
 	kube       kubernetes.Interface
 	aggregator aggregator.Interface
 	bundles    Bundles
-	queue      workqueue.TypedRateLimitingInterface[registration]
+	queue      *worker.Queue[registration]
 	// stores of the registrations by kind.
 	stores map[kind]cache.Store
 	start  []func(context.Context)
@@ -74,12 +78,13 @@ func NewInjector(kube kubernetes.Interface, agg aggregator.Interface, bundles Bu
 	services := aggregatorinformers.NewSharedInformerFactoryWithOptions(agg, 0,
 		aggregatorinformers.WithTransform(withoutManagedFields))
 	i := &Injector{
-		kube: kube, aggregator: agg, bundles: bundles,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[registration](100*time.Millisecond, time.Minute),
-			workqueue.TypedRateLimitingQueueConfig[registration]{Name: "inject"}),
-		stores: map[kind]cache.Store{},
+		kube: kube, aggregator: agg, bundles: bundles, stores: map[kind]cache.Store{},
 	}
+	i.queue = worker.New(worker.Config[registration]{
+		Name: "inject", Work: i.work, Workers: 1, FirstRetry: 100 * time.Millisecond, LastRetry: time.Minute, Clock: clock.RealClock{},
+		Describe: func(r registration) []any { return []any{"kind", r.kind, "object", r.name} },
+		Benign:   []func(error) bool{apierrors.IsInvalid, apierrors.IsNotFound},
+	})
 	for k, informer := range map[kind]cache.SharedIndexInformer{
 		apiService: services.Apiregistration().V1().APIServices().Informer(),
 		webhook:    core.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(),
@@ -119,44 +124,18 @@ func (i *Injector) Run(ctx context.Context) {
 	for _, start := range i.start {
 		start(ctx)
 	}
-	var worker sync.WaitGroup
-	worker.Go(func() {
-		for i.processNext(ctx) {
-		}
-	})
-	<-ctx.Done()
-	i.queue.ShutDown()
-	worker.Wait()
+	i.queue.Run(ctx)
 	for _, stop := range i.stop {
 		stop()
 	}
 }
 
-func (i *Injector) processNext(ctx context.Context) bool {
-	r, shutdown := i.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer i.queue.Done(r)
-	if ctx.Err() != nil {
-		return true
-	}
+func (i *Injector) work(ctx context.Context, r registration) error {
 	if r.name == "" {
 		i.fanOut(r.namespace)
-		return true
+		return nil
 	}
-	err := i.inject(ctx, r)
-	switch {
-	case err == nil:
-		i.queue.Forget(r)
-	case apierrors.IsConflict(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(4).Info("Looking again", "kind", r.kind, "object", r.name, "reason", err.Error())
-		i.queue.AddRateLimited(r)
-	default:
-		klog.FromContext(ctx).Error(err, "Failed to inject a CA bundle, will retry", "kind", r.kind, "object", r.name)
-		i.queue.AddRateLimited(r)
-	}
-	return true
+	return i.inject(ctx, r)
 }
 
 func (i *Injector) fanOut(namespace string) {
@@ -192,6 +171,49 @@ func (i *Injector) inject(ctx context.Context, r registration) error {
 	}
 	klog.FromContext(ctx).Info("Injected a CA bundle", "kind", r.kind, "object", r.name)
 	return nil
+}
+
+// operation of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// patchFor returns the JSON patch that gives a registration its CA bundle, nil if it has it. The patch fails if the
+// object is not the one that was looked at, because webhooks are addressed by their position.
+func patchFor(obj any, bundle []byte) ([]byte, error) {
+	var (
+		version string
+		sets    []operation
+	)
+	set := func(path string, have []byte) {
+		if !bytes.Equal(have, bundle) {
+			sets = append(sets, operation{Op: "add", Path: path, Value: bundle})
+		}
+	}
+	switch o := obj.(type) {
+	case *apiregistrationv1.APIService:
+		version = o.ResourceVersion
+		// A local APIService is served by the API server itself.
+		if o.Spec.Service != nil {
+			set("/spec/caBundle", o.Spec.CABundle)
+		}
+	case *admissionv1.ValidatingWebhookConfiguration:
+		version = o.ResourceVersion
+		for n := range o.Webhooks {
+			set(fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", n), o.Webhooks[n].ClientConfig.CABundle)
+		}
+	}
+	if len(sets) == 0 {
+		return nil, nil
+	}
+	test := operation{Op: "test", Path: "/metadata/resourceVersion", Value: version}
+	patch, err := json.Marshal(append([]operation{test}, sets...))
+	if err != nil {
+		return nil, fmt.Errorf("encode patch: %w", err)
+	}
+	return patch, nil
 }
 
 // bundle returns the PEM of the bundle at NAMESPACE/NAME, nil if there is none that can be used.

@@ -17,6 +17,19 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
+// renew mints a leaf if there is none, if its CA was replaced, or if it is due.
+func (p *Provider) renew(ctx context.Context, leaf string) error {
+	if p.due() <= 0 || p.outdated() {
+		if err := p.mint(ctx); err != nil {
+			return err
+		}
+	}
+	if wait := p.due(); wait > 0 {
+		p.queue.AddAfter(leaf, wait)
+	}
+	return nil
+}
+
 // mint makes a new leaf from the CA that is active now and tells the listeners.
 func (p *Provider) mint(ctx context.Context) error {
 	next, err := p.make(ctx)
@@ -70,9 +83,14 @@ func (p *Provider) due() time.Duration {
 	return at.Sub(p.opts.Clock.Now())
 }
 
-// outdated says whether the CA of that Secret is another one than the leaf was signed by. A Secret that cannot be read
-// is no reason to give up what is there.
-func (p *Provider) outdated(secret *corev1.Secret) bool {
+// outdated says whether the CA of the signer is another one than the leaf was signed by. A Secret that cannot be read is no
+// reason to give up what is there.
+func (p *Provider) outdated() bool {
+	found, exists, err := p.signer.GetByKey(p.opts.Namespace + "/" + p.opts.SignerSecret)
+	secret, ok := found.(*corev1.Secret)
+	if err != nil || !exists || !ok {
+		return false
+	}
 	chain, err := pki.ParseChain(secret.Data[inventory.ActiveCertKey])
 	if err != nil {
 		return false

@@ -12,13 +12,23 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/internal/worker"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/view/inventory"
 )
+
+// only is the single key of the queue.
+const only = "leaf"
 
 // DefaultValidity of a serving leaf; it never outlives its signer.
 const DefaultValidity = 24 * time.Hour
@@ -41,7 +51,9 @@ type Provider struct {
 	client  kubernetes.Interface
 	opts    Options
 	profile pki.Profile
-	queue   workqueue.TypedRateLimitingInterface[string]
+	queue   *worker.Queue[string]
+	// signer holds the Secret of the signer, without its key.
+	signer cache.Store
 
 	mu        sync.RWMutex
 	current   *serving
@@ -79,13 +91,12 @@ func New(client kubernetes.Interface, opts Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serving certificate: %w", err)
 	}
-	return &Provider{
-		client: client, opts: opts, profile: profile,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 30*time.Second),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "selfcert", Clock: opts.Clock}),
-		lastErr: errors.New("no serving certificate was minted yet"),
-	}, nil
+	p := &Provider{client: client, opts: opts, profile: profile, lastErr: errors.New("no serving certificate was minted yet")}
+	p.queue = worker.New(worker.Config[string]{
+		Name: "selfcert", Work: p.renew, Workers: 1, FirstRetry: 100 * time.Millisecond, LastRetry: 30 * time.Second, Clock: opts.Clock,
+		Describe: func(string) []any { return []any{"signer", klog.KRef(opts.Namespace, opts.SignerSecret)} },
+	})
+	return p, nil
 }
 
 func profileOf(opts Options) pki.Profile {
@@ -139,4 +150,42 @@ func (p *Provider) Ready() error {
 // RunOnce implements dynamiccertificates.ControllerRunner: it mints the first leaf.
 func (p *Provider) RunOnce(ctx context.Context) error {
 	return p.mint(ctx)
+}
+
+// Run implements dynamiccertificates.ControllerRunner. The number of workers is ignored: there is one leaf.
+func (p *Provider) Run(ctx context.Context, _ int) {
+	factory := informers.NewSharedInformerFactoryWithOptions(p.client, 0,
+		informers.WithNamespace(p.opts.Namespace),
+		informers.WithTransform(withoutKeys),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, p.opts.SignerSecret).String()
+		}))
+	informer := factory.Core().V1().Secrets().Informer()
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { p.queue.Add(only) },
+		UpdateFunc: func(any, any) { p.queue.Add(only) },
+	}); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to watch the signer", "signer", klog.KRef(p.opts.Namespace, p.opts.SignerSecret))
+		return
+	}
+	factory.StartWithContext(ctx)
+	p.signer = informer.GetStore()
+	p.queue.Add(only)
+	p.queue.Run(ctx)
+	factory.Shutdown()
+}
+
+// withoutKeys keeps of a Secret its identity and the active certificate.
+func withoutKeys(obj any) (any, error) {
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
+		},
+		Type: secret.Type,
+		Data: map[string][]byte{inventory.ActiveCertKey: secret.Data[inventory.ActiveCertKey]},
+	}, nil
 }

@@ -165,13 +165,13 @@ func TestRunFollowsTheSigner(t *testing.T) {
 func TestRenewal(t *testing.T) {
 	clock := testclock.NewFakeClock(testTime)
 	p, client, _ := newProvider(t, clock, signerSecret(t, newCA(t, "ca@1", 1000*time.Hour)))
-	store := &emptyStore{}
-	if err := p.renew(t.Context(), store); err != nil {
+	p.signer = &emptyStore{}
+	if err := p.renew(t.Context(), only); err != nil {
 		t.Fatal(err)
 	}
 	first, _ := p.CurrentCertKeyContent()
 	clock.Step(15 * time.Hour)
-	if err := p.renew(t.Context(), store); err != nil {
+	if err := p.renew(t.Context(), only); err != nil {
 		t.Fatal(err)
 	}
 	if now, _ := p.CurrentCertKeyContent(); !bytes.Equal(now, first) {
@@ -181,7 +181,7 @@ func TestRenewal(t *testing.T) {
 	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("the API server is away")
 	})
-	if err := p.renew(t.Context(), store); err == nil {
+	if err := p.renew(t.Context(), only); err == nil {
 		t.Error("no error")
 	}
 	if now, _ := p.CurrentCertKeyContent(); !bytes.Equal(now, first) || p.Ready() != nil {
@@ -192,7 +192,7 @@ func TestRenewal(t *testing.T) {
 		t.Error("ready with an expired leaf")
 	}
 	client.ReactionChain = client.ReactionChain[1:]
-	if err := p.renew(t.Context(), store); err != nil {
+	if err := p.renew(t.Context(), only); err != nil {
 		t.Fatal(err)
 	}
 	if now, _ := p.CurrentCertKeyContent(); bytes.Equal(now, first) || p.Ready() != nil {
