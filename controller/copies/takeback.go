@@ -43,11 +43,8 @@ func (c *Controller) takeBack(ctx context.Context, k key) error {
 }
 
 func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
-	object, err := c.client.CoreV1().Secrets(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && !isCopyFrom(object, k)) {
-		return false, nil
-	}
-	if err != nil {
+	object, exists, err := c.secrets(k.namespace).Get(ctx, k.name)
+	if err != nil || !exists || !isCopyFrom(object, k) {
 		return false, err
 	}
 	left, copied := object.DeepCopy(), map[string][]byte{}
@@ -70,11 +67,8 @@ func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
 }
 
 func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error) {
-	object, err := c.client.CoreV1().ConfigMaps(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || (err == nil && !isCopyFrom(object, k)) {
-		return false, nil
-	}
-	if err != nil {
+	object, exists, err := c.configMaps(k.namespace).Get(ctx, k.name)
+	if err != nil || !exists || !isCopyFrom(object, k) {
 		return false, err
 	}
 	if o := unlikeCopied(k, object, bundleHash(object)); o != nil {
@@ -89,7 +83,7 @@ func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error)
 // deleteOrEmpty deletes an object as it was read, if nothing of others is left in it and we may; else it is written as left.
 func deleteOrEmpty[T apply.Object[T]](ctx context.Context, to apply.Writer[T], left T, alone bool) (bool, error) {
 	if alone {
-		if err := to.DeleteRead(ctx, left); !apierrors.IsForbidden(err) {
+		if err := to.Delete(ctx, left.GetName(), left.GetUID(), left.GetResourceVersion()); !apierrors.IsForbidden(err) {
 			return err == nil, err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -71,11 +70,7 @@ func (c *Controller) writeRecord(ctx context.Context, k key, made *configv1alpha
 func (c *Controller) deleteRecord(ctx context.Context, k key, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	err := c.recordsOf(k.namespace).Delete(ctx, name, "", "")
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
+	if err := apply.Gone(c.recordsOf(k.namespace).Delete(ctx, name, "", "")); err != nil {
 		return fmt.Errorf("delete record %s/%s: %w", k.namespace, name, err)
 	}
 	c.expected.expectGone(k, object{kind: trust.RecordKind, namespace: k.namespace, name: name}, "")

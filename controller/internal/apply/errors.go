@@ -22,6 +22,14 @@ func Stale(err error) error {
 	return err
 }
 
+// Gone makes the absence of an object that is to be deleted no error.
+func Gone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // WriteError is what the API server has answered to a write.
 type WriteError struct {
 	Verb string

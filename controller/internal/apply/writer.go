@@ -93,16 +93,16 @@ func (w Writer[T]) Change(ctx context.Context, name, version string, change func
 
 // Ensure writes an object whichever version it has. change is given a copy of it, or empty if it does not exist.
 func (w Writer[T]) Ensure(ctx context.Context, empty T, change func(object T, exists bool) error) (_ T, wrote bool, _ error) {
-	live, err := w.client.Get(ctx, empty.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	live, exists, err := w.Get(ctx, empty.GetName())
+	if err != nil {
+		return empty, false, err
+	}
+	if !exists {
 		if err := change(empty, false); err != nil {
 			return empty, false, err
 		}
 		written, err := w.Create(ctx, empty)
 		return written, true, err
-	}
-	if err != nil {
-		return empty, false, err
 	}
 	return w.update(ctx, live, func(object T) error { return change(object, true) })
 }
@@ -117,6 +117,33 @@ func (w Writer[T]) update(ctx context.Context, live T, change func(T) error) (T,
 	}
 	written, err := w.Update(ctx, changed)
 	return written, true, err
+}
+
+// Replace makes an object that cannot be changed. One that is there and outdated is deleted before; outdated may refuse that.
+func (w Writer[T]) Replace(ctx context.Context, wanted T, outdated func(live T) (bool, error)) error {
+	live, exists, err := w.Get(ctx, wanted.GetName())
+	if err != nil {
+		return err
+	}
+	if exists {
+		if anew, err := outdated(live); err != nil || !anew {
+			return err
+		}
+		if err := w.Delete(ctx, live.GetName(), live.GetUID(), ""); err != nil {
+			return err
+		}
+	}
+	_, err = w.Create(ctx, wanted)
+	return err
+}
+
+// Get reads an object, and says whether it exists.
+func (w Writer[T]) Get(ctx context.Context, name string) (_ T, exists bool, _ error) {
+	live, err := w.client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return live, false, nil
+	}
+	return live, err == nil, err
 }
 
 // Create makes an object.
@@ -141,9 +168,4 @@ func (w Writer[T]) Delete(ctx context.Context, name string, uid types.UID, versi
 		only.ResourceVersion = &version
 	}
 	return w.by.Wrote(VerbDelete, w.resource, w.client.Delete(ctx, name, metav1.DeleteOptions{Preconditions: only}))
-}
-
-// DeleteRead deletes an object as it was read and not otherwise.
-func (w Writer[T]) DeleteRead(ctx context.Context, object metav1.Object) error {
-	return w.Delete(ctx, object.GetName(), object.GetUID(), object.GetResourceVersion())
 }

@@ -6,17 +6,18 @@ package staticpod
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/controller/fairqueue"
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/controller/internal/worker"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -43,7 +44,7 @@ type Config struct {
 	Quorum   QuorumChecker
 	Recorder events.EventRecorder
 	// Metrics to register at, nil for none.
-	Metrics Registry
+	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 	// Workers is how many namespaces are worked on at a time. Defaults to 4.
@@ -57,8 +58,8 @@ type Controller struct {
 	quorum    QuorumChecker
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
-	workers   int
-	queue     workqueue.TypedRateLimitingInterface[string]
+	queue     *worker.Queue[string]
+	by        apply.By
 	watches   *watches
 	memory    *memory
 	metrics   *meters
@@ -69,6 +70,9 @@ const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
 )
+
+// settle is how long after a write of ours the next look is taken: what it brings about takes a moment.
+const settle = 20 * time.Millisecond
 
 // New returns a Controller that does nothing before Run.
 func New(cfg Config) (*Controller, error) {
@@ -82,14 +86,17 @@ func New(cfg Config) (*Controller, error) {
 		cfg.Workers = 4
 	}
 	c := &Controller{
-		client: cfg.Client, inventory: cfg.Inventory, quorum: cfg.Quorum, recorder: cfg.Recorder, clock: cfg.Clock, workers: cfg.Workers,
-		queue: fairqueue.NewRateLimited(fairqueue.Config[string]{
-			Name: "staticpod", Namespace: func(namespace string) string { return namespace }, Workers: cfg.Workers, Clock: cfg.Clock,
-		}, firstRetry, lastRetry),
+		client: cfg.Client, inventory: cfg.Inventory, quorum: cfg.Quorum, recorder: cfg.Recorder, clock: cfg.Clock,
 		memory: newMemory(),
 	}
+	c.queue = worker.New(worker.Config[string]{
+		Name: "staticpod", Work: c.work, Workers: cfg.Workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
+		Namespace: func(namespace string) string { return namespace },
+		Describe:  func(namespace string) []any { return []any{"namespace", namespace} },
+	})
 	c.watches = newWatches(cfg.Client, c.NamespaceChanged)
 	c.metrics = newMeters(c.memory, cfg.Clock)
+	c.by = apply.By{FieldManager: FieldManager, Count: c.metrics.wrote}
 	if cfg.Metrics != nil {
 		c.metrics.register(cfg.Metrics)
 	}
@@ -103,19 +110,45 @@ func (c *Controller) NamespaceChanged(namespace string) {
 
 // Run works until ctx ends. A write that is in progress then is finished first.
 func (c *Controller) Run(ctx context.Context) {
-	logger := klog.FromContext(ctx)
-	logger.Info("Starting rollouts of static pods", "workers", c.workers)
 	c.watches.start(ctx)
-	var workers sync.WaitGroup
-	for range c.workers {
-		workers.Go(func() {
-			for c.processNext(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	workers.Wait()
+	c.queue.Run(ctx)
 	c.watches.stop()
-	logger.Info("Stopped rollouts of static pods")
+}
+
+func (c *Controller) work(ctx context.Context, namespace string) error {
+	again, err := c.Reconcile(ctx, namespace)
+	if again > 0 {
+		c.queue.AddAfter(namespace, again)
+	}
+	return err
+}
+
+// Reconcile takes one look at each rollout of a namespace and does what is next. It returns after what time it has to be
+// called again although nothing has changed, zero for never.
+func (c *Controller) Reconcile(ctx context.Context, namespace string) (time.Duration, error) {
+	known := c.inventory.Namespace(namespace)
+	c.watches.keep(namespace, known != nil && len(known.Rollouts) > 0) //nolint:contextcheck // a watch outlives the look that begins it
+	c.memory.keep(namespace, known)
+	if known == nil {
+		return 0, nil
+	}
+	var (
+		next time.Duration
+		errs []error
+	)
+	for _, r := range known.Rollouts {
+		again, err := c.reconcileRollout(ctx, known, r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("rollout %s/%s: %w", namespace, r.Config.Name, err))
+		}
+		if again > 0 && (next == 0 || again < next) {
+			next = again
+		}
+	}
+	return next, errors.Join(errs...)
+}
+
+func (c *Controller) reconcileRollout(ctx context.Context, namespace *inventory.Namespace, r *inventory.Rollout) (time.Duration, error) {
+	l := &look{Controller: c, known: namespace, namespace: namespace.Name, rollout: r, name: r.Config.Name, now: c.clock.Now()}
+	return l.take(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("rollout", l.name)))
 }

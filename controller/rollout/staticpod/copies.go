@@ -4,19 +4,21 @@
 package staticpod
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
@@ -34,7 +36,7 @@ const (
 // goes on, or begins the same number anew if the sources have changed meanwhile.
 func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
 	if l.content == nil {
-		return errStale
+		return apply.ErrStale
 	}
 	l.memory.with(l.id(), func(r *remembered) { r.copies, r.keys = 0, nil })
 	status, err := l.beginRevision(ctx, action)
@@ -60,37 +62,27 @@ func (l *look) statusData(action *rollout.Action, status string) map[string]stri
 }
 
 func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*corev1.ConfigMap, error) {
-	configMaps, name := l.client.CoreV1().ConfigMaps(l.namespace), revision.StatusName(action.Revision)
-	live, err := configMaps.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		l.emit(false, rollout.EventStartingNewRevision, name, fmt.Sprintf("new revision %d: %s", action.Revision, action.Reason))
-		live, err = configMaps.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
-				Annotations: map[string]string{revision.AnnotationReady: annotationFalse, trust.AnnotationConfiguration: l.rollout.Configuration},
-			},
-			Data: l.statusData(action, statusCreating),
-		}, metav1.CreateOptions{FieldManager: FieldManager})
-		l.metrics.wrote("create", "configmaps", err)
-		return live, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read configmap %s: %w", name, err)
-	}
-	same := live.Data[revision.StatusKeyContentHash] == l.content.ContentHash() && live.Data[revision.StatusKeyRestartHash] == l.content.RestartHash()
-	ready := live.Annotations[revision.AnnotationReady] == annotationTrue
-	switch {
-	case live.Labels[revision.LabelRollout] != l.name:
-		return nil, fmt.Errorf("configmap %s is not of this rollout: there can be one rollout in a namespace; remove it if nothing needs it", name)
-	case live.DeletionTimestamp != nil, ready && !same:
-		return nil, errStale
-	case same:
-		return live, nil
-	}
-	live.Data = l.statusData(action, statusCreating)
-	live, err = configMaps.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("update", "configmaps", err)
-	return live, err
+	name := revision.StatusName(action.Revision)
+	status, _, err := l.configMaps().Ensure(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
+		Annotations: map[string]string{revision.AnnotationReady: annotationFalse, trust.AnnotationConfiguration: l.rollout.Configuration},
+	}}, func(status *corev1.ConfigMap, exists bool) error {
+		same := status.Data[revision.StatusKeyContentHash] == l.content.ContentHash() && status.Data[revision.StatusKeyRestartHash] == l.content.RestartHash()
+		ready := status.Annotations[revision.AnnotationReady] == annotationTrue
+		switch {
+		case !exists:
+			l.emit(false, rollout.EventStartingNewRevision, name, fmt.Sprintf("new revision %d: %s", action.Revision, action.Reason))
+		case status.Labels[revision.LabelRollout] != l.name:
+			return fmt.Errorf("configmap %s is not of this rollout: there can be one rollout in a namespace; remove it if nothing needs it", name)
+		case status.DeletionTimestamp != nil, ready && !same:
+			return apply.ErrStale
+		case same:
+			return nil
+		}
+		status.Data = l.statusData(action, statusCreating)
+		return nil
+	})
+	return status, err
 }
 
 func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap, action *rollout.Action) error {
@@ -98,14 +90,9 @@ func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap, a
 		return nil
 	}
 	status = status.DeepCopy()
-	if status.Annotations == nil {
-		status.Annotations = map[string]string{}
-	}
-	status.Annotations[revision.AnnotationReady] = annotationTrue
+	metav1.SetMetaDataAnnotation(&status.ObjectMeta, revision.AnnotationReady, annotationTrue)
 	status.Data[revision.StatusKeyStatus] = statusReady
-	_, err := l.client.CoreV1().ConfigMaps(l.namespace).Update(ctx, status, metav1.UpdateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("update", "configmaps", err)
-	if err != nil {
+	if _, err := l.configMaps().Update(ctx, status); err != nil {
 		return err
 	}
 	l.emit(false, rollout.EventRevisionTriggered, status.Name, fmt.Sprintf("new revision %d triggered by %q", action.Revision, action.Reason))
@@ -125,11 +112,11 @@ func (l *look) copyMeta(status *corev1.ConfigMap, name string, number int) metav
 var errForeign = errors.New("it exists and is not a copy of this revision: rename it or remove it")
 
 // outdated says whether a copy has to be made anew. One that is no copy is never touched.
-func (l *look) outdated(live *metav1.ObjectMeta, status *corev1.ConfigMap, immutable *bool, same bool) (bool, error) {
+func (l *look) outdated(live metav1.Object, status *corev1.ConfigMap, immutable *bool, same bool) (bool, error) {
 	if !l.isCopy(live, status.Name) {
 		return false, errForeign
 	}
-	for _, owner := range live.OwnerReferences {
+	for _, owner := range live.GetOwnerReferences() {
 		// The garbage collector is about to delete what belonged to a ConfigMap that is gone.
 		same = same && owner.UID == status.UID
 	}
@@ -138,13 +125,13 @@ func (l *look) outdated(live *metav1.ObjectMeta, status *corev1.ConfigMap, immut
 
 // isCopy says whether an object belongs to a revision: by its owner, or, as certrotation render makes them without one, by
 // the label of the rollout.
-func (l *look) isCopy(live *metav1.ObjectMeta, status string) bool {
-	for _, owner := range live.OwnerReferences {
+func (l *look) isCopy(live metav1.Object, status string) bool {
+	for _, owner := range live.GetOwnerReferences() {
 		if owner.Kind == "ConfigMap" && owner.Name == status {
 			return true
 		}
 	}
-	return len(live.OwnerReferences) == 0 && live.Labels[revision.LabelRollout] == l.name
+	return len(live.GetOwnerReferences()) == 0 && live.GetLabels()[revision.LabelRollout] == l.name
 }
 
 func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, number int) error {
@@ -152,39 +139,21 @@ func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, num
 	all := maps.Clone(l.content.ConfigMaps)
 	all[pod] = map[string][]byte{configv1alpha1.PodKey: l.content.PodTemplate}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if err := l.copyConfigMap(ctx, status, name, number, all[name]); err != nil {
+		err := l.configMaps().Replace(ctx, configMapOf(l.copyMeta(status, name, number), all[name]), func(live *corev1.ConfigMap) (bool, error) {
+			return l.outdated(live, status, live.Immutable, sameData(dataOf(live), all[name]))
+		})
+		if err != nil {
 			return fmt.Errorf("copy configmap %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (l *look) copyConfigMap(ctx context.Context, status *corev1.ConfigMap, name string, number int, data map[string][]byte) error {
-	configMaps, wanted := l.client.CoreV1().ConfigMaps(l.namespace), configMapOf(l.copyMeta(status, name, number), data)
-	live, err := configMaps.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if err == nil {
-		anew, err := l.outdated(&live.ObjectMeta, status, live.Immutable, sameData(dataOf(live), data))
-		if err != nil || !anew {
-			return err
-		}
-		err = configMaps.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
-		l.metrics.wrote("delete", "configmaps", err)
-		if err != nil {
-			return err
-		}
-	} else if !apierrors.IsNotFound(err) {
-		return err
-	}
-	_, err = configMaps.Create(ctx, wanted, metav1.CreateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("create", "configmaps", err)
-	return err
-}
-
 // configMapOf puts what is text into data, as it was written.
 func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigMap {
 	out := &corev1.ConfigMap{ObjectMeta: meta, Immutable: new(true), Data: map[string]string{}}
 	for key, value := range data {
-		if isText(value) {
+		if utf8.Valid(value) {
 			out.Data[key] = string(value)
 			continue
 		}
@@ -197,23 +166,14 @@ func configMapOf(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigM
 }
 
 func (l *look) copySecret(ctx context.Context, status *corev1.ConfigMap, meta metav1.ObjectMeta, data map[string][]byte) error {
-	secrets := l.client.CoreV1().Secrets(l.namespace)
 	wanted := &corev1.Secret{ObjectMeta: meta, Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: data}
-	live, err := secrets.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if err == nil {
-		anew, err := l.outdated(&live.ObjectMeta, status, live.Immutable, sameData(live.Data, wanted.Data))
-		if err != nil || !anew {
-			return err
-		}
-		err = secrets.Delete(ctx, live.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
-		l.metrics.wrote("delete", "secrets", err)
-		if err != nil {
-			return err
-		}
-	} else if !apierrors.IsNotFound(err) {
+	err := l.secrets().Replace(ctx, wanted, func(live *corev1.Secret) (bool, error) {
+		return l.outdated(live, status, live.Immutable, sameData(live.Data, data))
+	})
+	if err != nil {
 		return fmt.Errorf("copy secret %s: %w", meta.Name, err)
 	}
-	_, err = secrets.Create(ctx, wanted, metav1.CreateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("create", "secrets", err)
-	return err
+	return nil
 }
+
+func sameData(x, y map[string][]byte) bool { return maps.EqualFunc(x, y, bytes.Equal) }

@@ -28,11 +28,11 @@
 //	NodeController                node.go; order and conditions in registry/rollout
 //	RevisionController            revision.go, source.go, usable.go, copies.go; decisions in registry/rollout/source.go
 //	InstallerController           installer.go, pod.go; decisions in registry/rollout/install.go, restart.go, order.go
-//	InstallerStateController      installerstate.go
+//	InstallerStateController      installer.go
 //	StaticPodStateController      staticpodstate.go
-//	MissingStaticPodController    missingstaticpod.go; decisions in registry/rollout/outcome.go
+//	MissingStaticPodController    staticpodstate.go; decisions in registry/rollout/outcome.go
 //	PruneController               prune.go; decisions in registry/rollout/prune.go
-//	BackingResourceController     backingresource.go; without the ClusterRoleBinding to cluster-admin
+//	BackingResourceController     installer.go; without the ClusterRoleBinding to cluster-admin
 //	installer, prune              cmd/certrotation/app/installer, cmd/certrotation/app/prune, controller/rollout/generation: one directory
 //	                              and one pointer for trust and leaves, from the revision and never from the live objects
 //	quorum                        registry/quorum, controller/etcdhealth: the check that holds back revisions there also holds back each

@@ -4,12 +4,18 @@
 package staticpod
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 )
@@ -19,7 +25,7 @@ import (
 func (l *look) runInstaller(ctx context.Context, action *rollout.Action) error {
 	node, r := l.node(action.Node, action.NodeUID), l.latest()
 	if node == nil || r == nil || r.Number != action.Revision {
-		return errStale
+		return apply.ErrStale
 	}
 	if err := l.ensureServiceAccount(ctx); err != nil {
 		return err
@@ -28,9 +34,7 @@ func (l *look) runInstaller(ctx context.Context, action *rollout.Action) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.client.CoreV1().Pods(l.namespace).Create(ctx, l.installerPod(node, r, action, hash), metav1.CreateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("create", "pods", err)
-	if err != nil {
+	if _, err := l.pods().Create(ctx, l.installerPod(node, r, action, hash)); err != nil {
 		return err
 	}
 	l.metrics.started(l.id(), action)
@@ -49,9 +53,7 @@ func (l *look) node(name, uid string) *rollout.Node {
 
 // deletePod deletes a pod of ours. It gets the time to end by itself, and stays visible until kubelet says that it has.
 func (l *look) deletePod(ctx context.Context, name string) error {
-	err := l.client.CoreV1().Pods(l.namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	l.metrics.wrote("delete", "pods", err)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := apply.Gone(l.pods().Delete(ctx, name, "", "")); err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
 	return nil
@@ -59,23 +61,122 @@ func (l *look) deletePod(ctx context.Context, name string) error {
 
 // markInstalled records the UID of a node on a revision.
 func (l *look) markInstalled(ctx context.Context, action *rollout.Action) error {
-	configMaps, name := l.client.CoreV1().ConfigMaps(l.namespace), revision.StatusName(action.Revision)
-	live, err := configMaps.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return errStale
-	}
-	if err != nil {
-		return fmt.Errorf("read configmap %s: %w", name, err)
-	}
-	key := revision.InstalledAnnotation(action.Node)
-	if live.Annotations[key] == action.NodeUID {
+	name := revision.StatusName(action.Revision)
+	_, _, err := l.configMaps().Ensure(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(live *corev1.ConfigMap, exists bool) error {
+		if !exists {
+			return apply.ErrStale
+		}
+		metav1.SetMetaDataAnnotation(&live.ObjectMeta, revision.InstalledAnnotation(action.Node), action.NodeUID)
 		return nil
-	}
-	if live.Annotations == nil {
-		live.Annotations = map[string]string{}
-	}
-	live.Annotations[key] = action.NodeUID
-	_, err = configMaps.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("update", "configmaps", err)
+	})
 	return err
+}
+
+// The InstallerStateController of library-go: what the installer pods are like.
+func (l *look) observeInstaller(pod *corev1.Pod) {
+	number, ok := revision.ParseNumber(pod.Labels[revision.LabelRevision])
+	if !ok {
+		return
+	}
+	attempt, err := strconv.Atoi(pod.Annotations[annotationAttempt])
+	if err != nil || attempt < 0 {
+		attempt = 0
+	}
+	out := rollout.Installer{
+		Name: pod.Name, Node: pod.Spec.NodeName, NodeUID: pod.Annotations[annotationNodeUID],
+		Revision: number, Attempt: attempt, Restarts: pod.Annotations[annotationRestarts] == "true",
+		Started:  pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "",
+		Finished: finished(pod), Succeeded: pod.Status.Phase == corev1.PodSucceeded,
+		Deleting: pod.DeletionTimestamp != nil, Created: pod.CreationTimestamp.Time, FinishedAt: l.notLater(endedAt(pod)),
+	}
+	if len(pod.Spec.Containers) > 0 {
+		out.Image = pod.Spec.Containers[0].Image
+	}
+	out.Waiting, out.Message = progress(pod)
+	l.state.Installers = append(l.state.Installers, out)
+	l.memory.with(l.id(), func(r *remembered) { r.installers[out.Node] = pod.Name })
+}
+
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// endedAt is when the last container of a pod ended. A pod that kubelet refused has none that did.
+func endedAt(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.FinishedAt.After(at) {
+			at = t.FinishedAt.Time
+		}
+	}
+	return at
+}
+
+// progress says what a pod waits for, or how it has ended.
+func progress(pod *corev1.Pod) (waiting, message string) {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if w := s.State.Waiting; w != nil && w.Reason != podInitializing {
+			return w.Reason, w.Message
+		}
+		if t := s.State.Terminated; t != nil {
+			return "", ending(pod, t)
+		}
+	}
+	return "", strings.TrimSuffix(pod.Status.Reason+": "+pod.Status.Message, ": ")
+}
+
+func ending(pod *corev1.Pod, t *corev1.ContainerStateTerminated) string {
+	text := cmp.Or(outcome(t.Message), t.Reason)
+	if pod.Status.Reason != "" {
+		text = pod.Status.Reason + ": " + text
+	}
+	return "exit code " + strconv.Itoa(int(t.ExitCode)) + ": " + text
+}
+
+// notLater bounds a time that a node has written, whose clock may be wrong.
+func (l *look) notLater(at time.Time) time.Time {
+	if at.After(l.now) {
+		return l.now
+	}
+	return at
+}
+
+// outcome is what an installer says of its end: a line of JSON, or the end of its log if it did not come to that.
+func outcome(message string) string {
+	message = strings.TrimSpace(message)
+	var said struct{ Reason, Error string }
+	if json.Unmarshal([]byte(message[strings.LastIndexByte(message, '\n')+1:]), &said) != nil || said.Error == "" {
+		return message
+	}
+	return said.Reason + ": " + said.Error
+}
+
+// serviceAccount is what installers and pruners run as. It has no rights, because they ask the API for nothing.
+const serviceAccount = "installer-sa"
+
+// The BackingResourceController of library-go: it sees to the ServiceAccount whenever a pod is about to need it.
+func (l *look) ensureServiceAccount(ctx context.Context) error {
+	err := l.writeServiceAccount(ctx)
+	l.memory.failed(l.id(), rollout.BackingResourceController, err)
+	return err
+}
+
+func (l *look) writeServiceAccount(ctx context.Context) error {
+	accounts := apply.To(l.client.CoreV1().ServiceAccounts(l.namespace), "serviceaccounts", l.by)
+	_, _, err := accounts.Ensure(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: serviceAccount}},
+		func(account *corev1.ServiceAccount, exists bool) error {
+			if !exists {
+				account.Labels = map[string]string{revision.LabelRollout: l.name}
+			}
+			// One that somebody else has made stays as it is: the pods mount no token in any case.
+			if account.Labels[revision.LabelRollout] == l.name {
+				account.AutomountServiceAccountToken = new(false)
+			}
+			return nil
+		})
+	if err != nil {
+		return fmt.Errorf("service account %s/%s: %w", l.namespace, serviceAccount, err)
+	}
+	return nil
 }

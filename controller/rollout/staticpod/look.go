@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
@@ -31,6 +32,18 @@ type look struct {
 	// content is that of the sources, nil if they are not usable.
 	content *revision.Content
 	state   *rollout.State
+}
+
+func (l *look) secrets() apply.Writer[*corev1.Secret] {
+	return apply.To(l.client.CoreV1().Secrets(l.namespace), "secrets", l.by)
+}
+
+func (l *look) configMaps() apply.Writer[*corev1.ConfigMap] {
+	return apply.To(l.client.CoreV1().ConfigMaps(l.namespace), "configmaps", l.by)
+}
+
+func (l *look) pods() apply.Writer[*corev1.Pod] {
+	return apply.To(l.client.CoreV1().Pods(l.namespace), "pods", l.by)
 }
 
 // take reads, judges, writes the status, and does what is to be done, in this order.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -75,7 +76,7 @@ func (m *memory) keep(namespace string, known *inventory.Namespace) {
 func (m *memory) failed(of id, controller string, err error) {
 	m.with(of, func(r *remembered) {
 		delete(r.failures, controller)
-		if err != nil && !benign(err) {
+		if err != nil && !apply.Benign(err) {
 			r.failures[controller] = err.Error()
 		}
 	})

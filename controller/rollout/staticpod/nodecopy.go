@@ -10,9 +10,9 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
@@ -29,7 +29,7 @@ func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.R
 		return "", err
 	}
 	if problem != "" {
-		return "", errStale
+		return "", apply.ErrStale
 	}
 	recorded := mirrorpod.Revision{Number: r.Number, ContentHash: r.ContentHash, RestartHash: r.RestartHash}
 	if failure := mirrorpod.Prove(recorded, copies.content); failure != "" {
@@ -42,14 +42,14 @@ func (l *look) prepareNode(ctx context.Context, node *rollout.Node, r *rollout.R
 	keys := pairKeys(l.rollout.Leaves[node.Name])
 	own := copies.content.Only(aggregate, keys)
 	if len(keys) == 0 || len(own.Secrets[aggregate]) != len(keys) {
-		return "", errStale
+		return "", apply.ErrStale
 	}
-	status, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, revision.StatusName(r.Number), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "", errStale
-	}
+	status, exists, err := l.configMaps().Get(ctx, revision.StatusName(r.Number))
 	if err != nil {
 		return "", fmt.Errorf("read configmap %s: %w", revision.StatusName(r.Number), err)
+	}
+	if !exists {
+		return "", apply.ErrStale
 	}
 	meta := l.copyMeta(status, aggregate, r.Number)
 	meta.Name = revision.NodeCopyName(aggregate, r.Number, node.Name)
@@ -71,7 +71,7 @@ func (l *look) deleteNodeCopies(ctx context.Context, number int) error {
 	}
 	var errs []error
 	for i := range list.Items {
-		errs = append(errs, l.deleteSecretCopy(ctx, list.Items[i].Name, revision.StatusName(number)))
+		errs = append(errs, deleteCopy(ctx, l, l.secrets(), list.Items[i].Name, revision.StatusName(number)))
 	}
 	return errors.Join(errs...)
 }

@@ -9,9 +9,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 )
@@ -34,8 +33,7 @@ func (l *look) runPruner(ctx context.Context, action *rollout.Action) error {
 	if err := l.ensureServiceAccount(ctx); err != nil {
 		return err
 	}
-	_, err := l.client.CoreV1().Pods(l.namespace).Create(ctx, l.prunerPod(action), metav1.CreateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("create", "pods", err)
+	_, err := l.pods().Create(ctx, l.prunerPod(action))
 	return err
 }
 
@@ -45,48 +43,26 @@ func (l *look) deleteRevision(ctx context.Context, number int) error {
 	status := revision.StatusName(number)
 	var errs []error
 	for _, name := range l.configMapNames() {
-		errs = append(errs, l.deleteConfigMapCopy(ctx, revision.CopyName(name, number), status))
+		errs = append(errs, deleteCopy(ctx, l, l.configMaps(), revision.CopyName(name, number), status))
 	}
 	for _, name := range l.rollout.Config.SecretNames {
-		errs = append(errs, l.deleteSecretCopy(ctx, revision.CopyName(name, number), status))
+		errs = append(errs, deleteCopy(ctx, l, l.secrets(), revision.CopyName(name, number), status))
 	}
 	errs = append(errs, l.deleteNodeCopies(ctx, number))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	err := l.client.CoreV1().ConfigMaps(l.namespace).Delete(ctx, status, metav1.DeleteOptions{})
-	l.metrics.wrote("delete", "configmaps", err)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := apply.Gone(l.configMaps().Delete(ctx, status, "", "")); err != nil {
 		return fmt.Errorf("delete configmap %s: %w", status, err)
 	}
 	return nil
 }
 
-func (l *look) deleteConfigMapCopy(ctx context.Context, name, owner string) error {
-	configMaps := l.client.CoreV1().ConfigMaps(l.namespace)
-	live, err := configMaps.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || !l.isCopy(&live.ObjectMeta, owner) {
-		return ignoreNotFound(err)
+// deleteCopy deletes a copy of the revision of that ConfigMap, and nothing else of that name.
+func deleteCopy[T apply.Object[T]](ctx context.Context, l *look, in apply.Writer[T], name, owner string) error {
+	live, exists, err := in.Get(ctx, name)
+	if err != nil || !exists || !l.isCopy(live, owner) {
+		return err
 	}
-	err = configMaps.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
-	l.metrics.wrote("delete", "configmaps", err)
-	return ignoreNotFound(err)
-}
-
-func (l *look) deleteSecretCopy(ctx context.Context, name, owner string) error {
-	secrets := l.client.CoreV1().Secrets(l.namespace)
-	live, err := secrets.Get(ctx, name, metav1.GetOptions{})
-	if err != nil || !l.isCopy(&live.ObjectMeta, owner) {
-		return ignoreNotFound(err)
-	}
-	err = secrets.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
-	l.metrics.wrote("delete", "secrets", err)
-	return ignoreNotFound(err)
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return apply.Gone(in.Delete(ctx, name, live.GetUID(), ""))
 }

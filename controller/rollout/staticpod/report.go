@@ -8,24 +8,24 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/rollout"
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
 // observeStatus reads what was last written. What cannot be read is written anew.
 func (l *look) observeStatus(ctx context.Context) error {
 	name := rollout.StatusName(l.name)
-	stored, err := l.client.CoreV1().ConfigMaps(l.namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	stored, exists, err := l.configMaps().Get(ctx, name)
 	if err != nil {
 		return fmt.Errorf("read configmap %s: %w", name, err)
+	}
+	if !exists {
+		return nil
 	}
 	if stored.Labels[rollout.LabelStatus] != l.name && !trust.Consents(stored.Annotations, l.rollout.Configuration) {
 		return fmt.Errorf("configmap %s is not the status of this rollout: rename it or remove it", name)
@@ -64,26 +64,16 @@ func (l *look) report(ctx context.Context, status *rollout.Status) error {
 func (l *look) writeStatus(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	configMaps := l.client.CoreV1().ConfigMaps(l.namespace)
-	if l.stored == nil {
-		_, err := configMaps.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: l.namespace, Name: rollout.StatusName(l.name), Labels: map[string]string{rollout.LabelStatus: l.name},
-				Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
-			},
-			Data: map[string]string{rollout.StatusKey: text},
-		}, metav1.CreateOptions{FieldManager: FieldManager})
-		l.metrics.wrote("create", "configmaps", err)
-		return err
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: l.namespace, Name: rollout.StatusName(l.name), Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
+	}}
+	write := l.configMaps().Create
+	if l.stored != nil {
+		wanted, write = l.stored.DeepCopy(), l.configMaps().Update
 	}
-	changed := l.stored.DeepCopy()
-	if changed.Labels == nil {
-		changed.Labels = map[string]string{}
-	}
-	changed.Labels[rollout.LabelStatus] = l.name
-	changed.Data = map[string]string{rollout.StatusKey: text}
-	_, err := configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
-	l.metrics.wrote("update", "configmaps", err)
+	metav1.SetMetaDataLabel(&wanted.ObjectMeta, rollout.LabelStatus, l.name)
+	wanted.Data = map[string]string{rollout.StatusKey: text}
+	_, err := write(ctx, wanted)
 	return err
 }
 
@@ -124,7 +114,6 @@ func (l *look) installed(number int, n *rollout.NodeStatus) bool {
 // emit puts an event where people look: on the ConfigMap whose content is rolled out, which a BundleStatus stands for
 // too. Its action tells it from other events of the same reason, which a recorder would take for repetitions.
 func (l *look) emit(warning bool, reason, action, note string) {
-	const longestAction = 128 // see k8s.io/kubernetes/pkg/apis/core/validation
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: l.namespace, Name: l.rollout.Config.PodConfigMapName}
 	if agg := l.rollout.Aggregate; agg != nil {
 		ref.Name, ref.UID = agg.ConfigMap.Name, types.UID(agg.ConfigMap.UID)
@@ -133,5 +122,5 @@ func (l *look) emit(warning bool, reason, action, note string) {
 	if warning {
 		kind = corev1.EventTypeWarning
 	}
-	l.recorder.Eventf(ref, nil, kind, reason, action[:min(len(action), longestAction)], "%s", cut(note))
+	l.recorder.Eventf(ref, nil, kind, reason, truncate.Action(action), "%s", truncate.Note(note))
 }

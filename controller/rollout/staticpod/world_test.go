@@ -27,6 +27,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
@@ -193,7 +194,7 @@ func (w *world) look() time.Duration {
 			w.restart()
 			continue
 		}
-		if err != nil && !benign(err) {
+		if err != nil && !apply.Benign(err) {
 			w.t.Fatalf("Reconcile: %v", err)
 		}
 		if again != settle && err == nil {
