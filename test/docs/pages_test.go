@@ -169,3 +169,23 @@ func TestWhatThesePatternsFind(t *testing.T) {
 		})
 	}
 }
+
+// TestReasonsAreExplained: whoever reads the reason of a blocker or a problem finds it in docs/known-issues.md.
+func TestReasonsAreExplained(t *testing.T) {
+	t.Parallel()
+	page := read(t, "docs/known-issues.md")
+	for _, dir := range []string{"registry/trust", "registry/rollout"} {
+		reasons := aReason.FindAllStringSubmatch(sources(t, dir), -1)
+		if len(reasons) == 0 {
+			t.Errorf("%s has no reasons", dir)
+		}
+		for _, match := range reasons {
+			if !strings.Contains(page, "| `"+match[1]+"` |") {
+				t.Errorf("docs/known-issues.md does not explain %s of %s", match[1], dir)
+			}
+		}
+	}
+}
+
+// aReason is the declaration of one.
+var aReason = regexp.MustCompile(`(?m)^\s*(?:const )?Reason\w+\s+Reason = "(\w+)"`)
