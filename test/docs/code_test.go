@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -165,3 +166,30 @@ func exists(file string) bool {
 	found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(file)))
 	return err == nil && len(found) > 0
 }
+
+// TestPackageNamesAreUnique: who searches for a package by its name finds one.
+func TestPackageNamesAreUnique(t *testing.T) {
+	t.Parallel()
+	places := map[string]string{}
+	for _, dir := range []string{"admission", "apis", "controller", "registry"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(at string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() || entry.Name() == "testdata" || version.MatchString(entry.Name()) {
+				return err
+			}
+			if files, err := filepath.Glob(filepath.Join(at, "*.go")); err != nil || len(files) == 0 {
+				return err
+			}
+			if other, taken := places[entry.Name()]; taken {
+				t.Errorf("%s and %s have one name", other, at)
+			}
+			places[entry.Name()] = at
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// version is the folder of an API version.
+var version = regexp.MustCompile(`^v[0-9]+(?:(?:alpha|beta)[0-9]+)?$`)

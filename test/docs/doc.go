@@ -9,7 +9,9 @@
 //   - the ways in docs/architecture.md are chains of calls: each function is called by one before it, unless the page says
 //     by what the work is handed over;
 //   - docs/mistakes.md names tests that exist, and every story of test/holes;
-//   - what docs/comparison.md calls the same as elsewhere is in the code under that name.
+//   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
+//   - docs/known-issues.md explains each reason of a blocker and of a problem;
+//   - no two packages have one base name, so that a name leads to one place.
 //
 // Tests run in the directory of their package, so all paths begin at root.
 package docs
