@@ -99,9 +99,9 @@ func (c *Controller) perform(ctx context.Context, namespace string, d *orphan.De
 	var err error
 	if d.Kind == trust.RecordKind {
 		version = configv1alpha1.SchemeGroupVersion
-		err = step(writing, apply.To(c.records.RotationRecords(namespace), "rotationrecords", by), d, c.clock.Now())
+		err = step(writing, apply.To(c.records.RotationRecords(namespace), "rotationrecords", by), &configv1alpha1.RotationRecord{}, d, c.clock.Now())
 	} else {
-		err = step(writing, apply.To(c.client.CoreV1().Secrets(namespace), "secrets", by), d, c.clock.Now())
+		err = step(writing, apply.To(c.client.CoreV1().Secrets(namespace), "secrets", by), &corev1.Secret{}, d, c.clock.Now())
 	}
 	if err != nil {
 		return err
@@ -114,11 +114,15 @@ func (c *Controller) perform(ctx context.Context, namespace string, d *orphan.De
 }
 
 // step deletes what was decided on and nothing that was written since, or sets or removes the beginning of its grace period.
-func step[T apply.Object[T]](ctx context.Context, to apply.Writer[T], d *orphan.Decision, now time.Time) error {
+func step[T apply.Object[T]](ctx context.Context, to apply.Writer[T], empty T, d *orphan.Decision, now time.Time) error {
 	if d.Step == orphan.Delete {
 		return to.Delete(ctx, d.Name, types.UID(d.UID), d.ResourceVersion)
 	}
-	_, _, err := to.Change(ctx, d.Name, d.ResourceVersion, func(live T) error {
+	empty.SetName(d.Name)
+	_, _, err := to.Write(ctx, empty, d.ResourceVersion, func(live T, exists bool) error {
+		if !exists {
+			return apply.ErrStale
+		}
 		annotations := live.GetAnnotations()
 		delete(annotations, trust.AnnotationDeleteGraceStart)
 		if d.Step == orphan.Mark {

@@ -51,7 +51,7 @@ func (c *Controller) writeConfigMap(ctx context.Context, t *task) (*trust.CopyAs
 	if err != nil {
 		return a, nil, false, apply.Stale(err)
 	}
-	object, wrote, err := c.configMaps(t.key.namespace).Ensure(ctx, &corev1.ConfigMap{ObjectMeta: t.key.meta()},
+	object, wrote, err := c.configMaps(t.key.namespace).Write(ctx, &corev1.ConfigMap{ObjectMeta: t.key.meta()}, apply.Any,
 		func(object *corev1.ConfigMap, exists bool) error {
 			if o := foreign(t, object); exists && o != nil {
 				return o
@@ -99,7 +99,7 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 	if err != nil {
 		return a, nil, false, err
 	}
-	object, wrote, err := c.secrets(t.key.namespace).Ensure(ctx, &corev1.Secret{ObjectMeta: t.key.meta(), Type: corev1.SecretTypeTLS},
+	object, wrote, err := c.secrets(t.key.namespace).Write(ctx, &corev1.Secret{ObjectMeta: t.key.meta(), Type: corev1.SecretTypeTLS}, apply.Any,
 		func(object *corev1.Secret, exists bool) error {
 			if o := foreign(t, object); exists && o != nil {
 				return o

@@ -30,17 +30,26 @@ type domainContent struct {
 }
 
 func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
-	secret.Type = cmp.Or(secret.Type, corev1.SecretTypeTLS)
-	if secret.Data == nil {
-		secret.Data = map[string][]byte{}
-	}
-	switch action.Kind {
-	case trust.RecordMetadata:
+	if action.Kind == trust.RecordMetadata {
 		return nil
+	}
+	secret.Type = cmp.Or(secret.Type, corev1.SecretTypeTLS)
+	keepActiveKeys(secret)
+	switch action.Kind {
 	case trust.IssueLeaf:
 		return c.issueLeaf(ctx, secret, action)
+	case trust.GenerateActive:
+		return c.generateActive(secret, c.domain, action)
+	case trust.GenerateNext:
+		return c.generateNext(secret, c.domain, action)
+	case trust.Promote:
+		return promote(secret, action.Authority)
+	case trust.DropNext:
+		return moveToPrevious(secret, inventory.NextSlot)
+	case trust.DestroyPrevious:
+		return inventory.PreviousSlot.Put(secret.Data)
 	default:
-		return c.changeSigner(secret, action)
+		return fmt.Errorf("action %q is none of a Secret", action.Kind)
 	}
 }
 

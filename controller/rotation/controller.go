@@ -162,16 +162,6 @@ func (c *Controller) ReconcileStatuses(ctx context.Context, namespace string) er
 	return c.queue.Do(ctx, key{namespace: namespace, status: true})
 }
 
-func (c *Controller) reconcile(ctx context.Context, k key) error {
-	switch {
-	case k.status:
-		return c.reconcileStatuses(ctx, k)
-	case k.domain == "":
-		return c.reconcileNamespace(ctx, k)
-	}
-	return c.reconcileDomain(ctx, k)
-}
-
 // forget drops everything that is remembered of a key.
 func (c *Controller) forget(k key) {
 	c.expected.forget(k)

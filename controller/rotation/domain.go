@@ -19,8 +19,15 @@ import (
 // before (NamespaceChanged).
 const firstLookRetry = 5 * time.Second
 
-// reconcileDomain brings one trust domain one step further, if anything is to be done.
-func (c *Controller) reconcileDomain(ctx context.Context, k key) error {
+// reconcile brings one trust domain one step further, if anything is to be done. The keys that are none of a domain have
+// looks of their own.
+func (c *Controller) reconcile(ctx context.Context, k key) error {
+	switch {
+	case k.status:
+		return c.reconcileStatuses(ctx, k)
+	case k.domain == "":
+		return c.reconcileNamespace(ctx, k)
+	}
 	d, err := c.currentDomain(ctx, k)
 	if d == nil || err != nil {
 		return err

@@ -156,16 +156,16 @@ func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of con
 		err = c.clearRequest(writing, d, action)
 	case action.ObjectKind == trust.RecordKind:
 		written, wrote, err = c.recordsOf(k.namespace).Write(writing, &configv1alpha1.RotationRecord{ObjectMeta: named}, action.ResourceVersion,
-			func(r *configv1alpha1.RotationRecord) error { return fillRoster(r, d, action) })
+			func(r *configv1alpha1.RotationRecord, _ bool) error { return fillRoster(r, d, action) })
 	case action.ObjectKind == trust.ConfigMapKind:
 		written, wrote, err = apply.To(c.client.CoreV1().ConfigMaps(k.namespace), "configmaps", c.by).Write(writing,
-			&corev1.ConfigMap{ObjectMeta: named}, action.ResourceVersion, func(configMap *corev1.ConfigMap) error {
+			&corev1.ConfigMap{ObjectMeta: named}, action.ResourceVersion, func(configMap *corev1.ConfigMap, _ bool) error {
 				applyMetadata(&configMap.ObjectMeta, action, trust.Metadata{})
 				return of.fillConfigMap(writing, configMap, action)
 			})
 	default:
 		written, wrote, err = apply.To(c.client.CoreV1().Secrets(k.namespace), "secrets", c.by).Write(writing,
-			&corev1.Secret{ObjectMeta: named}, action.ResourceVersion, func(secret *corev1.Secret) error {
+			&corev1.Secret{ObjectMeta: named}, action.ResourceVersion, func(secret *corev1.Secret, _ bool) error {
 				applyMetadata(&secret.ObjectMeta, action, trust.Metadata{})
 				return of.fillSecret(writing, secret, action)
 			})

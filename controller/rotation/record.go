@@ -55,7 +55,7 @@ func (c *Controller) clearRequest(ctx context.Context, d *trust.Domain, action *
 func (c *Controller) writeRecord(ctx context.Context, k key, made *configv1alpha1.RotationRecord) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	written, wrote, err := c.recordsOf(made.Namespace).Ensure(ctx, made.DeepCopy(), func(r *configv1alpha1.RotationRecord, _ bool) error {
+	written, wrote, err := c.recordsOf(made.Namespace).Write(ctx, made.DeepCopy(), apply.Any, func(r *configv1alpha1.RotationRecord, _ bool) error {
 		fillRecord(r, made)
 		return nil
 	})

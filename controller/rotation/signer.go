@@ -4,7 +4,6 @@
 package rotation
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,27 +15,15 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// changeSigner changes the slots of a signer Secret.
-func (c domainContent) changeSigner(secret *corev1.Secret, action *trust.Action) error {
-	// The Secret type demands both keys, though the slot may be empty.
+// keepActiveKeys makes sure that the keys exist which the Secret type demands, though the slot may be empty.
+func keepActiveKeys(secret *corev1.Secret) {
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
 	for _, name := range []string{inventory.ActiveCertKey, inventory.ActiveKeyKey} {
 		if secret.Data[name] == nil {
 			secret.Data[name] = []byte{}
 		}
-	}
-	switch action.Kind {
-	case trust.GenerateActive:
-		return c.generateActive(secret, c.domain, action)
-	case trust.GenerateNext:
-		return c.generateNext(secret, c.domain, action)
-	case trust.Promote:
-		return promote(secret, action.Authority)
-	case trust.DropNext:
-		return moveToPrevious(secret, inventory.NextSlot)
-	case trust.DestroyPrevious:
-		return inventory.PreviousSlot.Put(secret.Data)
-	default:
-		return fmt.Errorf("action %q is none of a signer", action.Kind)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 var longest = map[string]int{
 	"A Secret to its API row":           30,
 	"A review to its denial":            25,
-	"`rotate` to the first write":       28,
+	"`rotate` to the first write":       24,
 	"A handshake to the next stage":     32,
 	"A revision to the files of a node": 28,
 }

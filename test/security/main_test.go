@@ -57,16 +57,10 @@ func TestClaims(t *testing.T) {
 			{"controller/dial/dialer.go", `if refusal := d.Judge(at); refusal != nil {`, `if refusal := d.Judge(at); false {`},
 		}},
 		{name: "keys", attack: attackKeys, border: []edit{
-			{"controller/rotation/write.go", `	c.announce(written, action)
-	return written.ResourceVersion, nil
-}
-
-// writeConfigMap`, `	println(string(written.Data[corev1.TLSPrivateKeyKey]))
-	c.announce(written, action)
-	return written.ResourceVersion, nil
-}
-
-// writeConfigMap`},
+			{"controller/rotation/content.go", `	secret.Data[inventory.ActiveKeyKey] = key
+`, `	secret.Data[inventory.ActiveKeyKey] = key
+	println(string(key))
+`},
 		}},
 		{name: "reader", attack: attackReader, border: consents()},
 	} {

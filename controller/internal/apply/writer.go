@@ -65,37 +65,26 @@ func To[T Object[T]](client Client[T], resource string, by By) Writer[T] {
 	return Writer[T]{client: client, resource: resource, by: by}
 }
 
-// Write writes the object that a decision was made on: that of the resource version, or one that does not exist yet if there
-// is none. change is given a copy of it, or empty. It returns the object as it is then, and whether it was written.
-func (w Writer[T]) Write(ctx context.Context, empty T, version string, change func(T) error) (_ metav1.Object, wrote bool, _ error) {
-	if version == "" {
-		if err := change(empty); err != nil {
-			return nil, false, err
+// Which object is written, beside one of a certain resource version.
+const (
+	// Absent is one that does not exist yet.
+	Absent = ""
+	// Any is one that does not exist yet, or exists in whichever version.
+	Any = "*"
+)
+
+// Write writes the object with the name of empty, if it is of that version: what a decision was made on is Absent or has a
+// resource version. change is given a copy of the object, or empty if it does not exist. Write returns the object as it is
+// then, and whether it was written.
+func (w Writer[T]) Write(ctx context.Context, empty T, version string, change func(object T, exists bool) error) (_ T, wrote bool, err error) {
+	live, exists := empty, false
+	if version != Absent {
+		if live, exists, err = w.Get(ctx, empty.GetName()); err != nil {
+			return empty, false, err
 		}
-		written, err := w.Create(ctx, empty)
-		return written, true, err
 	}
-	return w.Change(ctx, empty.GetName(), version, change)
-}
-
-// Change is Write for an object that exists.
-func (w Writer[T]) Change(ctx context.Context, name, version string, change func(T) error) (_ metav1.Object, wrote bool, _ error) {
-	live, err := w.client.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, false, Stale(err)
-	}
-	if live.GetResourceVersion() != version {
-		return nil, false, fmt.Errorf("%s is version %s, not %s: %w", name, live.GetResourceVersion(), version, ErrStale)
-	}
-	written, wrote, err := w.update(ctx, live, change)
-	return written, wrote, Stale(err)
-}
-
-// Ensure writes an object whichever version it has. change is given a copy of it, or empty if it does not exist.
-func (w Writer[T]) Ensure(ctx context.Context, empty T, change func(object T, exists bool) error) (_ T, wrote bool, _ error) {
-	live, exists, err := w.Get(ctx, empty.GetName())
-	if err != nil {
-		return empty, false, err
+	if version != Absent && version != Any && (!exists || live.GetResourceVersion() != version) {
+		return empty, false, fmt.Errorf("%s is not version %s any more: %w", empty.GetName(), version, ErrStale)
 	}
 	if !exists {
 		if err := change(empty, false); err != nil {
@@ -104,18 +93,17 @@ func (w Writer[T]) Ensure(ctx context.Context, empty T, change func(object T, ex
 		written, err := w.Create(ctx, empty)
 		return written, true, err
 	}
-	return w.update(ctx, live, func(object T) error { return change(object, true) })
-}
-
-func (w Writer[T]) update(ctx context.Context, live T, change func(T) error) (T, bool, error) {
 	changed := live.DeepCopy()
-	if err := change(changed); err != nil {
+	if err := change(changed, true); err != nil {
 		return live, false, err
 	}
 	if equality.Semantic.DeepEqual(live, changed) {
 		return live, false, nil
 	}
 	written, err := w.Update(ctx, changed)
+	if version != Any {
+		err = Stale(err)
+	}
 	return written, true, err
 }
 

@@ -60,7 +60,15 @@ func (q *Queue[K]) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range q.cfg.Workers {
 		workers.Go(func() {
-			for q.next(ctx) {
+			for {
+				k, shutdown := q.Get()
+				if shutdown {
+					return
+				}
+				if ctx.Err() == nil {
+					q.settle(ctx, k, q.Do(ctx, k))
+				}
+				q.Done(k)
 			}
 		})
 	}
@@ -70,18 +78,23 @@ func (q *Queue[K]) Run(ctx context.Context) {
 	logger.Info("Stopped workers")
 }
 
-// next works on one key, decides when to look at it again, and says whether there may be more.
-func (q *Queue[K]) next(ctx context.Context) bool {
-	k, shutdown := q.Get()
-	if shutdown {
-		return false
-	}
-	defer q.Done(k)
-	if ctx.Err() != nil {
-		return true
-	}
-	logger := klog.FromContext(ctx).WithValues(append([]any{"controller", q.cfg.Name}, q.cfg.Describe(k)...)...)
-	err := q.Do(klog.NewContext(ctx, logger), k)
+// Do works on a key once, as a worker would. It is for whoever decides by itself what happens when.
+func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
+	ctx = q.describe(ctx, k)
+	defer func() {
+		if r := recover(); r != nil {
+			klog.FromContext(ctx).Error(nil, "Recovered from a panic", "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic while working on %v: %v", k, r)
+		}
+	}()
+	bounded, cancel := context.WithTimeout(ctx, fairqueue.Deadline)
+	defer cancel()
+	return fairqueue.Overdue(ctx, bounded, fairqueue.Deadline, fmt.Sprintf("work on %v", k), q.cfg.Work(bounded, k))
+}
+
+// settle decides when a key is worked on again.
+func (q *Queue[K]) settle(ctx context.Context, k K, err error) {
+	logger := klog.FromContext(q.describe(ctx, k))
 	switch {
 	case err == nil:
 		q.Forget(k)
@@ -94,18 +107,9 @@ func (q *Queue[K]) next(ctx context.Context) bool {
 		logger.Error(err, "Failed, will retry")
 		q.AddRateLimited(k)
 	}
-	return true
 }
 
-// Do works on a key once, as a worker would. It is for whoever decides by itself what happens when.
-func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			klog.FromContext(ctx).Error(nil, "Recovered from a panic", "panic", r, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic while working on %v: %v", k, r)
-		}
-	}()
-	bounded, cancel := context.WithTimeout(ctx, fairqueue.Deadline)
-	defer cancel()
-	return fairqueue.Overdue(ctx, bounded, fairqueue.Deadline, fmt.Sprintf("work on %v", k), q.cfg.Work(bounded, k))
+func (q *Queue[K]) describe(ctx context.Context, k K) context.Context {
+	logger := klog.FromContext(ctx).WithValues("controller", q.cfg.Name).WithValues(q.cfg.Describe(k)...)
+	return klog.NewContext(ctx, logger)
 }

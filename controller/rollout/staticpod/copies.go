@@ -63,10 +63,10 @@ func (l *look) statusData(action *rollout.Action, status string) map[string]stri
 
 func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*corev1.ConfigMap, error) {
 	name := revision.StatusName(action.Revision)
-	status, _, err := l.configMaps().Ensure(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+	status, _, err := l.configMaps().Write(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
 		Annotations: map[string]string{revision.AnnotationReady: annotationFalse, trust.AnnotationConfiguration: l.rollout.Configuration},
-	}}, func(status *corev1.ConfigMap, exists bool) error {
+	}}, apply.Any, func(status *corev1.ConfigMap, exists bool) error {
 		same := status.Data[revision.StatusKeyContentHash] == l.content.ContentHash() && status.Data[revision.StatusKeyRestartHash] == l.content.RestartHash()
 		ready := status.Annotations[revision.AnnotationReady] == annotationTrue
 		switch {

@@ -62,7 +62,8 @@ func (l *look) deletePod(ctx context.Context, name string) error {
 // markInstalled records the UID of a node on a revision.
 func (l *look) markInstalled(ctx context.Context, action *rollout.Action) error {
 	name := revision.StatusName(action.Revision)
-	_, _, err := l.configMaps().Ensure(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(live *corev1.ConfigMap, exists bool) error {
+	empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, _, err := l.configMaps().Write(ctx, empty, apply.Any, func(live *corev1.ConfigMap, exists bool) error {
 		if !exists {
 			return apply.ErrStale
 		}
@@ -164,7 +165,7 @@ func (l *look) ensureServiceAccount(ctx context.Context) error {
 
 func (l *look) writeServiceAccount(ctx context.Context) error {
 	accounts := apply.To(l.client.CoreV1().ServiceAccounts(l.namespace), "serviceaccounts", l.by)
-	_, _, err := accounts.Ensure(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: serviceAccount}},
+	_, _, err := accounts.Write(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: serviceAccount}}, apply.Any,
 		func(account *corev1.ServiceAccount, exists bool) error {
 			if !exists {
 				account.Labels = map[string]string{revision.LabelRollout: l.name}
