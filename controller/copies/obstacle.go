@@ -67,12 +67,8 @@ func uncreated(t *task, err error) error {
 // waitsFor is the text of blockers.
 func waitsFor(blockers []trust.Blocker) string {
 	texts := make([]string, 0, len(blockers))
-	for _, b := range blockers {
-		whom := b.Object
-		if b.Party != "" {
-			whom = b.Party + "/" + b.Member
-		}
-		texts = append(texts, fmt.Sprintf("%s %s (%s)", whom, b.Message, b.Reason))
+	for i := range blockers {
+		texts = append(texts, blockers[i].String())
 	}
 	return "the source is not copied: " + strings.Join(texts, "; ")
 }

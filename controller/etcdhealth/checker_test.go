@@ -266,7 +266,7 @@ func TestCannotAsk(t *testing.T) {
 	}{
 		{"no quorum configured", nil, nil, "no quorum is configured"},
 		{"no leaf", q, []runtime.Object{bundleOf(ca)}, `secrets "etcd-client" not found`},
-		{"no key", q, []runtime.Object{noPair, bundleOf(ca)}, "is no usable pair; delete it"},
+		{"no key", q, []runtime.Object{noPair, bundleOf(ca)}, "is no usable pair: tls.key cannot be read: "},
 		{"no bundle", q, []runtime.Object{leaf}, `configmaps "etcd-bundle" not found`},
 		{"an empty bundle", q, []runtime.Object{leaf, noBundle}, "has no certificate under ca-bundle.crt"},
 	} {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -25,11 +26,14 @@ func (c *Checker) identity(ctx context.Context, namespace, configuration string,
 	if !trust.Consents(secret.Annotations, configuration) {
 		return nil, unadopted("client leaf of the quorum check Secret", namespace, q.ClientLeaf, configuration)
 	}
-	pair, err := tls.X509KeyPair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+	leaf, err := inventory.ActivePair(secret.Data)
 	if err != nil {
-		// The error is dropped: it may repeat what it could not read.
 		return nil, fmt.Errorf(
-			"client leaf of the quorum check Secret %s/%s is no usable pair; delete it to have it issued anew", namespace, q.ClientLeaf)
+			"client leaf of the quorum check Secret %s/%s is no usable pair: %w; delete it to have it issued anew", namespace, q.ClientLeaf, err)
+	}
+	pair, err := connection.Certificate(leaf)
+	if err != nil {
+		return nil, fmt.Errorf("present the client leaf of the quorum check Secret %s/%s: %w", namespace, q.ClientLeaf, err)
 	}
 	bundle, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, q.BundleConfigMapName, metav1.GetOptions{})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
-	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
@@ -45,41 +44,32 @@ type greeting struct {
 }
 
 // handshake connects to a server as a client with the given pair (nil for none), of the TLS versions up to latest. ctx has
-// to have a deadline. No session is ever resumed: a server that knows a client again need not verify it again.
+// to have a deadline.
 func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
-	raw, err := c.dial(ctx, "tcp", at.endpoint)
+	raw, err := connection.Dial(ctx, c.dial, at.endpoint)
 	if err != nil {
 		return c.unreached(ctx, err)
 	}
 	defer raw.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := raw.SetDeadline(deadline); err != nil {
-			return c.unreached(ctx, err)
-		}
-	}
-	g := &greeting{sighting: &sighting{}}
-	conn, tickets := &watchedConn{Conn: raw}, &ticketCounter{conn: raw}
-	client := tls.Client(conn, clientConfig(at.probe, pair, g.sighting, latest, tickets))
-	g.err = client.HandshakeContext(ctx)
-	if g.err != nil {
-		c.failures.Count(ctx, g.err)
+	conn, tickets, name := &watchedConn{Conn: raw}, &ticketCounter{conn: raw}, serverName(at.probe)
+	client, shown, err := (&connection.Client{Pair: pair, ServerName: name, Latest: latest, Tickets: tickets}).Shake(ctx, conn)
+	g := &greeting{sighting: &sighting{met: shown.Met, asks: shown.Asks, subjects: shown.Subjects}, err: err}
+	if err != nil {
+		c.failures.Count(ctx, err)
 	}
 	switch {
-	case g.err == nil:
-		g.met = true
+	case err == nil:
 		g.ending = leave(client, conn, tickets)
 	case !g.met:
-		g.failure, g.detail = connection.Told(g.err), connection.Failure(ctx, g.err)
+		g.failure, g.detail = connection.Told(err), connection.Failure(ctx, err)
 		return g
 	}
-	// A server that refuses the client has shown all the same what it accepts and presents.
-	chain := client.ConnectionState().PeerCertificates
-	if !at.kin.includes(chain) {
-		*g.sighting = sighting{failure: connection.Unproven, detail: c.verify(chain, at.anchors, serverName(at.probe))}
+	if !at.kin.includes(shown.Presents) {
+		*g.sighting = sighting{failure: connection.Unproven, detail: c.verify(shown.Presents, at.anchors, name)}
 		return g
 	}
-	g.presents, g.until = c.presented(chain, at.anchors)
-	g.failure = c.verify(chain, at.anchors, serverName(at.probe))
+	g.presents, g.until = c.presented(shown.Presents, at.anchors)
+	g.failure = c.verify(shown.Presents, at.anchors, name)
 	return g
 }
 
@@ -88,34 +78,6 @@ func (c *Collector) unreached(ctx context.Context, err error) *greeting {
 	return &greeting{
 		sighting: &sighting{failure: connection.Told(err), detail: connection.Failure(ctx, err)}, err: err, unreached: true,
 	}
-}
-
-// clientConfig takes any server, because what it presents is to be seen whether it can be verified or not.
-func clientConfig(probe *trust.Probe, pair *tls.Certificate, found *sighting, latest uint16, tickets tls.ClientSessionCache) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		MaxVersion:         latest,
-		ServerName:         serverName(probe),
-		InsecureSkipVerify: true, //nolint:gosec // verify does it afterwards, and nothing is sent over this connection
-		ClientSessionCache: tickets,
-		// Called after the server has proven that it holds its key.
-		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			found.met, found.asks = true, true
-			found.subjects = subjectHashes(request.AcceptableCAs)
-			if pair == nil {
-				return &tls.Certificate{}, nil
-			}
-			return pair, nil
-		},
-	}
-}
-
-func subjectHashes(raw [][]byte) []string {
-	hashes := make([]string, 0, min(len(raw), record.MaxFingerprints))
-	for _, subject := range raw[:min(len(raw), record.MaxFingerprints)] {
-		hashes = append(hashes, pki.SubjectHash(subject))
-	}
-	return hashes
 }
 
 // ticketCounter counts the session tickets that a server gives, and never uses one.

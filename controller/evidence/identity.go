@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -98,19 +99,17 @@ func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string
 			name, d.Configuration, d.Namespace, d.Configuration)
 		return nil, nil
 	}
-	pair, err := tls.X509KeyPair(secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey])
+	leaf, err := inventory.ActivePair(secret.Data)
 	if err != nil {
-		// The error is dropped: it may repeat what it could not read.
-		id.failure = "the client leaf Secret/" + name + " is no usable pair"
-		return nil, nil //nolint:nilerr // see above
-	}
-	id.pair = &pair
-	leaf, err := pki.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		id.failure = "the client leaf Secret/" + name + " cannot be read"
+		id.failure = fmt.Sprintf("the client leaf Secret/%s is no usable pair: %v", name, err)
 		return nil, nil //nolint:nilerr // it says so
 	}
-	return leaf, nil
+	pair, err := connection.Certificate(leaf)
+	if err != nil {
+		return nil, fmt.Errorf("present client leaf %s/%s: %w", d.Namespace, name, err)
+	}
+	id.pair = &pair
+	return leaf.Certificate, nil
 }
 
 // likeness has a minted leaf bear the names of another one, so that who authorises by name sees nobody new.

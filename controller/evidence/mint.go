@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -70,9 +71,5 @@ func leafOf(ca *pki.Pair, profile pki.Profile, now time.Time) (tls.Certificate, 
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := leaf.KeyPEM()
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(leaf.CertPEM(), key)
+	return connection.Certificate(leaf)
 }

@@ -8,14 +8,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/pki"
 )
@@ -43,26 +41,24 @@ func Probe(ctx context.Context, g *diagnosis.Generation, files diagnosis.Files, 
 // TLS 1.3 a client that is refused learns that after its own handshake.
 func probe(ctx context.Context, peer diagnosis.Member, pair *tls.Certificate) diagnosis.Sighting {
 	s := diagnosis.Sighting{Peer: peer}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", peer.Address)
+	conn, err := connection.Dial(ctx, (&net.Dialer{}).DialContext, peer.Address)
 	if err != nil {
-		s.Failure = failure(ctx, err)
+		s.Failure = connection.Failure(ctx, err)
 		return s
 	}
 	defer conn.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			s.Failure = failure(ctx, err)
-			return s
+	client, shown, err := (&connection.Client{Pair: pair}).Shake(ctx, conn)
+	s.Met, s.Subjects = shown.Met, shown.Subjects
+	for _, presented := range shown.Presents {
+		if c, err := pki.ParseCertificate(presented.Raw); err == nil {
+			s.Presents = append(s.Presents, c)
 		}
 	}
-	client := tls.Client(conn, clientConfig(&s, pair))
-	if err := client.HandshakeContext(ctx); err != nil {
-		s.Failure = failure(ctx, err)
-		return s
+	if err == nil {
+		err = ask(client, peer.Address)
 	}
-	s.Met = true
-	if err := ask(client, peer.Address); err != nil {
-		s.Failure = failure(ctx, err)
+	if err != nil {
+		s.Failure = connection.Failure(ctx, err)
 		return s
 	}
 	s.Answered = true
@@ -75,55 +71,4 @@ func ask(conn *tls.Conn, host string) error {
 	}
 	_, err := conn.Read(make([]byte, 1))
 	return err
-}
-
-// clientConfig takes any server, because what it presents is to be seen whether it can be verified or not.
-func clientConfig(s *diagnosis.Sighting, pair *tls.Certificate) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, //nolint:gosec // registry/diagnosis judges what is presented, and nothing secret is sent
-		// Called before the server has proven that it holds its key: if it has not, the handshake fails later.
-		VerifyConnection: func(state tls.ConnectionState) error {
-			s.Presents = nil
-			for _, presented := range state.PeerCertificates {
-				if c, err := pki.ParseCertificate(presented.Raw); err == nil {
-					s.Presents = append(s.Presents, c)
-				}
-			}
-			return nil
-		},
-		// Called after it has.
-		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			s.Met = true
-			for _, subject := range request.AcceptableCAs {
-				s.Subjects = append(s.Subjects, pki.SubjectHash(subject))
-			}
-			return pair, nil
-		},
-	}
-}
-
-// failure puts an error of a connection into words without local ports.
-func failure(ctx context.Context, err error) string {
-	var (
-		dns    *net.DNSError
-		alert  tls.AlertError
-		record tls.RecordHeaderError
-		errno  syscall.Errno
-	)
-	switch {
-	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded):
-		return "it does not answer in time"
-	case errors.As(err, &dns):
-		return "its host name " + dns.Name + " cannot be resolved"
-	case errors.As(err, &alert):
-		return "it refuses the handshake: " + alert.Error()
-	case errors.As(err, &record):
-		return "it does not speak TLS"
-	case errors.As(err, &errno):
-		return "it cannot be reached: " + errno.Error()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it closes the connection"
-	}
-	return "the handshake fails"
 }

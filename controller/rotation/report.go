@@ -61,8 +61,8 @@ func blockedText(a *trust.Assessment) string {
 		return ""
 	}
 	texts := make([]string, 0, len(a.Blockers))
-	for _, b := range a.Blockers {
-		texts = append(texts, fmt.Sprintf("%s %s (%s)", whom(b), b.Message, b.Reason))
+	for i := range a.Blockers {
+		texts = append(texts, a.Blockers[i].String())
 	}
 	return fmt.Sprintf("%s waits: %s", a.Stage, strings.Join(texts, "; "))
 }
@@ -72,17 +72,9 @@ func blockedText(a *trust.Assessment) string {
 func waitingFor(a *trust.Assessment) string {
 	var all []string
 	for _, b := range a.Blockers {
-		all = append(all, whom(b))
+		all = append(all, trust.Subject(b.Party, b.Member, b.Object, string(b.Reason)))
 	}
 	return truncate.Action("WaitFor " + strings.Join(slices.Compact(all), " "))
-}
-
-// whom names what a blocker is about: party/member, or an object.
-func whom(b trust.Blocker) string {
-	if b.Party == "" {
-		return b.Object
-	}
-	return b.Party + "/" + b.Member
 }
 
 // reportProblems has an event on each object whose problem is new. Its action is the reason of the problem: a recorder
@@ -93,8 +85,7 @@ func (c *Controller) reportProblems(k key, d *trust.Domain, problems []trust.Pro
 		if p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim {
 			reason = EventInvalidConfiguration
 		}
-		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, string(p.Reason),
-			fmt.Sprintf("%s %s (%s)", p.Object, p.Message, p.Reason))
+		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, string(p.Reason), p.String())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/registry/trust"
 )
 
 // None is the cell of a value that does not exist.
@@ -67,15 +68,7 @@ func Blocker(blockers []certrotation.Blocker) string {
 		return None
 	}
 	first := &blockers[0]
-	cell := first.Reason
-	switch {
-	case first.Party != "" && first.Member != "" && first.Member != first.Party:
-		cell = first.Party + "/" + first.Member + ": " + cell
-	case first.Party != "":
-		cell = first.Party + ": " + cell
-	case first.Object != "":
-		cell = first.Object + ": " + cell
-	}
+	cell := trust.About(trust.Subject(first.Party, first.Member, first.Object, first.Reason), first.Reason)
 	if more := len(blockers) - 1; more > 0 {
 		cell += fmt.Sprintf(" (+%d)", more)
 	}

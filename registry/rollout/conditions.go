@@ -176,7 +176,7 @@ func (a *assessor) resources() Condition {
 	}
 	for i := range a.blockers {
 		if b := &a.blockers[i]; b.Reason == ReasonResourcesMissing && (b.Node == "" || b.Overdue) {
-			messages = append(messages, about(b))
+			messages = append(messages, b.Text(a.state.Name))
 		}
 	}
 	return degraded(InstallerControllerDegraded, reasonError, messages)
@@ -219,7 +219,7 @@ func (a *assessor) staticPods() Condition {
 	for i := range a.blockers {
 		b := &a.blockers[i]
 		if b.Overdue && (b.Reason == ReasonStaticPodPending || b.Reason == ReasonNotRejoined || b.Reason == ReasonRolledBack) {
-			messages = append(messages, about(b))
+			messages = append(messages, b.Text(a.state.Name))
 		}
 	}
 	return degraded(StaticPodsDegraded, reasonError, messages)
@@ -238,7 +238,7 @@ func (a *assessor) overdue(conditionType, reason string, blocker Reason) Conditi
 	var messages []string
 	for i := range a.blockers {
 		if b := &a.blockers[i]; b.Reason == blocker && b.Overdue {
-			messages = append(messages, about(b))
+			messages = append(messages, b.Text(a.state.Name))
 		}
 	}
 	return degraded(conditionType, reason, messages)
@@ -249,11 +249,4 @@ func (a *assessor) failure(conditionType, controller string) Condition {
 		return degraded(conditionType, reasonError, []string{failure})
 	}
 	return degraded(conditionType, reasonError, nil)
-}
-
-func about(b *Blocker) string {
-	if b.Node == "" {
-		return b.Message
-	}
-	return "node " + b.Node + ": " + b.Message
 }

@@ -15,10 +15,10 @@ const (
 	EventMasterNodesReadyChanged    = "MasterNodesReadyChanged"
 	EventNodeTargetRevisionChanged  = "NodeTargetRevisionChanged"
 	EventNodeCurrentRevisionChanged = "NodeCurrentRevisionChanged"
-	EventInstallerPodFailed         = "InstallerPodFailed"
+	EventInstallerPodFailed         = string(ReasonInstallerFailed)
 	EventInstallerPodDisappeared    = "InstallerPodDisappeared"
-	EventResourcesMissing           = "RequiredInstallerResourcesMissing"
-	EventMissingStaticPod           = "MissingStaticPod"
+	EventResourcesMissing           = string(ReasonResourcesMissing)
+	EventMissingStaticPod           = string(ReasonMissingStaticPod)
 	EventStartingNewRevision        = "StartingNewRevision"
 	EventRevisionTriggered          = "RevisionTriggered"
 	EventRevisionPruned             = "RevisionPruned"
@@ -37,8 +37,8 @@ type Event struct {
 	Note   string
 }
 
-// Events are what there is to say when one Status follows another one. before may be nil.
-func Events(before, after *Status) []Event {
+// Events are what there is to say when one Status of a rollout follows another one. before may be nil.
+func Events(rollout string, before, after *Status) []Event {
 	var out []Event
 	say := func(warning bool, reason, action, format string, args ...any) {
 		out = append(out, Event{Reason: reason, Warning: warning, Action: action, Note: fmt.Sprintf(format, args...)})
@@ -58,7 +58,7 @@ func Events(before, after *Status) []Event {
 		}
 	}
 	conditionEvents(before, after, say)
-	blockerEvents(before, after, say)
+	blockerEvents(rollout, before, after, say)
 	return out
 }
 
@@ -93,7 +93,7 @@ func conditionEvents(before, after *Status, say sayer) {
 }
 
 // blockerEvents tells of a blocker when it is overdue, and at once when something is missing.
-func blockerEvents(before, after *Status, say sayer) {
+func blockerEvents(rollout string, before, after *Status, say sayer) {
 	told := map[string]bool{}
 	for i := range before.blockers() {
 		b := &before.Blockers[i]
@@ -106,11 +106,11 @@ func blockerEvents(before, after *Status, say sayer) {
 		}
 		switch {
 		case b.Reason == ReasonResourcesMissing:
-			say(true, EventResourcesMissing, string(b.Reason)+"/"+b.Node, "%s", about(b))
+			say(true, EventResourcesMissing, string(b.Reason)+"/"+b.Node, "%s", b.Text(rollout))
 		case b.Overdue && b.Reason == ReasonMissingStaticPod:
-			say(true, EventMissingStaticPod, b.Node, "%s", about(b))
+			say(true, EventMissingStaticPod, b.Node, "%s", b.Text(rollout))
 		case b.Overdue:
-			say(true, EventRolloutBlocked, string(b.Reason)+"/"+b.Node, "%s", about(b))
+			say(true, EventRolloutBlocked, string(b.Reason)+"/"+b.Node, "%s", b.Text(rollout))
 		}
 	}
 }

@@ -3,7 +3,11 @@
 
 package rollout
 
-import "time"
+import (
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
 
 // Status is what a rollout shows, and what it remembers between two looks. All times are in whole seconds.
 type Status struct {
@@ -63,6 +67,17 @@ type Blocker struct {
 	// Overdue says that it takes longer than it should.
 	Overdue bool `json:"overdue,omitempty"`
 }
+
+// Object names what a blocker of a rollout is about, as Kind/name: its node, or the status of the rollout.
+func (b *Blocker) Object(rollout string) string {
+	if b.Node == "" {
+		return "ConfigMap/" + StatusName(rollout)
+	}
+	return "Node/" + b.Node
+}
+
+// Text is that of a blocker of a rotation about the same object, wherever it is shown.
+func (b *Blocker) Text(rollout string) string { return trust.About(b.Object(rollout), b.Message) }
 
 // Reason of a Blocker.
 type Reason string

@@ -3,6 +3,8 @@
 
 package trust
 
+import "strings"
+
 // Reason is a word in CamelCase for conditions, events and metrics.
 type Reason string
 
@@ -59,6 +61,9 @@ type Problem struct {
 	Message string
 }
 
+// String is the text of a problem wherever it is shown.
+func (p *Problem) String() string { return About(p.Object, p.Message) }
+
 // holds says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
 // only its own leaves, and what the protocol itself repairs holds nothing up.
 func (p Problem) holds() bool {
@@ -79,4 +84,36 @@ type Blocker struct {
 	Reason Reason
 	// Message says what is missing and the next step.
 	Message string
+}
+
+// String is the text of a blocker wherever it is shown: in conditions, events, answers of the API and the plugin.
+func (b *Blocker) String() string {
+	return About(Subject(b.Party, b.Member, b.Object, string(b.Reason)), b.Message)
+}
+
+// Subject names whom or what a blocker is about: a member, else an object, else the reason.
+func Subject(party, member, object, reason string) string {
+	switch {
+	case party != "":
+		return MemberName(party, member)
+	case object != "":
+		return object
+	}
+	return reason
+}
+
+// MemberName is PARTY/MEMBER, or the party alone where its member has its name.
+func MemberName(party, member string) string {
+	if member == "" || member == party {
+		return party
+	}
+	return party + "/" + member
+}
+
+// About puts a subject in front of a message that does not begin with it.
+func About(subject, message string) string {
+	if subject == "" || strings.HasPrefix(message, subject) {
+		return message
+	}
+	return subject + ": " + message
 }

@@ -18,6 +18,7 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 )
 
 const verbAcknowledge = "acknowledge"
@@ -94,7 +95,7 @@ func (p *plugin) acknowledge(ctx context.Context, o *acknowledgeOptions, name st
 		until = ", which counts until " + taken.Expires.UTC().Format(time.RFC3339)
 	}
 	_, err = fmt.Fprintf(p.Streams.Out, "certificaterotation.%s/%s acknowledged: %s trusts %s and presents %d%s\n",
-		v1alpha1.GroupName, name, oneLine(memberName(taken.Party, taken.Member)),
+		v1alpha1.GroupName, name, oneLine(trust.MemberName(taken.Party, taken.Member)),
 		plural(len(taken.Trusts), "anchor"), len(taken.Presents), until)
 	return err
 }

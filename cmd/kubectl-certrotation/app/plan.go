@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 // verbRotate is the subresource that a plan and a rotation are asked of.
@@ -131,7 +132,7 @@ func members(names []string) string {
 	shown := make([]string, 0, maxNamed)
 	for _, name := range names[:min(len(names), maxNamed)] {
 		party, member, _ := strings.Cut(name, "/")
-		shown = append(shown, oneLine(memberName(party, member)))
+		shown = append(shown, oneLine(trust.MemberName(party, member)))
 	}
 	list := strings.Join(shown, ",")
 	if more := len(names) - len(shown); more > 0 {

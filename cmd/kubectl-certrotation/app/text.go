@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 // shortFingerprint is how many hexadecimal digits of a fingerprint or hash are shown.
@@ -82,27 +83,13 @@ func deadline(now time.Time, at *metav1.Time) (text string, over bool) {
 	return "overdue by " + duration.HumanDuration(now.Sub(at.Time)), true
 }
 
-// memberName is party/member, or the party alone where its only member has its name.
-func memberName(party, member string) string {
-	if member == "" || member == party {
-		return party
-	}
-	return party + "/" + member
-}
-
-// blockerName is the shortest text that says who holds a rotation up.
+// blockerName says who holds a rotation up.
 func blockerName(b *v1alpha1.Blocker) string {
-	switch {
-	case b.Party != "":
-		return oneLine(memberName(b.Party, b.Member))
-	case b.Object != "":
-		return oneLine(b.Object)
-	}
-	return oneLine(b.Reason)
+	return oneLine(trust.Subject(b.Party, b.Member, b.Object, b.Reason))
 }
 
 func blockerText(b *v1alpha1.Blocker) string {
-	return blockerName(b) + ": " + oneLine(b.Message)
+	return oneLine(trust.About(trust.Subject(b.Party, b.Member, b.Object, b.Reason), b.Message))
 }
 
 // age says for how long a blocker has been one, "" if that is not known.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 const verbWaive = "waive"
@@ -80,7 +81,7 @@ func (p *plugin) waive(ctx context.Context, o *waiveOptions, name string) error 
 	if err != nil {
 		return fail(verbWaive, t, err)
 	}
-	who := oneLine(memberName(given.Party, given.Member))
+	who := oneLine(trust.MemberName(given.Party, given.Member))
 	if o.withdraw {
 		_, err = fmt.Fprintf(p.Streams.Out, "certificaterotation.%s/%s: the waiver of %s is withdrawn%s\n", v1alpha1.GroupName, name, who, suffix)
 		return err

@@ -48,7 +48,7 @@ func Failure(ctx context.Context, err error) string {
 	case errors.As(err, &errno):
 		return "it cannot be reached: " + errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it closes the connection during the handshake"
+		return "it closes the connection"
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		if op.Op == "remote error" {

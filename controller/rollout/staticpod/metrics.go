@@ -54,7 +54,7 @@ func (m *meters) started(of id, action *rollout.Action) {
 
 // changed counts the failures that are new.
 func (m *meters) changed(of id, before, after *rollout.Status) {
-	for _, e := range rollout.Events(before, after) {
+	for _, e := range rollout.Events(of.name, before, after) {
 		if e.Reason == rollout.EventInstallerPodFailed {
 			m.failures.WithLabelValues(of.namespace, of.name, e.Action).Inc()
 		}

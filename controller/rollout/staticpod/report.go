@@ -52,7 +52,7 @@ func (l *look) report(ctx context.Context, status *rollout.Status) error {
 		if err := l.writeStatus(ctx, text); err != nil {
 			return err
 		}
-		for _, e := range rollout.Events(l.state.Record, status) {
+		for _, e := range rollout.Events(l.name, l.state.Record, status) {
 			l.emit(e.Warning, e.Reason, e.Action, e.Note)
 		}
 		l.metrics.changed(l.id(), l.state.Record, status)

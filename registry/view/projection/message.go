@@ -24,7 +24,7 @@ func configMapRef(name string) string { return string(trust.ConfigMapKind) + "/"
 func blockersText(blockers []trust.Blocker) string {
 	texts := make([]string, 0, len(blockers))
 	for i := range blockers {
-		texts = append(texts, about(blockerSubject(&blockers[i]), blockers[i].Message))
+		texts = append(texts, blockers[i].String())
 	}
 	return joined(texts)
 }
@@ -33,27 +33,9 @@ func blockersText(blockers []trust.Blocker) string {
 func problemsText(problems []trust.Problem) string {
 	texts := make([]string, 0, len(problems))
 	for i := range problems {
-		texts = append(texts, about(problems[i].Object, problems[i].Message))
+		texts = append(texts, problems[i].String())
 	}
 	return joined(texts)
-}
-
-func blockerSubject(b *trust.Blocker) string {
-	switch {
-	case b.Party == "":
-		return b.Object
-	case b.Member == "" || b.Member == b.Party:
-		return b.Party
-	}
-	return b.Party + "/" + b.Member
-}
-
-// about puts the subject in front of a message that does not start with it.
-func about(subject, message string) string {
-	if subject == "" || strings.HasPrefix(message, subject) {
-		return message
-	}
-	return subject + ": " + message
 }
 
 // joined puts as many texts together as fit and says how many are left out. The first is always there.

@@ -26,8 +26,6 @@ const (
 // reasonMoreBlockers is on the entry that stands for the blockers which are not shown.
 const reasonMoreBlockers = "MoreBlockers"
 
-const nodePrefix = "Node/"
-
 // degradedSuffix ends the types of conditions that are bad when they are true.
 const degradedSuffix = "Degraded"
 
@@ -90,7 +88,7 @@ func (r *renderer) rolloutBlockers() []certrotation.Blocker {
 	for i := range shown {
 		b := &shown[i]
 		out = append(out, certrotation.Blocker{
-			Member: b.Node, Object: r.rolloutSubject(b), Reason: string(b.Reason), Message: bounded(b.Message), Since: toTimePointer(b.Since),
+			Member: b.Node, Object: b.Object(r.rollout.Config.Name), Reason: string(b.Reason), Message: bounded(b.Message), Since: toTimePointer(b.Since),
 		})
 	}
 	if more := len(blockers) - len(shown); more > 0 {
@@ -115,14 +113,6 @@ func (r *renderer) blockersByAge() []rollout.Blocker {
 	return blockers
 }
 
-// rolloutSubject is the node that a blocker is about, or the status of the rollout if it is about none.
-func (r *renderer) rolloutSubject(b *rollout.Blocker) string {
-	if b.Node == "" {
-		return r.rolloutRef()
-	}
-	return nodePrefix + b.Node
-}
-
 // rolloutDegraded is true when the rollout says of itself that it is degraded, when it waits for too long, or when its
 // status cannot be read. The first of it is the reason, with its time.
 func (r *renderer) rolloutDegraded() verdict {
@@ -130,10 +120,10 @@ func (r *renderer) rolloutDegraded() verdict {
 		return healthy()
 	}
 	if problem := r.rollout.Problem; problem != nil {
-		return verdict{status: true, reason: string(problem.Reason), message: about(problem.Object, problem.Message)}
+		return verdict{status: true, reason: string(problem.Reason), message: problem.String()}
 	}
 	if problem := r.rollout.ClassProblem; problem != nil {
-		return verdict{status: true, reason: string(problem.Reason), message: about(problem.Object, problem.Message)}
+		return verdict{status: true, reason: string(problem.Reason), message: problem.String()}
 	}
 	var texts []string
 	var reason string
@@ -152,7 +142,7 @@ func (r *renderer) rolloutDegraded() verdict {
 	}
 	for i := range status.Blockers {
 		if b := &status.Blockers[i]; b.Overdue {
-			add(string(b.Reason), about(r.rolloutSubject(b), b.Message), b.Since)
+			add(string(b.Reason), b.Text(r.rollout.Config.Name), b.Since)
 		}
 	}
 	if len(texts) == 0 {
