@@ -66,6 +66,8 @@ func insteadOf(kind configv1alpha1.RecordKind) string {
 		return "report what a process has loaded with kubectl certrotation acknowledge"
 	case configv1alpha1.RecordRoster:
 		return "who is gone leaves the roster by itself; who need not be waited for is waived with kubectl certrotation waive"
+	case configv1alpha1.RecordClock:
+		return "put right the clock of the controller, and the record goes away"
 	case configv1alpha1.RecordRefusal:
 		return "put right what the API server refuses, and the record goes away"
 	}

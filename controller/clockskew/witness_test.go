@@ -77,6 +77,9 @@ func TestWitness(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := NewWitness(fake.NewClientset(renewedAt(times...)...), clock, meter)
+			if w.Latest() != tc.server {
+				t.Errorf("before anybody is asked it is %s, want %s", w.Latest(), tc.server)
+			}
 			got, err := w.Ask(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -87,8 +90,11 @@ func TestWitness(t *testing.T) {
 			if holds(got, now) != tc.holds {
 				t.Errorf("the model holds: %t, want %t", !tc.holds, tc.holds)
 			}
-			if w.Latest() != tc.server {
-				t.Errorf("without asking it is %s, want %s", w.Latest(), tc.server)
+			if w.Latest() != tc.want {
+				t.Errorf("once somebody has asked it is %s, want %s", w.Latest(), tc.want)
+			}
+			if clock.SetTime(now.Add(agreedFor)); w.Latest() != tc.server {
+				t.Errorf("a while later it is %s, want %s", w.Latest(), tc.server)
 			}
 		})
 	}

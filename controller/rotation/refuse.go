@@ -9,12 +9,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
@@ -49,39 +45,11 @@ func (c *Controller) refuse(ctx context.Context, k key, d *trust.Domain, action 
 
 // recordRefusal writes the record of a refusal, if it does not say so already.
 func (c *Controller) recordRefusal(ctx context.Context, k key, d *trust.Domain, write *trust.RefusedWrite) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
 	made, err := record.OfRefusal(d.Namespace, d.Name, write)
 	if err != nil {
 		return err
 	}
-	records := c.records.RotationRecords(d.Namespace)
-	written, err := records.Create(ctx, made, metav1.CreateOptions{FieldManager: FieldManager})
-	if !apierrors.IsAlreadyExists(err) {
-		if err := c.wrote(verbCreate, resourceRecords, err); err != nil {
-			return err
-		}
-		c.expected.expect(k, recordObject(written), written.ResourceVersion)
-		return nil
-	}
-	live, err := records.Get(ctx, made.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("read record %s/%s: %w", d.Namespace, made.Name, err)
-	}
-	if equality.Semantic.DeepEqual(live.Spec, made.Spec) {
-		return nil
-	}
-	live.Spec = made.Spec
-	written, err = records.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
-	if err := c.wrote(verbUpdate, resourceRecords, err); err != nil {
-		return err
-	}
-	c.expected.expect(k, recordObject(written), written.ResourceVersion)
-	return nil
-}
-
-func recordObject(r *configv1alpha1.RotationRecord) object {
-	return object{kind: trust.RecordKind, namespace: r.Namespace, name: r.Name}
+	return c.writeRecord(ctx, k, made)
 }
 
 func withRefusals(d *trust.Domain, refusals []trust.RefusedWrite) *trust.Domain {

@@ -6,11 +6,7 @@ package rotation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -49,20 +45,9 @@ func concerns(d *trust.Domain, object string) bool {
 
 // withdraw deletes the records of refusals.
 func (c *Controller) withdraw(ctx context.Context, k key, objects ...string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
 	var errs []error
 	for _, refused := range objects {
-		name := record.RefusalName(refused)
-		err := c.records.RotationRecords(k.namespace).Delete(ctx, name, metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err := c.wrote(verbDelete, resourceRecords, err); err != nil {
-			errs = append(errs, fmt.Errorf("delete record %s/%s: %w", k.namespace, name, err))
-			continue
-		}
-		c.expected.expectGone(k, object{kind: trust.RecordKind, namespace: k.namespace, name: name}, "")
+		errs = append(errs, c.deleteRecord(ctx, k, record.RefusalName(refused)))
 	}
 	return errors.Join(errs...)
 }

@@ -94,6 +94,11 @@ type MemberAssessment struct {
 // InFlight says whether a rotation is under way.
 func (a *Assessment) InFlight() bool { return a.Stage != Stable }
 
+// ClockDoubted says whether nothing is done because the clock is not believed.
+func (a *Assessment) ClockDoubted() bool {
+	return slices.ContainsFunc(a.Problems, func(p Problem) bool { return p.Reason == ReasonClockSkewed })
+}
+
 // Blocked says whether the rotation waits and nothing can be done by the controller. What the API server refuses is
 // tried again, but cannot be done.
 func (a *Assessment) Blocked() bool {
