@@ -84,8 +84,8 @@ type Action struct {
 
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
 // decided on its result; leaves are independent of each other.
-func (a *assessor) actions(out *Assessment) []Action {
-	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || a.clockProblem() != nil || a.outlivedProblem() != nil {
+func (a *assessor) actions(out *Assessment, issues []Action) []Action {
+	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.ClockDoubted() || out.has(ReasonOutlived) {
 		return nil
 	}
 	if unwritable("", &a.d.Signer.Object) != nil || unwritable("", &a.d.Bundle.Object) != nil {
@@ -98,8 +98,8 @@ func (a *assessor) actions(out *Assessment) []Action {
 			return []Action{*action}
 		}
 	}
-	if cleared := a.answered(out); len(cleared)+len(a.issues) > 0 {
-		return append(cleared, a.issues...)
+	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
+		return append(cleared, issues...)
 	}
 	for _, step := range []func(*Assessment) *Action{a.retire, a.destroyPrevious} {
 		if action := step(out); action != nil {
@@ -224,7 +224,7 @@ func (a *assessor) promote(*Assessment) *Action {
 func (a *assessor) generateNext(out *Assessment) *Action {
 	s := &a.d.Signer
 	reason := a.wanted()
-	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.holds) {
+	if reason == "" || out.InFlight() || slices.ContainsFunc(out.Problems, Problem.blocks) {
 		return nil
 	}
 	action := a.signerAction(GenerateNext, reason)

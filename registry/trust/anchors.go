@@ -13,12 +13,11 @@ import (
 
 func (a *assessor) assessAnchors() []AnchorAssessment {
 	out := make([]AnchorAssessment, 0, len(a.d.Bundle.Anchors))
-	undelivered := a.undelivered()
 	for _, ca := range a.d.Bundle.Anchors {
 		aa := AnchorAssessment{Certificate: ca, Slot: a.slot(ca)}
 		aa.Leaves = a.liveUnder(ca)
 		aa.Trusted, aa.Members = a.members(a.parties, ca)
-		aa.NeededBy = a.neededBy(ca, undelivered)
+		aa.NeededBy = a.neededBy(ca)
 		aa.SafeToRemove = len(aa.NeededBy) == 0
 		out = append(out, aa)
 	}
@@ -27,7 +26,7 @@ func (a *assessor) assessAnchors() []AnchorAssessment {
 
 // neededBy lists what would break without an anchor (AnchorInUse): the CA that signs, live leaves in Secrets, and
 // holders that may still present an older leaf.
-func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string {
+func (a *assessor) neededBy(ca *pki.Certificate) []string {
 	var needs []string
 	slot := a.slot(ca)
 	if slot == SlotActive || slot == SlotNext {
@@ -38,7 +37,7 @@ func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string 
 	})...)
 	needs = append(needs, a.unreadable...)
 	if (slot == SlotPrevious || slot == SlotRetired) && !ca.Expired(a.now) {
-		needs = append(needs, undelivered...)
+		needs = append(needs, a.undelivered()...)
 		if a.drainsUntil().After(a.now) {
 			needs = append(needs, "leaves that no Secret holds")
 		}
@@ -56,15 +55,13 @@ func (a *assessor) drainsUntil() time.Time {
 	if promoted, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil && promoted.After(since) {
 		since = promoted
 	}
-	until := since.Add(a.d.Unlisted.Drain)
-	a.recheckAt(until)
-	return until
+	return since.Add(a.d.Unlisted.Drain)
 }
 
 // undelivered are the members (party/member) that are not proven to present only their current leaves.
 func (a *assessor) undelivered() []string {
 	var out []string
-	for _, b := range a.waitsForDelivery() {
+	for _, b := range a.undelivering().blockers {
 		if b.Party == "" {
 			out = append(out, b.Object)
 			continue

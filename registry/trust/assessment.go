@@ -139,8 +139,11 @@ type MemberAssessment struct {
 func (a *Assessment) InFlight() bool { return a.Stage != Stable }
 
 // ClockDoubted says whether nothing is done because the clock is not believed.
-func (a *Assessment) ClockDoubted() bool {
-	return slices.ContainsFunc(a.Problems, func(p Problem) bool { return p.Reason == ReasonClockSkewed })
+func (a *Assessment) ClockDoubted() bool { return a.has(ReasonClockSkewed) }
+
+// has says whether there is a problem for that reason.
+func (a *Assessment) has(reason Reason) bool {
+	return slices.ContainsFunc(a.Problems, func(p Problem) bool { return p.Reason == reason })
 }
 
 // Blocked says whether the rotation waits and nothing can be done by the controller. What the API server refuses is

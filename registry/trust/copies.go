@@ -190,15 +190,15 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 		return out
 	}
 	a := newAssessor(&whole, now)
-	undelivered := a.undelivered()
+	again := a.changes()
 	for _, ca := range lost {
-		if users := a.neededBy(ca, undelivered); len(users) > 0 {
+		if users := a.neededBy(ca); len(users) > 0 {
 			out.Anchors = append(out.Anchors, ca)
 			out.Kept = append(out.Kept, KeptAnchor{Certificate: ca, NeededBy: users})
-			a.recheckEnd(ca)
+			again.addEnd(ca)
 		}
 	}
-	out.Recheck = a.recheck
+	out.Recheck = again.next
 	return out
 }
 
@@ -207,10 +207,10 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 // (TrustBeforeUse), and it is a leaf and ends within its signer (LeafWithinSigner).
 func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 	a := newAssessor(d, now)
-	object := secret(name)
+	object, again := secret(name), a.changes()
 	hold := func(reason Reason, message string) *CopyAssessment {
 		out := holdCopy(Blocker{Object: object, Reason: reason, Message: message})
-		out.Recheck = a.recheck
+		out.Recheck = again.next
 		return out
 	}
 	l := a.leaves[name]
@@ -226,7 +226,7 @@ func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 	case l.Certificate.IsCA:
 		return hold(ReasonUnknownSigner, fmt.Sprintf("%s is a certificate authority and no leaf; delete the Secret to have it reissued", l.Certificate.Subject))
 	case !l.Certificate.ValidAt(now):
-		a.recheckAt(l.Certificate.NotBefore)
+		again.add(l.Certificate.NotBefore)
 		return hold(ReasonExpired, fmt.Sprintf("is valid from %s to %s only", l.Certificate.NotBefore.UTC().Format(time.RFC3339),
 			l.Certificate.NotAfter.UTC().Format(time.RFC3339)))
 	}
@@ -238,7 +238,7 @@ func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 		return hold(ReasonUnknownSigner, fmt.Sprintf("ends after its signer %s; delete the Secret to have it reissued", ca.Subject))
 	}
 	_, blockers := a.maySign(ca, name)
-	return &CopyAssessment{Blockers: blockers, Recheck: a.recheck}
+	return &CopyAssessment{Blockers: blockers, Recheck: again.next}
 }
 
 func holdCopy(b Blocker) *CopyAssessment { return &CopyAssessment{Blockers: []Blocker{b}} }

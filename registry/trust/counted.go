@@ -125,7 +125,6 @@ func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 	for i := range a.d.Waivers {
 		w := &a.d.Waivers[i]
 		if w.Party == p.Name && w.Member == m.Name && w.Expires.After(a.now) {
-			a.recheckAt(w.Expires)
 			return w
 		}
 	}
@@ -148,7 +147,7 @@ func (a *assessor) notStarted() map[*Member]bool {
 
 // started says whether a member may be running. Where nothing tells it does.
 func (a *assessor) started(p *Party, m *Member) bool {
-	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.current(p, m), met) {
+	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met) {
 		return true
 	}
 	if slices.ContainsFunc(m.Holds, func(name string) bool { return issuedFor(a.leaves[name]) }) {

@@ -109,30 +109,31 @@ func nextDeliveryStep(p *Party) string {
 	return "make it reload its leaf"
 }
 
-// waitsForDelivery lists the members that do not show evidence of presenting all their current leaves, and the live leaves
+// undelivering lists the members that do not show evidence of presenting all their current leaves, and the live leaves
 // that nobody is known to present: an older content of those may be live anywhere.
-func (a *assessor) waitsForDelivery() []Blocker {
-	var blockers []Blocker
+func (a *assessor) undelivering() lacking {
+	if a.deliveries != nil {
+		return *a.deliveries
+	}
+	var out lacking
 	for _, p := range a.parties {
 		for i := range p.Members {
 			m := &p.Members[i]
-			if v := a.deliversAll(p, m); !v.proven {
-				a.recheckAt(v.until)
-				blockers = append(blockers, p.blocker(m, v))
-			}
+			out.add(p, m, a.deliversAll(p, m))
 		}
 	}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		if a.live(l) && !a.held[l.Name] {
-			blockers = append(blockers, Blocker{
+			out.blockers = append(out.blockers, Blocker{
 				Object: secret(l.Name), Reason: ReasonNoHolder,
 				Message: "no relying party is known to present this leaf, so nothing tells whether an older one is still live: " +
 					"name who presents it, or say with the evidence kind none why that need not be known",
 			})
 		}
 	}
-	return blockers
+	a.deliveries = &out
+	return out
 }
 
 // rostered says whether a leaf counted when the rotation began.

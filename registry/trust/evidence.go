@@ -24,6 +24,22 @@ type verdict struct {
 
 var proven = verdict{proven: true}
 
+// lacking are the members that do not show evidence of something, and when time alone changes that first, zero if never.
+type lacking struct {
+	blockers []Blocker
+	until    time.Time
+}
+
+func (l *lacking) add(p *Party, m *Member, v verdict) {
+	if v.proven {
+		return
+	}
+	l.blockers = append(l.blockers, p.blocker(m, v))
+	if !v.until.IsZero() && (l.until.IsZero() || v.until.Before(l.until)) {
+		l.until = v.until
+	}
+}
+
 // trusts says whether there is evidence that a member has loaded the anchor of ca.
 func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
 	if a.waiver(p, m) != nil {
@@ -109,30 +125,27 @@ func (l *Leaf) issuedAt() time.Time {
 func (a *assessor) waitsForTrust(parties []*Party, ca *pki.Certificate) []Blocker {
 	var blockers []Blocker
 	for _, p := range parties {
-		blockers = append(blockers, a.untrusting(p, ca)...)
+		blockers = append(blockers, a.untrusting(p, ca).blockers...)
 	}
 	return blockers
 }
 
 // untrusting lists the members of one party that do not show evidence of ca.
-func (a *assessor) untrusting(p *Party, ca *pki.Certificate) []Blocker {
+func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 	key := trustKey{p, ca.Fingerprint}
-	if blockers, known := a.trust[key]; known {
-		return blockers
+	if known, ok := a.trust[key]; ok {
+		return known
 	}
-	var blockers []Blocker
+	var out lacking
 	for i := range p.Members {
 		m := &p.Members[i]
 		if p.VerifiesNothing || a.idle[m] {
 			continue
 		}
-		if v := a.trusts(p, m, ca); !v.proven {
-			a.recheckAt(v.until)
-			blockers = append(blockers, p.blocker(m, v))
-		}
+		out.add(p, m, a.trusts(p, m, ca))
 	}
-	a.trust[key] = blockers
-	return blockers
+	a.trust[key] = out
+	return out
 }
 
 // blocker of a member. Whoever counts by the roster alone is told apart, with the ways out.

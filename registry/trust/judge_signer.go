@@ -126,13 +126,12 @@ func (j *judge) judgePrevious(old, s *Signer) {
 	for _, ca := range s.Previous {
 		keeps[ca.Fingerprint] = true
 	}
-	undelivered := j.before.undelivered()
 	for _, ca := range former(old, s) {
 		if keeps[ca.Fingerprint] || same(ca, s.Active) || same(ca, s.Next) || j.retired(ca) {
 			continue
 		}
 		signs := func(user string) bool { return user == secret(s.Name) }
-		if users := slices.DeleteFunc(j.before.neededBy(ca, undelivered), signs); len(users) > 0 {
+		if users := slices.DeleteFunc(j.before.neededBy(ca), signs); len(users) > 0 {
 			j.refuse(AnchorInUse, secret(s.Name), users,
 				fmt.Sprintf("the key of %s would be lost while its leaves are live", ca.Subject),
 				"let the rotation end: the controller destroys the key when nothing needs it")

@@ -12,8 +12,9 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-func (a *assessor) assessLeaves() []LeafAssessment {
-	out := make([]LeafAssessment, 0, len(a.d.Leaves))
+// assessLeaves says what is known of the leaves, and which of them are to be issued.
+func (a *assessor) assessLeaves() (out []LeafAssessment, due []Action) {
+	out = make([]LeafAssessment, 0, len(a.d.Leaves))
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		la := LeafAssessment{Name: l.Name, SignedBy: a.signers[l.Name]}
@@ -23,21 +24,18 @@ func (a *assessor) assessLeaves() []LeafAssessment {
 		}
 		if l.Certificate != nil {
 			la.Due = a.due(&l.Object, l.Certificate, l.Policy)
-			a.recheckAt(la.Due)
-			a.recheckAt(l.Certificate.NotBefore)
-			a.recheckEnd(l.Certificate)
 			la.Usable = l.Problem == nil && l.Certificate.ValidAt(a.now) &&
 				la.SignedBy != nil && a.inBundle[la.SignedBy.Fingerprint]
 		}
 		la.Unnamed = l.Unnamed
 		issue, waiting := a.issue(l)
 		if issue != nil {
-			a.issues = append(a.issues, *issue)
+			due = append(due, *issue)
 		}
 		la.Waiting = waiting
 		out = append(out, la)
 	}
-	return out
+	return out, due
 }
 
 // issue says whether a leaf should be issued now and may be: an action, or what stands against it, or neither.
@@ -178,6 +176,15 @@ func refresh(c *pki.Certificate, p Policy) time.Time {
 	return at
 }
 
+// signerDue is when the active CA is to be renewed, zero if there is none.
+func (a *assessor) signerDue() time.Time {
+	s := &a.d.Signer
+	if s.Active == nil {
+		return time.Time{}
+	}
+	return a.due(&s.Object, s.Active, s.Policy)
+}
+
 // due is when a certificate is to be renewed: earlier than refresh by the object's own share of the jitter, so that
 // certificates that were made together are not renewed together. The share depends on nothing but the object's name.
 // It never takes more than half of the time until refresh: a certificate that is due when it is made is made over and over.
@@ -219,15 +226,22 @@ func sameSet[T ~string](a, b []T) bool {
 // paceWindow is the time in which Domain.ReissuePerMinute leaves may be reissued.
 const paceWindow = time.Minute
 
+// turn are the leaves that are to be issued now. waiting is how many more wait for theirs, and next when one may be issued.
+type turn struct {
+	actions []Action
+	waiting int
+	next    time.Time
+}
+
 // pace holds back what can wait if many leaves were reissued in the last minute, so that a rotation of thousands of
 // leaves is no herd. What is missing, expired or asked for is never held back, nor is anything when a key is compromised.
 // A leaf that claims to be issued further ahead than any clock may be off says nothing about the last minute.
-func (a *assessor) pace() {
+func (a *assessor) pace(due []Action) turn {
 	budget := a.d.ReissuePerMinute
 	if budget <= 0 || a.anyCompromised() {
-		return
+		return turn{actions: due}
 	}
-	next := time.Time{}
+	var next time.Time
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		if l.Certificate == nil || l.issuedAt().After(a.now.Add(maxClockSkew)) {
@@ -240,19 +254,16 @@ func (a *assessor) pace() {
 			}
 		}
 	}
-	kept := a.issues[:0]
-	for _, issue := range a.issues {
+	var out turn
+	for _, issue := range due {
 		if !issue.Urgent {
 			if budget <= 0 {
-				a.paced++
+				out.waiting, out.next = out.waiting+1, next
 				continue
 			}
 			budget--
 		}
-		kept = append(kept, issue)
+		out.actions = append(out.actions, issue)
 	}
-	a.issues = kept
-	if a.paced > 0 {
-		a.recheckAt(next)
-	}
+	return out
 }

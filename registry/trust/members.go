@@ -35,7 +35,7 @@ func (a *assessor) assessMember(p *Party, m *Member) MemberAssessment {
 		Party: p.Name, Member: m.Name, Kind: p.Kind, Reason: p.Reason,
 		Verifies: !p.VerifiesNothing, Waiver: a.waiver(p, m), Known: !p.Kind.observed(),
 	}
-	for _, o := range a.current(p, m) {
+	for _, o := range a.observations[m] {
 		ma.Known = true
 		if o.ObservedAt.After(ma.LastChange) {
 			ma.LastChange = o.ObservedAt
@@ -74,7 +74,7 @@ func (a *assessor) members(parties []*Party, ca *pki.Certificate) (trusted, tota
 			all[memberKey{p.Name, p.Members[i].Name}] = true
 		}
 		if ca != nil {
-			for _, b := range a.untrusting(p, ca) {
+			for _, b := range a.untrusting(p, ca).blockers {
 				behind[memberKey{b.Party, b.Member}] = true
 			}
 		}

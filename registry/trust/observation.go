@@ -74,7 +74,7 @@ func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	if !p.Kind.observed() || a.waiver(p, m) != nil {
 		return false
 	}
-	for _, o := range a.current(p, m) {
+	for _, o := range a.observations[m] {
 		lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
 		if o.Failure != "" || !lists {
 			continue
@@ -107,7 +107,6 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 		case !o.Expires.After(a.now):
 			continue
 		}
-		a.recheckAt(o.Expires)
 		out = append(out, o)
 	}
 	return out
@@ -119,7 +118,6 @@ func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 	ahead := a.now.Add(maxClockSkew)
 	for i := range m.Observations {
 		if o := &m.Observations[i]; o.Kind == p.Kind && (o.ObservedAt.After(ahead) || o.StartedAt.After(ahead)) {
-			a.recheckAt(o.ObservedAt.Add(-maxClockSkew))
 			return o
 		}
 	}
@@ -128,7 +126,7 @@ func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 
 // observed are the current observations of all live processes of a member, or why one is lacking.
 func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
-	seen := a.current(p, m)
+	seen := a.observations[m]
 	if p.unwatched {
 		// Its lease may last, but nobody would see that the process was replaced by one that knows less.
 		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf("is not looked at any more: the configuration does not ask for %s of it", p.Kind)}

@@ -154,7 +154,7 @@ func holdsOnly(p *Party, leaves map[string]bool) bool {
 func (a *assessor) planBlockers() []Blocker {
 	var out []Blocker
 	for _, problem := range a.problems() {
-		if problem.holds() {
+		if problem.blocks() {
 			out = append(out, Blocker{Object: problem.Object, Reason: ReasonObjectProblem, Message: problem.Message})
 		}
 	}
@@ -176,7 +176,7 @@ func (a *assessor) planBlockers() []Blocker {
 // waitsForNobody are the leaves that nobody is known to verify or to present: a rotation would wait at them for ever.
 func (a *assessor) waitsForNobody() []Blocker {
 	var out []Blocker
-	for _, b := range append(a.waitsForAll(a.newest()), a.waitsForDelivery()...) {
+	for _, b := range append(a.waitsForAll(a.newest()), a.undelivering().blockers...) {
 		if b.Reason == ReasonNoVerifier || b.Reason == ReasonNoHolder {
 			out = append(out, b)
 		}

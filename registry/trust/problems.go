@@ -68,9 +68,9 @@ type Problem struct {
 	Message string
 }
 
-// holds says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
+// blocks says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
 // only its own leaves, and what the protocol itself repairs holds nothing up.
-func (p Problem) holds() bool {
+func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
 		return false
@@ -161,7 +161,7 @@ func (a *assessor) diverged() []Problem {
 
 // overdue says that a stage has lasted longer than the operator allows.
 func (a *assessor) overdue(out *Assessment) []Problem {
-	if out.StageDeadline.After(a.now) {
+	if out.StageDeadline.IsZero() || out.StageDeadline.After(a.now) {
 		return nil
 	}
 	return []Problem{{
@@ -224,9 +224,6 @@ func (a *assessor) latestRecord() time.Time {
 			latest = at
 		}
 	}
-	if latest.After(a.now) {
-		a.recheckAt(latest.Add(-maxClockSkew))
-	}
 	return latest
 }
 
@@ -251,7 +248,6 @@ func (a *assessor) outlived() (members []string, until time.Time) {
 				continue
 			}
 			members = append(members, p.Name+"/"+m.Name)
-			a.recheckAt(last.Add(time.Nanosecond))
 			if last.After(until) {
 				until = last
 			}

@@ -39,7 +39,7 @@ func (a *assessor) anyPresented() bool {
 	for i := range a.d.Parties {
 		for k := range a.d.Parties[i].Members {
 			presents := func(o *Observation) bool { return len(o.Presents) > 0 }
-			if slices.ContainsFunc(a.current(&a.d.Parties[i], &a.d.Parties[i].Members[k]), presents) {
+			if slices.ContainsFunc(a.observations[&a.d.Parties[i].Members[k]], presents) {
 				return true
 			}
 		}
