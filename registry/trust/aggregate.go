@@ -5,6 +5,7 @@ package trust
 
 import (
 	"slices"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -138,12 +139,14 @@ func (a *Aggregate) pairsDiffer(leaves map[string]*Leaf) bool {
 	return false
 }
 
-// JudgeAggregate says which invariants an edit of an aggregate breaks. inFlight says whether a rotation of any trust
-// domain that it collects is under way.
-func JudgeAggregate(before, after *Aggregate, inFlight bool) []Violation {
+// JudgeAggregate says which invariants an edit of an aggregate breaks. It counts as in flight while one of these domains is
+// that it collects something of.
+func JudgeAggregate(before, after *Aggregate, domains []*Domain, now time.Time) []Violation {
 	j := &judge{stage: Stable}
-	if inFlight {
-		j.stage = Distributing
+	for _, d := range domains {
+		if !j.inFlight() && before.Collects(d) {
+			j.stage = newAssessor(d, now).stage()
+		}
 	}
 	for _, side := range []struct {
 		object        string
@@ -157,7 +160,7 @@ func JudgeAggregate(before, after *Aggregate, inFlight bool) []Violation {
 			continue
 		}
 		if gone := !side.after.Present || Released(side.before, side.after); gone {
-			if inFlight {
+			if j.inFlight() {
 				j.refuse(NeverEmpty, side.object, nil, "the aggregate would be gone while nodes roll out from it",
 					"wait for the stage Stable; a stable aggregate may be deleted and is rebuilt")
 			}

@@ -96,3 +96,19 @@ func (j *judge) judgeBundleRelease() {
 			"take the annotation "+AnnotationConfiguration+" from the leaves first, or delete them")
 	}
 }
+
+// JudgeRecord refuses that somebody else than certrotation writes a record of that kind.
+func JudgeRecord(name, kind string) Violation {
+	return Violation{
+		Invariant: ContentDecides, Object: string(RecordKind) + "/" + name,
+		Message: "a record says what certrotation was asked for and has seen, so only certrotation writes it",
+		SafeWay: map[string]string{
+			"Request":  "ask with kubectl certrotation rotate, or with kubectl certrotation abort",
+			"Waiver":   "decide with kubectl certrotation waive",
+			"Evidence": "report what a process has loaded with kubectl certrotation acknowledge",
+			"Roster":   "who is gone leaves the roster by itself; who need not be waited for is waived with kubectl certrotation waive",
+			"Refusal":  "put right what the API server refuses, and the record goes away",
+			"Clock":    "put right the clock of the controller, and the record goes away",
+		}[kind],
+	}
+}

@@ -70,3 +70,40 @@ func changedSecretFields(old, changed *corev1.Secret) []string {
 	fields = append(fields, changedImmutable(old.Immutable, changed.Immutable)...)
 	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
 }
+
+// reviewConfigMap judges a bundle or an aggregate that a configuration claims by its name, whether it exists or not.
+func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
+	n := h.inventory.Namespace(req.Namespace)
+	if n == nil {
+		return allowed(), nil
+	}
+	e, err := decodeEdit(req, func(cm *corev1.ConfigMap) string { return cm.Name })
+	if err != nil {
+		return nil, err
+	}
+	claim, claimed := n.Claim(trust.ConfigMapKind, e.name)
+	if !claimed || othersOwn(claim, ptr.Deref(e.old, corev1.ConfigMap{}).Annotations, ptr.Deref(e.changed, corev1.ConfigMap{}).Annotations) {
+		return allowed(), nil
+	}
+	fields := changedConfigMapFields(e.old, e.changed)
+	if len(fields) == 0 {
+		return allowed(), nil
+	}
+	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
+		before := inventory.Build(s.WithConfigMap(e.name, e.old))
+		after := inventory.Build(s.WithConfigMap(e.name, e.changed))
+		return h.judgeClaim(req, trust.ConfigMapKind, e.name, before, after)
+	})
+}
+
+// changedConfigMapFields names the fields that differ and that the model reads.
+func changedConfigMapFields(old, changed *corev1.ConfigMap) []string {
+	if old == nil || changed == nil {
+		return []string{""}
+	}
+	everything := func(string) bool { return true }
+	fields := changedValues("data", old.Data, changed.Data, everything)
+	fields = append(fields, changedBytes("binaryData", old.BinaryData, changed.BinaryData)...)
+	fields = append(fields, changedImmutable(old.Immutable, changed.Immutable)...)
+	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
+}
