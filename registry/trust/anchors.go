@@ -131,8 +131,8 @@ func (a *assessor) chainOf(l *Leaf) []*pki.Certificate {
 	return chain
 }
 
-// generation says whether a CA is one that this domain made, under the present name of its signer or a former one.
-func (a *assessor) generation(ca *pki.Certificate) bool {
+// isGeneration says whether a CA is one that this domain made, under the present name of its signer or a former one.
+func (a *assessor) isGeneration(ca *pki.Certificate) bool {
 	names := []string{a.d.Signer.Name}
 	if a.d.Roster != nil {
 		names = append(names, a.d.Roster.Signers...)

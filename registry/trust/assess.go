@@ -45,8 +45,8 @@ type assessor struct {
 	abandoned map[string]bool
 	// idle are the members of nodes that cannot run yet.
 	idle map[*Member]bool
-	// rest says that the content shows no rotation in flight.
-	rest bool
+	// unrotated says that the content shows no rotation in flight.
+	unrotated bool
 	// authorities are the CAs of the slots and the bundle; claimed are those that only leaf Secrets carry.
 	authorities, claimed []*pki.Certificate
 	inBundle             map[pki.Fingerprint]bool
@@ -97,7 +97,7 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 	for i := range d.Leaves {
 		a.countLeaf(&d.Leaves[i])
 	}
-	a.rest = a.atRest()
+	a.unrotated = a.contentUnrotated()
 	a.parties = a.counted()
 	for _, p := range a.parties {
 		for _, name := range p.Verifies {
@@ -185,7 +185,7 @@ func (a *assessor) slot(ca *pki.Certificate) Slot {
 			return SlotPrevious
 		}
 	}
-	if a.generation(ca) {
+	if a.isGeneration(ca) {
 		return SlotRetired
 	}
 	return SlotForeign

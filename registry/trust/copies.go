@@ -173,9 +173,9 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 	object := configMap(d.Bundle.Name)
 	switch {
 	case d.Bundle.Problem != nil:
-		return holdCopy(Blocker{Object: object, Reason: ReasonObjectProblem, Message: d.Bundle.Problem.Message})
+		return waitingCopy(Blocker{Object: object, Reason: ReasonObjectProblem, Message: d.Bundle.Problem.Message})
 	case !d.Bundle.Present || len(d.Bundle.Anchors) == 0:
-		return holdCopy(Blocker{Object: object, Reason: ReasonMissing, Message: "does not exist or is empty; the copy keeps what it has until it is rebuilt"})
+		return waitingCopy(Blocker{Object: object, Reason: ReasonMissing, Message: "does not exist or is empty; the copy keeps what it has until it is rebuilt"})
 	}
 	whole := *d
 	whole.Bundle.Anchors = slices.Clone(d.Bundle.Anchors)
@@ -208,37 +208,37 @@ func AssessBundleCopy(d *Domain, held []*pki.Certificate, now time.Time) *CopyAs
 func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 	a := newAssessor(d, now)
 	object, again := secret(name), a.changes()
-	hold := func(reason Reason, message string) *CopyAssessment {
-		out := holdCopy(Blocker{Object: object, Reason: reason, Message: message})
+	wait := func(reason Reason, message string) *CopyAssessment {
+		out := waitingCopy(Blocker{Object: object, Reason: reason, Message: message})
 		out.Recheck = again.next
 		return out
 	}
 	l := a.leaves[name]
 	switch {
 	case l == nil || !l.Present:
-		return hold(ReasonMissing, "does not exist; the copy keeps what it has until it is issued")
+		return wait(ReasonMissing, "does not exist; the copy keeps what it has until it is issued")
 	case l.Problem != nil:
-		return hold(l.Problem.Reason, l.Problem.Message)
+		return wait(l.Problem.Reason, l.Problem.Message)
 	case !Consents(l.Annotations, d.Configuration):
-		return hold(ReasonNotAdopted, "does not consent to be copied; name it as a leaf of the trust domain and adopt it")
+		return wait(ReasonNotAdopted, "does not consent to be copied; name it as a leaf of the trust domain and adopt it")
 	case l.Certificate == nil:
-		return hold(ReasonUnparsable, "cannot be read; restore it, or delete the Secret to have it reissued")
+		return wait(ReasonUnparsable, "cannot be read; restore it, or delete the Secret to have it reissued")
 	case l.Certificate.IsCA:
-		return hold(ReasonUnknownSigner, fmt.Sprintf("%s is a certificate authority and no leaf; delete the Secret to have it reissued", l.Certificate.Subject))
+		return wait(ReasonUnknownSigner, fmt.Sprintf("%s is a certificate authority and no leaf; delete the Secret to have it reissued", l.Certificate.Subject))
 	case !l.Certificate.ValidAt(now):
 		again.add(l.Certificate.NotBefore)
-		return hold(ReasonExpired, fmt.Sprintf("is valid from %s to %s only", l.Certificate.NotBefore.UTC().Format(time.RFC3339),
+		return wait(ReasonExpired, fmt.Sprintf("is valid from %s to %s only", l.Certificate.NotBefore.UTC().Format(time.RFC3339),
 			l.Certificate.NotAfter.UTC().Format(time.RFC3339)))
 	}
 	ca := a.signers[name]
 	if ca == nil {
-		return hold(ReasonUnknownSigner, fmt.Sprintf("is signed by no CA that this trust domain knows (issuer %s)", l.Certificate.Issuer))
+		return wait(ReasonUnknownSigner, fmt.Sprintf("is signed by no CA that this trust domain knows (issuer %s)", l.Certificate.Issuer))
 	}
 	if l.Certificate.NotAfter.After(ca.NotAfter) {
-		return hold(ReasonUnknownSigner, fmt.Sprintf("ends after its signer %s; delete the Secret to have it reissued", ca.Subject))
+		return wait(ReasonUnknownSigner, fmt.Sprintf("ends after its signer %s; delete the Secret to have it reissued", ca.Subject))
 	}
 	_, blockers := a.maySign(ca, name)
 	return &CopyAssessment{Blockers: blockers, Recheck: again.next}
 }
 
-func holdCopy(b Blocker) *CopyAssessment { return &CopyAssessment{Blockers: []Blocker{b}} }
+func waitingCopy(b Blocker) *CopyAssessment { return &CopyAssessment{Blockers: []Blocker{b}} }

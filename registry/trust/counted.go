@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// atRest says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
-func (a *assessor) atRest() bool {
+// contentUnrotated says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
+func (a *assessor) contentUnrotated() bool {
 	s := &a.d.Signer
 	return s.Active != nil && s.Next == nil && len(s.Previous)+len(a.former()) == 0 && !a.leavesBehind()
 }
@@ -46,14 +46,14 @@ func (a *assessor) counted() []*Party {
 func (a *assessor) recorded(r *RosterMember) *Party {
 	at := a.named.of(r)
 	if at == nil {
-		if r.Absent != "" || (a.rest && r.Instance == "") {
+		if r.Absent != "" || (a.unrotated && r.Instance == "") {
 			return nil
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
 		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
 		return p
 	}
-	if a.rest || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
+	if a.unrotated || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
 		return nil
 	}
 	member := *at.member

@@ -11,18 +11,18 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// verdict is the answer to "is there evidence?". reason, message and until are set only if there is none.
-type verdict struct {
+// proof is the answer to "is there evidence?". reason, message and until are set only if there is none.
+type proof struct {
 	proven  bool
 	reason  Reason
 	message string
 	// lapsed says that there was evidence once, which was not renewed.
 	lapsed bool
-	// until is when time alone changes the verdict, zero if never.
+	// until is when time alone changes the proof, zero if never.
 	until time.Time
 }
 
-var proven = verdict{proven: true}
+var proven = proof{proven: true}
 
 // lacking are the members that do not show evidence of something, and when time alone changes that first, zero if never.
 type lacking struct {
@@ -30,7 +30,7 @@ type lacking struct {
 	until    time.Time
 }
 
-func (l *lacking) add(p *Party, m *Member, v verdict) {
+func (l *lacking) add(p *Party, m *Member, v proof) {
 	if v.proven {
 		return
 	}
@@ -41,7 +41,7 @@ func (l *lacking) add(p *Party, m *Member, v verdict) {
 }
 
 // trusts says whether there is evidence that a member has loaded the anchor of ca.
-func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
+func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	if a.waiver(p, m) != nil {
 		return proven
 	}
@@ -55,20 +55,20 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 		return a.trustsByObservation(p, m, ca)
 	}
-	return verdict{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
+	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
 }
 
-func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) verdict {
+func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) proof {
 	published, ok := a.published[ca.Fingerprint]
 	if !ok || !a.inBundle[ca.Fingerprint] {
-		return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
+		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
 	}
 	// Whatever is recorded, nothing was published before it was made.
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
 	}
 	if until := published.Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-		return verdict{
+		return proof{
 			reason: ReasonGracePeriod, until: until,
 			message: fmt.Sprintf("is in its grace period for %s until %s", ca.Subject, until.UTC().Format(time.RFC3339)),
 		}
@@ -77,11 +77,11 @@ func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) verdict {
 }
 
 // trustsByRenewal takes the leaves that a member holds for what it has loaded with them: they are of ca, and presented.
-func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) verdict {
+func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) proof {
 	for _, name := range m.Holds {
 		l := a.leaves[name]
 		if l == nil || l.Certificate == nil || !l.Certificate.SignedBy(ca) {
-			return verdict{
+			return proof{
 				reason:  ReasonAnchorNotLoaded,
 				message: fmt.Sprintf("still holds Secret/%s, which is not signed by %s", name, ca.Subject),
 			}
@@ -91,20 +91,20 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) ver
 		}
 	}
 	if len(m.Holds) == 0 {
-		return verdict{reason: ReasonNotObserved, message: "holds no leaf whose renewal could be evidence"}
+		return proof{reason: ReasonNotObserved, message: "holds no leaf whose renewal could be evidence"}
 	}
 	return proven
 }
 
 // deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so without a
 // time nothing follows from the write.
-func (a *assessor) deliversAfter(p *Party, l *Leaf) verdict {
+func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
 	if p.Grace <= 0 {
-		return verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
+		return proof{reason: ReasonNotObserved, message: fmt.Sprintf(
 			"is not observed, and no delay is configured after which Secret/%s counts as presented", l.Name)}
 	}
 	if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-		return verdict{
+		return proof{
 			reason: ReasonGracePeriod, until: until,
 			message: fmt.Sprintf("counts as presenting Secret/%s from %s on", l.Name, until.UTC().Format(time.RFC3339)),
 		}
@@ -149,7 +149,7 @@ func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 }
 
 // blocker of a member. Whoever counts by the roster alone is told apart, with the ways out.
-func (p *Party) blocker(m *Member, v verdict) Blocker {
+func (p *Party) blocker(m *Member, v proof) Blocker {
 	message := v.message
 	if p.recorded {
 		message += "; it counts as it did when the rotation began: configure it so again, or end its wait with `kubectl certrotation waive`"

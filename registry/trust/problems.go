@@ -142,7 +142,7 @@ func (a *assessor) expired(object string, c *pki.Certificate, next string) *Prob
 // diverged are the members that trust other CAs than the domain says though no rotation is in flight: Secrets that are
 // older than the processes, as after a restore of the cluster, or a process that came back from an older disk.
 func (a *assessor) diverged() []Problem {
-	if !a.rest {
+	if !a.unrotated {
 		return nil
 	}
 	var out []Problem

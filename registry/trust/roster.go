@@ -106,7 +106,7 @@ func (a *assessor) newRoster() *Roster {
 	if before := a.d.Roster; before != nil {
 		out.ResourceVersion = before.ResourceVersion
 		out.Signers = append(out.Signers, before.Signers...)
-		if !a.rest {
+		if !a.unrotated {
 			out.Leaves = a.unreleased(before.Leaves)
 		}
 		a.markAbsences(byMember, before)
@@ -134,7 +134,7 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 		switch counts := members[AbsenceKey(&r)]; {
 		case counts != nil:
 			counts.Absent = a.d.Absences[AbsenceKey(&r)]
-		case r.Absent != "" && (!a.rest || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
+		case r.Absent != "" && (!a.unrotated || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
 			members[AbsenceKey(&r)] = &r
 		}
 	}

@@ -125,7 +125,7 @@ func (a *assessor) denied(ca *pki.Certificate, leaf string) []Blocker {
 	for _, p := range a.verifiers[leaf] {
 		for i := range p.Members {
 			if m := &p.Members[i]; a.denies(p, m, ca) {
-				blockers = append(blockers, p.blocker(m, verdict{reason: ReasonDiverged, message: divergence(ca)}))
+				blockers = append(blockers, p.blocker(m, proof{reason: ReasonDiverged, message: divergence(ca)}))
 			}
 		}
 	}
