@@ -28,7 +28,7 @@ func consequences(before, after *trust.Domain) []string {
 	}
 	for i := range before.Leaves {
 		was := &before.Leaves[i]
-		is := leafOf(after, was.Name)
+		is := after.Leaf(was.Name)
 		switch {
 		case is == nil:
 		case gone(&was.Object, &is.Object):
@@ -52,7 +52,7 @@ func releases(before, after *trust.Domain) []string {
 	released("ConfigMap/"+before.Bundle.Name, &before.Bundle.Object, &after.Bundle.Object)
 	released("Secret/"+before.Signer.Name, &before.Signer.Object, &after.Signer.Object)
 	for i := range before.Leaves {
-		if is := leafOf(after, before.Leaves[i].Name); is != nil {
+		if is := after.Leaf(before.Leaves[i].Name); is != nil {
 			released("Secret/"+is.Name, &before.Leaves[i].Object, &is.Object)
 		}
 	}
@@ -74,7 +74,7 @@ func loses(before, after *trust.Domain) bool {
 	}
 	for i := range before.Leaves {
 		// A leaf that the configuration does not name is no part of the domain any more once it is gone.
-		if leaf := leafOf(after, before.Leaves[i].Name); leaf == nil || gone(&before.Leaves[i].Object, &leaf.Object) {
+		if leaf := after.Leaf(before.Leaves[i].Name); leaf == nil || gone(&before.Leaves[i].Object, &leaf.Object) {
 			return true
 		}
 	}
@@ -99,13 +99,4 @@ func contains(all []*pki.Certificate, some ...*pki.Certificate) bool {
 		}
 	}
 	return true
-}
-
-func leafOf(d *trust.Domain, name string) *trust.Leaf {
-	for i := range d.Leaves {
-		if d.Leaves[i].Name == name {
-			return &d.Leaves[i]
-		}
-	}
-	return nil
 }

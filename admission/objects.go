@@ -8,36 +8,68 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// reviewSecret judges a Secret that a configuration claims by its name, whether it exists or not.
+// claimable is a kind of object that a configuration claims by its name, whether it exists or not.
+type claimable[T any] struct {
+	kind     trust.ObjectKind
+	metadata func(*T) *metav1.ObjectMeta
+	// fields names those that differ and that the model reads.
+	fields func(old, changed *T) []string
+	with   func(s *inventory.Sources, name string, object *T) *inventory.Sources
+}
+
 func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
+	return reviewObject(ctx, h, req, &claimable[corev1.Secret]{
+		kind: trust.SecretKind, metadata: func(s *corev1.Secret) *metav1.ObjectMeta { return &s.ObjectMeta },
+		fields: changedSecretFields, with: (*inventory.Sources).WithSecret,
+	})
+}
+
+func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
+	return reviewObject(ctx, h, req, &claimable[corev1.ConfigMap]{
+		kind: trust.ConfigMapKind, metadata: func(cm *corev1.ConfigMap) *metav1.ObjectMeta { return &cm.ObjectMeta },
+		fields: changedConfigMapFields, with: (*inventory.Sources).WithConfigMap,
+	})
+}
+
+func reviewObject[T any](ctx context.Context, h *Handler, req *admissionv1.AdmissionRequest, of *claimable[T]) (*verdict, error) {
 	n := h.inventory.Namespace(req.Namespace)
 	if n == nil {
 		return allowed(), nil
 	}
-	e, err := decodeEdit(req, func(s *corev1.Secret) string { return s.Name })
+	e, err := decodeEdit(req, func(o *T) string { return of.metadata(o).Name })
 	if err != nil {
 		return nil, err
 	}
-	claim, claimed := n.Claim(trust.SecretKind, e.name)
-	if !claimed || othersOwn(claim, ptr.Deref(e.old, corev1.Secret{}).Annotations, ptr.Deref(e.changed, corev1.Secret{}).Annotations) {
+	old, changed := &metav1.ObjectMeta{}, &metav1.ObjectMeta{}
+	if e.old != nil {
+		old = of.metadata(e.old)
+	}
+	if e.changed != nil {
+		changed = of.metadata(e.changed)
+	}
+	claim, claimed := n.Claim(of.kind, e.name)
+	if !claimed || othersOwn(claim, old.Annotations, changed.Annotations) {
 		return allowed(), nil
 	}
-	fields := changedSecretFields(e.old, e.changed)
+	fields := []string{""}
+	if e.old != nil && e.changed != nil {
+		fields = of.fields(e.old, e.changed)
+	}
 	if len(fields) == 0 {
 		return allowed(), nil
 	}
 	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
 		// What the review says the object was is the truth: the edit applies to this version or not at all.
-		before := inventory.Build(s.WithSecret(e.name, e.old))
-		after := inventory.Build(s.WithSecret(e.name, e.changed))
-		f := h.judgeClaim(req, trust.SecretKind, e.name, before, after)
-		if e.changed != nil && (e.changed.DeletionTimestamp == nil || len(e.changed.Finalizers) > 0) {
+		before := inventory.Build(of.with(s, e.name, e.old))
+		after := inventory.Build(of.with(s, e.name, e.changed))
+		f := h.judgeClaim(req, of.kind, e.name, before, after)
+		if of.kind == trust.SecretKind && e.changed != nil && (changed.DeletionTimestamp == nil || len(changed.Finalizers) > 0) {
 			f.violations = append(f.violations, h.uncounted(e.name, before, after)...)
 		}
 		return f
@@ -57,11 +89,7 @@ func (h *Handler) uncounted(name string, before, after *inventory.Namespace) []t
 	return trust.JudgeUncounted(old, changed, name, h.clock.Now())
 }
 
-// changedSecretFields names the fields that differ and that the model reads.
 func changedSecretFields(old, changed *corev1.Secret) []string {
-	if old == nil || changed == nil {
-		return []string{""}
-	}
 	var fields []string
 	if old.Type != changed.Type {
 		fields = append(fields, "type")
@@ -71,36 +99,7 @@ func changedSecretFields(old, changed *corev1.Secret) []string {
 	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
 }
 
-// reviewConfigMap judges a bundle or an aggregate that a configuration claims by its name, whether it exists or not.
-func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
-	n := h.inventory.Namespace(req.Namespace)
-	if n == nil {
-		return allowed(), nil
-	}
-	e, err := decodeEdit(req, func(cm *corev1.ConfigMap) string { return cm.Name })
-	if err != nil {
-		return nil, err
-	}
-	claim, claimed := n.Claim(trust.ConfigMapKind, e.name)
-	if !claimed || othersOwn(claim, ptr.Deref(e.old, corev1.ConfigMap{}).Annotations, ptr.Deref(e.changed, corev1.ConfigMap{}).Annotations) {
-		return allowed(), nil
-	}
-	fields := changedConfigMapFields(e.old, e.changed)
-	if len(fields) == 0 {
-		return allowed(), nil
-	}
-	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
-		before := inventory.Build(s.WithConfigMap(e.name, e.old))
-		after := inventory.Build(s.WithConfigMap(e.name, e.changed))
-		return h.judgeClaim(req, trust.ConfigMapKind, e.name, before, after)
-	})
-}
-
-// changedConfigMapFields names the fields that differ and that the model reads.
 func changedConfigMapFields(old, changed *corev1.ConfigMap) []string {
-	if old == nil || changed == nil {
-		return []string{""}
-	}
 	everything := func(string) bool { return true }
 	fields := changedValues("data", old.Data, changed.Data, everything)
 	fields = append(fields, changedBytes("binaryData", old.BinaryData, changed.BinaryData)...)

@@ -18,7 +18,7 @@ import (
 
 // writeLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the bundle, in one write.
 func (c *Controller) writeLeaf(ctx context.Context, d *trust.Domain, action *trust.Action) (string, error) {
-	leaf := leafOf(d, action.Object)
+	leaf := d.Leaf(action.Object)
 	if leaf == nil {
 		return "", errStale
 	}
@@ -53,13 +53,4 @@ func (c *Controller) sign(ctx context.Context, d *trust.Domain, action *trust.Ac
 		return nil, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
 	}
 	return ca.Issue(action.Profile, c.clock.Now())
-}
-
-func leafOf(d *trust.Domain, name string) *trust.Leaf {
-	for i := range d.Leaves {
-		if d.Leaves[i].Name == name {
-			return &d.Leaves[i]
-		}
-	}
-	return nil
 }

@@ -340,7 +340,7 @@ func (w *world) acknowledge() (changed bool) {
 				Instance: m.Name, Kind: p.Kind, Trusts: trusts, ObservedAt: w.clock.Now(), Expires: w.clock.Now().Add(time.Hour),
 			}
 			for _, name := range m.Holds {
-				if l := leafOf(d, name); l != nil && l.Certificate != nil {
+				if l := d.Leaf(name); l != nil && l.Certificate != nil {
 					o.Presents = append(o.Presents, l.Certificate.Fingerprint)
 				}
 			}

@@ -50,22 +50,16 @@ func refuse(format string, args ...any) error {
 // reporter is the evidence kind by which a member counts, and what is known of it. A member that counts by the roster alone
 // may report as before.
 func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, error) {
-	named := false
 	var kind EvidenceKind
 	var observations []Observation
-	for _, p := range newAssessor(d, time.Time{}).parties {
-		if p.Name != party {
-			continue
-		}
-		named = true
-		for i := range p.Members {
-			if m := &p.Members[i]; m.Name == member && kind != Acknowledgement {
-				kind, observations = p.Kind, m.Observations
-			}
+	parties := newAssessor(d, time.Time{}).parties
+	for p, m := range each(parties) {
+		if p.Name == party && m.Name == member && kind != Acknowledgement {
+			kind, observations = p.Kind, m.Observations
 		}
 	}
 	switch {
-	case !named:
+	case !slices.ContainsFunc(parties, func(p *Party) bool { return p.Name == party }):
 		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
 	case kind == "":
 		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}

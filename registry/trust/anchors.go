@@ -16,7 +16,7 @@ func (a *assessor) assessAnchors() []AnchorAssessment {
 	for _, ca := range a.d.Bundle.Anchors {
 		aa := AnchorAssessment{Certificate: ca, Slot: a.slot(ca)}
 		aa.Leaves = a.liveUnder(ca)
-		aa.Trusted, aa.Members = a.members(a.parties, ca)
+		aa.Trusted, aa.Members = a.countTrust(a.parties, ca)
 		aa.NeededBy = a.neededBy(ca)
 		aa.SafeToRemove = len(aa.NeededBy) == 0
 		out = append(out, aa)

@@ -135,11 +135,9 @@ func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 // for them: whoever starts later loads what is published then. They begin to count with their first leaf.
 func (a *assessor) notStarted() map[*Member]bool {
 	idle := map[*Member]bool{}
-	for _, p := range a.parties {
-		for i := range p.Members {
-			if m := &p.Members[i]; !a.started(p, m) {
-				idle[m] = true
-			}
+	for p, m := range each(a.parties) {
+		if !a.started(p, m) {
+			idle[m] = true
 		}
 	}
 	return idle
@@ -231,8 +229,8 @@ func hasInstance(d *Domain, r *RosterMember, instance string) bool {
 // renamed says whether what a member is to present was issued for another machine of its name.
 func renamed(d *Domain, m *Member) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
-		i := slices.IndexFunc(d.Leaves, func(l Leaf) bool { return l.Name == name })
-		return i >= 0 && d.Leaves[i].Certificate != nil && !issuedFor(&d.Leaves[i])
+		l := d.Leaf(name)
+		return l != nil && l.Certificate != nil && !issuedFor(l)
 	})
 }
 
@@ -254,10 +252,10 @@ func Returned(d *Domain, r *RosterMember, uid string, addresses []string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(r.Presents, func(name string) bool {
-		i := slices.IndexFunc(d.Leaves, func(l Leaf) bool { return l.Name == name })
-		if i < 0 || d.Leaves[i].Certificate == nil || len(d.Leaves[i].Certificate.IPAddresses) == 0 {
+		l := d.Leaf(name)
+		if l == nil || l.Certificate == nil || len(l.Certificate.IPAddresses) == 0 {
 			return false
 		}
-		return !slices.ContainsFunc(d.Leaves[i].Certificate.IPAddresses, func(ip string) bool { return slices.Contains(addresses, ip) })
+		return !slices.ContainsFunc(l.Certificate.IPAddresses, func(ip string) bool { return slices.Contains(addresses, ip) })
 	})
 }

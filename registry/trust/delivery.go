@@ -116,11 +116,8 @@ func (a *assessor) undelivering() lacking {
 		return *a.deliveries
 	}
 	var out lacking
-	for _, p := range a.parties {
-		for i := range p.Members {
-			m := &p.Members[i]
-			out.add(p, m, a.deliversAll(p, m))
-		}
+	for p, m := range each(a.parties) {
+		out.add(p, m, a.deliversAll(p, m))
 	}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]

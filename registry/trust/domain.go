@@ -50,6 +50,16 @@ type Domain struct {
 	Refusals []RefusedWrite
 }
 
+// Leaf returns the leaf of that name, nil if the domain has none.
+func (d *Domain) Leaf(name string) *Leaf {
+	for i := range d.Leaves {
+		if d.Leaves[i].Name == name {
+			return &d.Leaves[i]
+		}
+	}
+	return nil
+}
+
 // Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
 // own servers. They count as live from the first CA on.
 type Unlisted struct {

@@ -12,32 +12,14 @@ import (
 // but nobody would look at it any more, and nobody would know what it was like when it comes back.
 func (e *domainEdit) membersKept() []Violation {
 	var lost []string
-	e.eachCounted(func(p *Party, m *Member) {
-		if !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
-			lost = append(lost, p.Name+"/"+m.Name)
-		}
-	})
-	if len(lost) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: TrustBeforeUse, Affected: lost,
-		Message: "who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents",
-	}}
-}
-
-// eachCounted calls fn for everybody of whom something is asked. Who cannot run yet has nothing to lose.
-func (e *domainEdit) eachCounted(fn func(*Party, *Member)) {
-	for _, p := range e.was.parties {
-		if p.Kind == None {
-			continue
-		}
-		for i := range p.Members {
-			if m := &p.Members[i]; !e.was.idle[m] {
-				fn(p, m)
-			}
+	for p, m := range each(e.was.parties) {
+		// Of whom nothing is asked, and who cannot run yet, has nothing to lose.
+		if p.Kind != None && !e.was.idle[m] && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
+			lost = append(lost, p.nameOf(m))
 		}
 	}
+	return broken(TrustBeforeUse, lost,
+		"who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents", "")
 }
 
 // promises says whether a party asks no less of a member than p did.
@@ -69,10 +51,8 @@ func (e *domainEdit) evidenceKept() []Violation {
 		if q == nil || q.Kind != p.Kind {
 			continue
 		}
-		if moved := e.moved(p, q); len(moved) > 0 {
-			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: moved,
-				Message: "other processes would be probed in its place: addresses may be added, but those that are there stay, with their server names, leaves and proofs"})
-		}
+		out = append(out, broken(TrustBeforeUse, e.moved(p, q),
+			"other processes would be probed in its place: addresses may be added, but those that are there stay, with their server names, leaves and proofs", "")...)
 		if q.Lease != p.Lease {
 			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: fmt.Sprintf(
 				"the lease of its evidence would change from %s to %s: how long silence is taken for life is part of what was promised", p.Lease, q.Lease)})
@@ -146,13 +126,8 @@ func (e *domainEdit) wordsRefused() []Violation {
 		slices.ContainsFunc(e.is.parties, verifying) && !slices.ContainsFunc(e.is.parties, observedParty) {
 		said = append(said, secret(e.old.Signer.Name))
 	}
-	if len(said) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: TrustBeforeUse, Affected: said,
-		Message: "nobody is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that",
-	}}
+	return broken(TrustBeforeUse, said,
+		"nobody is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that", "")
 }
 
 func observedParty(p *Party) bool { return p.Kind.observed() && verifying(p) }

@@ -58,13 +58,8 @@ func (e *domainEdit) carriersKept() []Violation {
 			lost = append(lost, c.Name)
 		}
 	}
-	if len(lost) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: AnchorInUse, Affected: lost,
-		Message: "what brings the bundle and the leaves to processes would be taken away, or carry less, while they need both anchors",
-	}}
+	return broken(AnchorInUse, lost,
+		"what brings the bundle and the leaves to processes would be taken away, or carry less, while they need both anchors", "")
 }
 
 // own are the names of the objects of the domain.
@@ -89,13 +84,8 @@ func (a *Aggregate) keeps(before *Aggregate, d *Domain) bool {
 // stepsRefused refuses an edit by which a step that cannot be taken back, or that signs, becomes possible. The other rules say
 // which promise is broken; this one asks for the result.
 func (e *domainEdit) stepsRefused() []Violation {
-	was, is := possible(e.old, e.now), possible(e.kept, e.now)
-	var steps []string
-	for _, step := range is {
-		if !slices.Contains(was, step) {
-			steps = append(steps, step)
-		}
-	}
+	was := e.was.possible()
+	steps := slices.DeleteFunc(e.is.possible(), func(step string) bool { return slices.Contains(was, step) })
 	for i := range e.old.Leaves {
 		l := &e.old.Leaves[i]
 		if e.is.leaves[l.Name] == nil || !slices.ContainsFunc(e.was.verifiers[l.Name], verifying) {
@@ -108,19 +98,12 @@ func (e *domainEdit) stepsRefused() []Violation {
 			}
 		}
 	}
-	if len(steps) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: TrustBeforeUse, Affected: steps,
-		Message: "the edit itself would make a step possible that was not proven before",
-	}}
+	return broken(TrustBeforeUse, steps, "the edit itself would make a step possible that was not proven before", "")
 }
 
 // possible are the steps of a domain that cannot be taken back, whatever else is to be done before them.
-func possible(d *Domain, now time.Time) []string {
-	out := Assess(d, now)
-	a := newAssessor(d, now)
+func (a *assessor) possible() []string {
+	out := a.assess()
 	var steps []string
 	for _, step := range []func(*Assessment) *Action{a.generateFirst, a.dropExpired, a.abort, a.promote, a.retire, a.destroyPrevious} {
 		action := step(out)
@@ -131,7 +114,7 @@ func possible(d *Domain, now time.Time) []string {
 			steps = append(steps, string(action.Kind))
 			continue
 		}
-		for _, ca := range d.Bundle.Anchors {
+		for _, ca := range a.d.Bundle.Anchors {
 			if !slices.ContainsFunc(action.Anchors, func(kept *pki.Certificate) bool { return same(kept, ca) }) {
 				steps = append(steps, fmt.Sprintf("%s of %s", RetireAnchors, ca.Subject))
 			}

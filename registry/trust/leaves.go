@@ -18,7 +18,7 @@ func (a *assessor) assessLeaves() (out []LeafAssessment, due []Action) {
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		la := LeafAssessment{Name: l.Name, SignedBy: a.signers[l.Name]}
-		la.Trusted, la.Verifiers = a.members(a.verifiers[l.Name], la.SignedBy)
+		la.Trusted, la.Verifiers = a.countTrust(a.verifiers[l.Name], la.SignedBy)
 		if la.SignedBy != nil {
 			la.SignedBySlot = a.slot(la.SignedBy)
 		}

@@ -146,14 +146,11 @@ func (a *assessor) diverged() []Problem {
 		return nil
 	}
 	var out []Problem
-	for _, p := range a.parties {
-		for i := range p.Members {
-			if m := &p.Members[i]; !p.VerifiesNothing && a.denies(p, m, a.d.Signer.Active) {
-				out = append(out, Problem{
-					Object: secret(a.d.Signer.Name), Reason: ReasonDiverged,
-					Message: p.Name + "/" + m.Name + " " + divergence(a.d.Signer.Active),
-				})
-			}
+	for p, m := range each(a.parties) {
+		if !p.VerifiesNothing && a.denies(p, m, a.d.Signer.Active) {
+			out = append(out, Problem{
+				Object: secret(a.d.Signer.Name), Reason: ReasonDiverged, Message: p.nameOf(m) + " " + divergence(a.d.Signer.Active),
+			})
 		}
 	}
 	return out
@@ -237,20 +234,14 @@ func (a *assessor) outlived() (members []string, until time.Time) {
 	if active := a.d.Signer.Active; active == nil || !active.Expired(a.now) || a.lives > 0 {
 		return nil, time.Time{}
 	}
-	for _, p := range a.parties {
-		if p.Kind != TLSProbe {
+	for p, m := range each(a.parties) {
+		last := m.recoveredUntil()
+		if p.Kind != TLSProbe || last.IsZero() || last.Before(a.now) {
 			continue
 		}
-		for i := range p.Members {
-			m := &p.Members[i]
-			last := m.recoveredUntil()
-			if last.IsZero() || last.Before(a.now) {
-				continue
-			}
-			members = append(members, p.Name+"/"+m.Name)
-			if last.After(until) {
-				until = last
-			}
+		members = append(members, p.nameOf(m))
+		if last.After(until) {
+			until = last
 		}
 	}
 	slices.Sort(members)

@@ -93,15 +93,13 @@ func (a *assessor) roster() *Roster {
 func (a *assessor) newRoster() *Roster {
 	out := &Roster{Signers: []string{a.d.Signer.Name}}
 	byMember := map[string]*RosterMember{}
-	for _, p := range a.parties {
-		for i := range p.Members {
-			r := a.rosterMember(p, &p.Members[i])
-			if before := byMember[AbsenceKey(r)]; before != nil {
-				before.join(r)
-				continue
-			}
-			byMember[AbsenceKey(r)] = r
+	for p, m := range each(a.parties) {
+		r := a.rosterMember(p, m)
+		if before := byMember[AbsenceKey(r)]; before != nil {
+			before.join(r)
+			continue
 		}
+		byMember[AbsenceKey(r)] = r
 	}
 	if before := a.d.Roster; before != nil {
 		out.ResourceVersion = before.ResourceVersion

@@ -36,12 +36,10 @@ func (a *assessor) anyAnchor() bool {
 
 // anyPresented says whether a process was seen to present a leaf, and that observation has not ended.
 func (a *assessor) anyPresented() bool {
-	for i := range a.d.Parties {
-		for k := range a.d.Parties[i].Members {
-			presents := func(o *Observation) bool { return len(o.Presents) > 0 }
-			if slices.ContainsFunc(a.observations[&a.d.Parties[i].Members[k]], presents) {
-				return true
-			}
+	presents := func(o *Observation) bool { return len(o.Presents) > 0 }
+	for p, m := range each(a.parties) {
+		if !p.recorded && slices.ContainsFunc(a.observations[m], presents) {
+			return true
 		}
 	}
 	return false
@@ -122,11 +120,9 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 // denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.
 func (a *assessor) denied(ca *pki.Certificate, leaf string) []Blocker {
 	var blockers []Blocker
-	for _, p := range a.verifiers[leaf] {
-		for i := range p.Members {
-			if m := &p.Members[i]; a.denies(p, m, ca) {
-				blockers = append(blockers, p.blocker(m, proof{reason: ReasonDiverged, message: divergence(ca)}))
-			}
+	for p, m := range each(a.verifiers[leaf]) {
+		if a.denies(p, m, ca) {
+			blockers = append(blockers, p.blocker(m, proof{reason: ReasonDiverged, message: divergence(ca)}))
 		}
 	}
 	return blockers

@@ -32,14 +32,14 @@ func (r *renderer) signer() *certrotation.CertificateRotation {
 			Next:          optionalAuthorityFacts(s.Next),
 			RotatesAt:     toTimePointer(a.SignerDue),
 			Trust:         r.trusted(),
-			Members:       r.members("", r.previousMembers(s.Name)),
+			Members:       r.members("", r.previousCertificate(s.Name).Members),
 			Blockers:      append(Blockers(a.Blockers), r.rolloutBlockers()...),
 		},
 	}
 	for _, previous := range s.Previous {
 		out.Status.Previous = append(out.Status.Previous, authorityFacts(previous))
 	}
-	c := r.conditions(&out.ObjectMeta, r.previousCertificate(s.Name))
+	c := r.conditions(&out.ObjectMeta, r.previousCertificate(s.Name).Conditions)
 	c.set(certrotation.ConditionReady, r.signerReady())
 	c.set(certrotation.ConditionProgressing, r.progressing(secretRef(s.Name)))
 	c.set(certrotation.ConditionBlocked, blockedBy(a.Blocked(), a.Blockers))
@@ -68,7 +68,7 @@ func (r *renderer) leaf(l *trust.Leaf, la *trust.LeafAssessment) *certrotation.C
 			StageDeadline: toTimePointer(a.StageDeadline),
 			RotatesAt:     toTimePointer(la.Due),
 			Trust:         certrotation.TrustCount{Trusted: count(la.Trusted), Total: count(la.Verifiers), Unknown: r.silent[l.Name]},
-			Members:       r.members(l.Name, r.previousMembers(l.Name)),
+			Members:       r.members(l.Name, r.previousCertificate(l.Name).Members),
 			Blockers:      Blockers(waiting),
 		},
 	}
@@ -76,7 +76,7 @@ func (r *renderer) leaf(l *trust.Leaf, la *trust.LeafAssessment) *certrotation.C
 		facts := certificateFacts(l.Certificate, la.SignedBy)
 		out.Status.Certificate = &facts
 	}
-	c := r.conditions(&out.ObjectMeta, r.previousCertificate(l.Name))
+	c := r.conditions(&out.ObjectMeta, r.previousCertificate(l.Name).Conditions)
 	c.set(certrotation.ConditionReady, r.leafReady(l, la))
 	c.set(certrotation.ConditionProgressing, r.progressing(secretRef(l.Name)))
 	c.set(certrotation.ConditionBlocked, blockedBy(len(waiting) > 0, waiting))
@@ -111,7 +111,7 @@ func (r *renderer) bundle() *certrotation.BundleStatus {
 			Trust:   r.trusted(),
 		},
 	}
-	c := r.conditions(&out.ObjectMeta, r.previousBundle(b.Name))
+	c := r.conditions(&out.ObjectMeta, r.previousBundle(b.Name).Conditions)
 	c.set(certrotation.ConditionReady, r.bundleReady())
 	c.set(certrotation.ConditionProgressing, r.progressing(configMapRef(b.Name)))
 	if refused := r.refused(configMapRef(b.Name)); len(refused) > 0 {
