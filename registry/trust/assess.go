@@ -140,9 +140,7 @@ func (a *assessor) collectAuthorities() {
 			}
 		}
 	}
-	s := &a.d.Signer
-	add(&a.authorities, s.Next, s.Active)
-	add(&a.authorities, s.Previous...)
+	add(&a.authorities, a.d.Signer.slots()...)
 	add(&a.authorities, a.d.Bundle.Anchors...)
 	for i := range a.d.Leaves {
 		add(&a.claimed, a.d.Leaves[i].Authorities...)

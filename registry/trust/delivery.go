@@ -6,7 +6,6 @@ package trust
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -31,13 +30,7 @@ func (a *assessor) delivers(p *Party, m *Member, name string) proof {
 	case Renewed:
 		return a.deliversAfter(p, l)
 	case GracePeriod:
-		if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-			return proof{
-				reason: ReasonGracePeriod, until: until,
-				message: fmt.Sprintf("is in its grace period for Secret/%s until %s", l.Name, until.UTC().Format(time.RFC3339)),
-			}
-		}
-		return proven
+		return a.waitsFor(p, l.issuedAt(), "is in its grace period for Secret/"+l.Name+" until ", "")
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 	}
 	return a.deliversByObservation(p, m, l)

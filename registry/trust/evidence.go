@@ -67,13 +67,17 @@ func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) proof {
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
 	}
-	if until := published.Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-		return proof{
-			reason: ReasonGracePeriod, until: until,
-			message: fmt.Sprintf("is in its grace period for %s until %s", ca.Subject, until.UTC().Format(time.RFC3339)),
-		}
+	return a.waitsFor(p, published, "is in its grace period for "+ca.Subject+" until ", "")
+}
+
+// waitsFor proves something when the grace of a party has passed since then. How far the clock is off is waited for as well.
+// The message has the time at which that is between its two parts.
+func (a *assessor) waitsFor(p *Party, since time.Time, text, rest string) proof {
+	until := since.Add(p.Grace + a.d.ClockSkew.Abs())
+	if !until.After(a.now) {
+		return proven
 	}
-	return proven
+	return proof{reason: ReasonGracePeriod, until: until, message: text + until.UTC().Format(time.RFC3339) + rest}
 }
 
 // trustsByRenewal takes the leaves that a member holds for what it has loaded with them: they are of ca, and presented.
@@ -103,13 +107,7 @@ func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
 		return proof{reason: ReasonNotObserved, message: fmt.Sprintf(
 			"is not observed, and no delay is configured after which Secret/%s counts as presented", l.Name)}
 	}
-	if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-		return proof{
-			reason: ReasonGracePeriod, until: until,
-			message: fmt.Sprintf("counts as presenting Secret/%s from %s on", l.Name, until.UTC().Format(time.RFC3339)),
-		}
-	}
-	return proven
+	return a.waitsFor(p, l.issuedAt(), "counts as presenting Secret/"+l.Name+" from ", " on")
 }
 
 // issuedAt is when a leaf was issued: never earlier than it really was, because a grace period is a lower bound.

@@ -201,8 +201,8 @@ func (a *assessor) clockProblem() *Problem {
 			"the clock is before %s, when something was recorded in this trust domain; nothing is issued or retired until it is not",
 			at.UTC().Format(time.RFC3339))}
 	}
-	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
-		if ca != nil && ca.NotBefore.After(a.now) {
+	for _, ca := range s.slots() {
+		if ca.NotBefore.After(a.now) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
 				"the clock is before the beginning of %s; nothing is issued or retired until it is not", ca.Subject)}
 		}

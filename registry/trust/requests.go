@@ -124,8 +124,7 @@ func (a *assessor) compromised(ca *pki.Certificate) bool {
 
 // anyCompromised says whether a CA of the slots is.
 func (a *assessor) anyCompromised() bool {
-	s := &a.d.Signer
-	return a.compromised(s.Next) || a.compromised(s.Active) || slices.ContainsFunc(s.Previous, a.compromised)
+	return slices.ContainsFunc(a.d.Signer.slots(), a.compromised)
 }
 
 // declaresCompromise says whether the pending request is about a compromised key.

@@ -135,14 +135,13 @@ func divergence(ca *pki.Certificate) string {
 
 // candidates are the CAs whose keys are there to sign with, newest first, and valid now.
 func (a *assessor) candidates() []*pki.Certificate {
-	var out []*pki.Certificate
-	s := &a.d.Signer
-	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
-		if ca != nil && ca.ValidAt(a.now) {
-			out = append(out, ca)
-		}
-	}
-	return out
+	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return !ca.ValidAt(a.now) })
+}
+
+// slots are the CAs that are in one, newest first.
+func (s *Signer) slots() []*pki.Certificate {
+	all := append([]*pki.Certificate{s.Next, s.Active}, s.Previous...)
+	return slices.DeleteFunc(all, func(ca *pki.Certificate) bool { return ca == nil })
 }
 
 // bestSigner is the newest CA that may sign a leaf, nil if none may. The blockers are those of the newest CA.
@@ -166,21 +165,15 @@ func (a *assessor) olderThan(ca, other *pki.Certificate) bool {
 }
 
 func (a *assessor) rank(ca *pki.Certificate) int {
-	s := &a.d.Signer
+	slots := a.d.Signer.slots()
+	at := slices.IndexFunc(slots, func(other *pki.Certificate) bool { return same(ca, other) })
 	switch {
 	case ca == nil:
-		return 3 + len(s.Previous)
-	case same(ca, s.Next):
-		return 0
-	case same(ca, s.Active):
-		return 1
+		return len(slots) + 1
+	case at < 0:
+		return len(slots)
 	}
-	for i, p := range s.Previous {
-		if same(ca, p) {
-			return 2 + i
-		}
-	}
-	return 2 + len(s.Previous)
+	return at
 }
 
 func secret(name string) string    { return string(SecretKind) + "/" + name }
