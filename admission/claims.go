@@ -5,7 +5,6 @@ package admission
 
 import (
 	"fmt"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -73,11 +72,8 @@ func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, aft
 	if old == nil || changed == nil {
 		return finding{}
 	}
-	inFlight := slices.ContainsFunc(before.Domains, func(d *trust.Domain) bool {
-		return old.Collects(d) && trust.Assess(d, h.clock.Now()).InFlight()
-	})
 	f := finding{
-		violations: trust.JudgeAggregate(old, changed, inFlight),
+		violations: trust.JudgeAggregate(old, changed, before.Domains, h.clock.Now()),
 		risky:      gone(&old.Secret, &changed.Secret) || gone(&old.ConfigMap, &changed.ConfigMap),
 	}
 	if f.risky && !trust.Released(&old.Secret, &changed.Secret) && !trust.Released(&old.ConfigMap, &changed.ConfigMap) {

@@ -5,7 +5,9 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
@@ -26,7 +28,7 @@ func consequences(before, after *trust.Domain) []string {
 	}
 	for i := range before.Leaves {
 		was := &before.Leaves[i]
-		is := leafOf(after, was.Name)
+		is := after.Leaf(was.Name)
 		switch {
 		case is == nil:
 		case gone(&was.Object, &is.Object):
@@ -50,7 +52,7 @@ func releases(before, after *trust.Domain) []string {
 	released("ConfigMap/"+before.Bundle.Name, &before.Bundle.Object, &after.Bundle.Object)
 	released("Secret/"+before.Signer.Name, &before.Signer.Object, &after.Signer.Object)
 	for i := range before.Leaves {
-		if is := leafOf(after, before.Leaves[i].Name); is != nil {
+		if is := after.Leaf(before.Leaves[i].Name); is != nil {
 			released("Secret/"+is.Name, &before.Leaves[i].Object, &is.Object)
 		}
 	}
@@ -61,4 +63,40 @@ func releases(before, after *trust.Domain) []string {
 func asksForRotation(before, after *trust.Object) bool {
 	return before.Present && after.Present &&
 		before.Annotations[trust.AnnotationNotAfter] != "" && after.Annotations[trust.AnnotationNotAfter] == ""
+}
+
+// loses says whether an edit takes something away that a member, a leaf or a rotation may need: an object, an anchor of
+// the bundle, a slot of the signer. It says nothing of whether that is allowed, only that the answer must not come from
+// a view that may be behind.
+func loses(before, after *trust.Domain) bool {
+	if gone(&before.Signer.Object, &after.Signer.Object) || gone(&before.Bundle.Object, &after.Bundle.Object) {
+		return true
+	}
+	for i := range before.Leaves {
+		// A leaf that the configuration does not name is no part of the domain any more once it is gone.
+		if leaf := after.Leaf(before.Leaves[i].Name); leaf == nil || gone(&before.Leaves[i].Object, &leaf.Object) {
+			return true
+		}
+	}
+	return !contains(after.Bundle.Anchors, before.Bundle.Anchors...) ||
+		!slotKept(before.Signer.Active, after.Signer.Active) ||
+		!slotKept(before.Signer.Next, after.Signer.Next) ||
+		!contains(after.Signer.Previous, before.Signer.Previous...)
+}
+
+// gone says whether an object is lost to certrotation: deleted, or without the consent that it had.
+func gone(before, after *trust.Object) bool {
+	return before.Present && (!after.Present || trust.Released(before, after))
+}
+
+// slotKept says whether what was in a slot is still there; an empty slot may be filled.
+func slotKept(before, after *pki.Certificate) bool { return before == nil || before.Equal(after) }
+
+func contains(all []*pki.Certificate, some ...*pki.Certificate) bool {
+	for _, c := range some {
+		if !slices.ContainsFunc(all, c.Equal) {
+			return false
+		}
+	}
+	return true
 }

@@ -88,8 +88,6 @@ type clocks struct {
 	err   error
 }
 
-func (clocks) Latest() time.Duration { return 0 }
-
 func (c clocks) Ask(context.Context) (time.Duration, error) { return c.asked, c.err }
 
 func newWorld(t testing.TB) *world {

@@ -49,7 +49,7 @@ type Config struct {
 	Recorder  events.EventRecorder
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Skew of the clock, nil if it is not known to be off.
+	// Skew is asked about the clock before something is deleted; nil if nobody can be.
 	Skew rotation.Skew
 }
 

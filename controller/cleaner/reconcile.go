@@ -33,11 +33,7 @@ const writeTimeout = 20 * time.Second
 
 func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 	now := c.clock.Now()
-	skew := time.Duration(0)
-	if c.skew != nil {
-		skew = c.skew.Latest()
-	}
-	plan := orphan.Decide(c.inventory.Sources(namespace), c.inventory.Namespace(namespace), assessWith(skew), now)
+	plan := orphan.Decide(c.inventory.Sources(namespace), c.inventory.Namespace(namespace), now)
 	if !plan.Recheck.IsZero() {
 		c.queue.AddAfter(namespace, plan.Recheck.Sub(now))
 	}
@@ -54,15 +50,6 @@ func (c *Controller) reconcile(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// assessWith is trust.Assess of a domain with that skew of the clock.
-func assessWith(skew time.Duration) orphan.Assess {
-	return func(d *trust.Domain, now time.Time) *trust.Assessment {
-		measured := *d
-		measured.ClockSkew = skew
-		return trust.Assess(&measured, now)
-	}
-}
-
 // confirm takes out the deletions that live reads, and whoever else has a clock, do not lead to as well.
 func (c *Controller) confirm(ctx context.Context, namespace string, decisions []orphan.Decision) ([]orphan.Decision, error) {
 	deletes := func(d orphan.Decision) bool { return d.Step == orphan.Delete }
@@ -74,13 +61,14 @@ func (c *Controller) confirm(ctx context.Context, namespace string, decisions []
 	if err != nil {
 		return kept, fmt.Errorf("read namespace %s live: %w", namespace, err)
 	}
-	skew := time.Duration(0)
 	if c.skew != nil {
-		if skew, err = c.skew.Ask(ctx); err != nil {
+		skew, err := c.skew.Ask(ctx)
+		if err != nil {
 			return kept, fmt.Errorf("ask about the clock: %w", err)
 		}
+		live = live.WithClockSkew(skew)
 	}
-	confirmed := orphan.Decide(live, inventory.Build(live), assessWith(skew), c.clock.Now()).Decisions
+	confirmed := orphan.Decide(live, inventory.Build(live), c.clock.Now()).Decisions
 	for _, d := range confirmed {
 		if deletes(d) && slices.ContainsFunc(decisions, func(was orphan.Decision) bool {
 			return deletes(was) && was.Kind == d.Kind && was.Name == d.Name && was.UID == d.UID

@@ -15,5 +15,8 @@
 // counts. Where every kubelet has been down for longer than MaxLeaseSkew, nothing is done until one is back: that cannot be
 // told from a clock that has jumped ahead.
 //
+// What a Witness knows without asking is in every trust.Domain of the controller's process (registry/view/inventory), and the
+// controller records it while it holds a domain, so that serve assesses by the same skew.
+//
 // Both are safe for concurrent use and start no goroutine.
 package clockskew

@@ -67,7 +67,7 @@ func TestCopiesFollowARotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, cert := range map[string]*pki.Certificate{
-			"the copied client": pair.Certificate, "the server": leafOf(w.domain(), "web-server").Certificate,
+			"the copied client": pair.Certificate, "the server": w.domain().Leaf("web-server").Certificate,
 		} {
 			verified := false
 			for _, ca := range anchors {

@@ -147,7 +147,7 @@ func (c *Controller) task(k key) *task {
 		switch {
 		case cp.Kind == configv1alpha1.CopyConfigMap && d.Bundle.Name == cp.Name:
 			t.domain, t.assess = d, func(held state) *trust.CopyAssessment { return trust.AssessBundleCopy(d, held.anchors, now) }
-		case cp.Kind == configv1alpha1.CopySecret && leafOf(d, cp.Name) != nil:
+		case cp.Kind == configv1alpha1.CopySecret && d.Leaf(cp.Name) != nil:
 			t.domain, t.assess = d, func(state) *trust.CopyAssessment { return trust.AssessLeafCopy(d, cp.Name, now) }
 		}
 	}
@@ -179,21 +179,12 @@ func copyIn(n *inventory.Namespace, t target) *configv1alpha1.Copy {
 	return nil
 }
 
-func leafOf(d *trust.Domain, name string) *trust.Leaf {
-	for i := range d.Leaves {
-		if d.Leaves[i].Name == name {
-			return &d.Leaves[i]
-		}
-	}
-	return nil
-}
-
 // sourceVersion is the resource version of the source that the decision is about.
 func (t *task) sourceVersion() string {
 	if t.copy.Kind == configv1alpha1.CopyConfigMap {
 		return t.domain.Bundle.ResourceVersion
 	}
-	return leafOf(t.domain, t.copy.Name).ResourceVersion
+	return t.domain.Leaf(t.copy.Name).ResourceVersion
 }
 
 // wanted names what the copy is to be made of.

@@ -481,7 +481,7 @@ func (w *world) acknowledge() {
 				Instance: m.Name, Kind: p.Kind, Trusts: trusts, ObservedAt: w.clock.Now(), Expires: w.clock.Now().Add(24 * time.Hour),
 			}
 			for _, name := range m.Holds {
-				if c := leafOf(d, name).Certificate; c != nil {
+				if c := d.Leaf(name).Certificate; c != nil {
 					o.Presents = append(o.Presents, c.Fingerprint)
 				}
 			}

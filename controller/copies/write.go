@@ -115,7 +115,7 @@ func (c *Controller) writeSecret(ctx context.Context, t *task) (*trust.CopyAsses
 
 // sourceSecret reads the leaf and checks that it is the one that was decided on, and that its key belongs to it.
 func (c *Controller) sourceSecret(ctx context.Context, t *task) (*corev1.Secret, error) {
-	leaf := leafOf(t.domain, t.copy.Name)
+	leaf := t.domain.Leaf(t.copy.Name)
 	source, err := c.client.CoreV1().Secrets(t.key.from).Get(ctx, leaf.Name, metav1.GetOptions{})
 	switch {
 	case err != nil:

@@ -6,49 +6,66 @@ package rotation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
 
-// Skew says how far the clock of the controller is off.
+// Skew says how far the clock of the controller is off, after it has asked whoever has a clock of its own. What is known
+// without asking is in each Domain.
 type Skew interface {
-	// Latest is what is known without asking anybody.
-	Latest() time.Duration
-	// Ask also asks whoever has a clock of its own.
 	Ask(ctx context.Context) (time.Duration, error)
 }
 
-// heldRetry is when a domain is looked at again that a clock holds: no object changes when the clocks agree again.
-const heldRetry = 30 * time.Second
+const (
+	// heldRetry is when a domain is looked at again that a clock holds: no object changes when the clocks agree again.
+	heldRetry = 30 * time.Second
+	// clockDrift is how far a recorded skew may be from the present one, so that the record is not written over and over.
+	clockDrift = 2 * time.Minute
+)
 
 // assessByClock assesses a domain with what is known of the clock. Others are asked about it only when there is something
 // to do: if they disagree, nothing is.
 func (c *Controller) assessByClock(ctx context.Context, k key, d *trust.Domain) (*trust.Domain, *trust.Assessment, error) {
-	if c.skew == nil {
-		return d, c.assess(d, c.clock.Now()), nil
-	}
-	d = withSkew(d, c.skew.Latest())
 	a := c.assess(d, c.clock.Now())
-	if len(a.Actions) > 0 {
+	if len(a.Actions) > 0 && c.skew != nil {
 		skew, err := c.skew.Ask(ctx)
 		if err != nil {
 			return nil, nil, fmt.Errorf("ask about the clock before %d actions on %s: %w", len(a.Actions), k, err)
 		}
 		if skew != d.ClockSkew {
-			d = withSkew(d, skew)
-			a = c.assess(d, c.clock.Now())
+			asked := *d
+			asked.ClockSkew = skew
+			d, a = &asked, c.assess(&asked, c.clock.Now())
 		}
 	}
-	if slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonClockSkewed }) {
+	if a.ClockDoubted() {
 		c.queue.AddAfter(k, heldRetry)
 	}
 	return d, a, nil
 }
 
-func withSkew(d *trust.Domain, skew time.Duration) *trust.Domain {
-	out := *d
-	out.ClockSkew = skew
-	return &out
+// recordClock has everybody else know that the clock of this controller holds a domain, and takes that back.
+func (c *Controller) recordClock(ctx context.Context, k key, d *trust.Domain, a *trust.Assessment) error {
+	sources := c.inventory.Sources(k.namespace)
+	if c.skew == nil || sources == nil {
+		return nil
+	}
+	name := record.ClockName(d.Name)
+	known := sources.Records[name]
+	if !a.ClockDoubted() || d.ClockSkew == 0 {
+		if known == nil {
+			return nil
+		}
+		return c.deleteRecord(ctx, k, name)
+	}
+	if known != nil && known.Said != nil && (known.Said.ClockSkew-d.ClockSkew).Abs() < clockDrift {
+		return nil
+	}
+	made, err := record.OfClock(d.Namespace, d.Name, d.ClockSkew)
+	if err != nil {
+		return fmt.Errorf("make the record of the clock: %w", err)
+	}
+	return c.writeRecord(ctx, k, made)
 }

@@ -12,10 +12,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"certrotation.dev/apis/certrotation"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/registry/view/projection"
 )
 
 // clocks are a Skew that counts how often it is asked.
@@ -24,8 +30,6 @@ type clocks struct {
 	err           error
 	asks          int
 }
-
-func (c *clocks) Latest() time.Duration { return c.latest }
 
 func (c *clocks) Ask(context.Context) (time.Duration, error) {
 	c.asks++
@@ -47,7 +51,7 @@ func TestClockWithWitnesses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w, c := settled(t)
-			c.skew = &tc.clocks
+			w.clocks, c.skew = &tc.clocks, &tc.clocks
 			if w.settle(c); tc.clocks.asks != 0 {
 				t.Errorf("%d were asked at rest", tc.clocks.asks)
 			}
@@ -82,11 +86,67 @@ func TestClockWithWitnesses(t *testing.T) {
 	}
 }
 
+// TestClockHoldIsShown: whoever asks the API why a rotation waits is told that it is the clock of the controller, which that of
+// the API does not tell (NoSilentWait).
+func TestClockHoldIsShown(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		clocks clocks
+	}{
+		{"the API server differs", clocks{latest: time.Hour, asked: time.Hour}},
+		{"the kubelets differ", clocks{asked: -time.Hour}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w, c := settled(t)
+			w.clocks, c.skew = &tc.clocks, &tc.clocks
+			requestRotation(w)
+			w.settle(c)
+			blocked := w.shown(certrotation.ConditionBlocked)
+			if blocked.Status != metav1.ConditionTrue || !strings.Contains(blocked.Message, "the controller's clock differs") {
+				t.Errorf("the API says of a rotation that the clock holds: %s %s: %s", blocked.Status, blocked.Reason, blocked.Message)
+			}
+			writes := w.writes
+			if w.settle(c); w.writes != writes {
+				t.Errorf("%d writes though nothing has changed", w.writes-writes)
+			}
+			tc.clocks = clocks{}
+			w.settle(c)
+			if blocked := w.shown(certrotation.ConditionBlocked); blocked.Status != metav1.ConditionFalse {
+				t.Errorf("the clocks agree again, and the API says: %s: %s", blocked.Reason, blocked.Message)
+			}
+			if left := w.records(configv1alpha1.RecordClock); len(left) > 0 {
+				t.Errorf("records of the clock are left: %v", left)
+			}
+		})
+	}
+}
+
+// shown is a condition of the signer as the API serves it: from what is stored, by a clock that is right.
+func (w *world) shown(condition string) metav1.Condition {
+	w.t.Helper()
+	sources, err := w.stored(context.WithoutCancel(w.t.Context()), testNamespace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	namespace := inventory.Build(sources)
+	in := projection.Input{Namespace: namespace, Now: w.clock.Now()}
+	for _, d := range namespace.Domains {
+		in.Assessments = append(in.Assessments, trust.Assess(d, w.clock.Now()))
+	}
+	row := projection.Render(in).Certificates[signerName]
+	if found := meta.FindStatusCondition(row.Status.Conditions, condition); found != nil {
+		return *found
+	}
+	w.t.Fatalf("the API shows no condition %s: %v", condition, row.Status.Conditions)
+	return metav1.Condition{}
+}
+
 // TestClockThatNobodyKnows: if nobody can be asked, nothing is done.
 func TestClockThatNobodyKnows(t *testing.T) {
 	w, c := settled(t)
 	no := errors.New("leases is forbidden")
-	c.skew = &clocks{err: no}
+	w.clocks = &clocks{err: no}
+	c.skew = w.clocks
 	requestRotation(w)
 	before := w.writes
 	if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); !errors.Is(err, no) {
@@ -101,7 +161,7 @@ func TestClockThatNobodyKnows(t *testing.T) {
 func TestClockJumpsDuringConfirmation(t *testing.T) {
 	w, c := promotable(t)
 	known := &clocks{}
-	c.skew = known
+	w.clocks, c.skew = known, known
 	c.evidence = collector{refresh: func() error {
 		known.latest, known.asked = time.Hour, time.Hour
 		return nil

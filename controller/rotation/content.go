@@ -71,7 +71,7 @@ func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.Config
 
 // issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the bundle.
 func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
-	leaf := leafOf(c.domain, action.Object)
+	leaf := c.domain.Leaf(action.Object)
 	if leaf == nil {
 		return apply.ErrStale
 	}
@@ -105,15 +105,6 @@ func (c domainContent) sign(ctx context.Context, action *trust.Action) (*pki.Pai
 		return nil, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
 	}
 	return ca.Issue(action.Profile, c.clock.Now())
-}
-
-func leafOf(d *trust.Domain, name string) *trust.Leaf {
-	for i := range d.Leaves {
-		if d.Leaves[i].Name == name {
-			return &d.Leaves[i]
-		}
-	}
-	return nil
 }
 
 // applyMetadata removes and sets what the action says, and sets what describes a certificate that was just made. All

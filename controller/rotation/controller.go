@@ -69,7 +69,7 @@ type Config struct {
 	Inventory Inventory
 	// Evidence is asked before an action that cannot be undone. Nil if no evidence is collected actively.
 	Evidence Evidence
-	// Skew of the clock, nil if it is not known to be off.
+	// Skew is asked about the clock before anything is done; nil if nobody can be.
 	Skew     Skew
 	Recorder events.EventRecorder
 	// Metrics to register at, nil for none.

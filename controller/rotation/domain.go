@@ -42,6 +42,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 		return err
 	}
 	c.report(k, d, a)
+	told := c.recordClock(ctx, k, d, a)
 	if !a.Recheck.IsZero() {
 		c.queue.AddAfter(k, a.Recheck.Sub(now))
 	}
@@ -53,9 +54,9 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 	if len(actions) > 0 && c.evidence != nil && !c.evidence.LookedOnce(k.namespace, k.domain) {
 		// What members say that was recorded before the start may have been refuted since.
 		c.queue.AddAfter(k, firstLookRetry)
-		return nil
+		return told
 	}
-	return c.performAll(ctx, k, d, actions)
+	return errors.Join(told, c.performAll(ctx, k, d, actions))
 }
 
 // currentDomain returns the domain as it is after everything that this controller wrote, nil if the cache is behind or

@@ -166,7 +166,7 @@ func TestHabits(t *testing.T) {
 				all := w.configMap("all-bundles")
 				all.Annotations[trust.AnnotationRolloutRevision] = "7"
 				w.put(all)
-				ca, leaf := w.domain().Signer.Active, leafOf(w.domain(), serverLeaf).Certificate
+				ca, leaf := w.domain().Signer.Active, w.domain().Leaf(serverLeaf).Certificate
 				if stage != trust.Stable {
 					requestRotation(w)
 					for range 2 {
@@ -193,7 +193,7 @@ func TestHabits(t *testing.T) {
 				}
 				w.settle(c)
 				d := w.domain()
-				got.NewCA, got.NewLeaf = !d.Signer.Active.Equal(ca), !leafOf(d, serverLeaf).Certificate.Equal(leaf)
+				got.NewCA, got.NewLeaf = !d.Signer.Active.Equal(ca), !d.Leaf(serverLeaf).Certificate.Equal(leaf)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("habitOutcome (-want +got):\n%s\n%+v", diff, answer)
 				}

@@ -76,7 +76,7 @@ type refusedCase struct {
 func refusedCases() []refusedCase {
 	reissued := func(name string) func(d, before *trust.Domain) bool {
 		return func(d, before *trust.Domain) bool {
-			return !leafOf(d, name).Certificate.Equal(leafOf(before, name).Certificate)
+			return !d.Leaf(name).Certificate.Equal(before.Leaf(name).Certificate)
 		}
 	}
 	generated := func(d, _ *trust.Domain) bool { return d.Signer.Next != nil }
@@ -106,7 +106,7 @@ func refusedCases() []refusedCase {
 		{
 			name: "quota", fresh: true, verb: "create", object: "Secret/" + serverLeaf,
 			answer: apierrors.NewForbidden(secretsResource, serverLeaf, errors.New("exceeded quota: small, requested: secrets=1, used: secrets=2, limited: secrets=2")),
-			goesOn: func(d, _ *trust.Domain) bool { return leafOf(d, clientLeaf).Certificate != nil },
+			goesOn: func(d, _ *trust.Domain) bool { return d.Leaf(clientLeaf).Certificate != nil },
 		},
 		{
 			name: "RBAC that lacks the records", fresh: true, verb: "create", object: "RotationRecord/roster.web",

@@ -104,11 +104,10 @@ func uidOf(d *trust.Domain, named string) types.UID {
 	if name == d.Signer.Name {
 		return types.UID(d.Signer.UID)
 	}
-	at := slices.IndexFunc(d.Leaves, func(l trust.Leaf) bool { return l.Name == name })
-	if at < 0 {
-		return ""
+	if l := d.Leaf(name); l != nil {
+		return types.UID(l.UID)
 	}
-	return types.UID(d.Leaves[at].UID)
+	return ""
 }
 
 // actionWaive is the action of events about waivers.

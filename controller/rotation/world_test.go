@@ -96,6 +96,8 @@ type world struct {
 	knownVersion   int
 	// frozen is the answer of a cache that has stopped, nil for one that is up to date.
 	frozen *inventory.Sources
+	// clocks is what the process of the controller measures of its clock, nil for nothing.
+	clocks *clocks
 }
 
 // fault says what goes wrong with a write.
@@ -246,6 +248,15 @@ func (w *world) configMap(name string) *corev1.ConfigMap {
 
 // Live implements Inventory.
 func (w *world) Live(ctx context.Context, namespace string) (*inventory.Sources, error) {
+	s, err := w.stored(ctx, namespace)
+	if err != nil || w.clocks == nil {
+		return s, err
+	}
+	return s.WithClockSkew(w.clocks.latest), nil
+}
+
+// stored is what every process finds in the API server.
+func (w *world) stored(ctx context.Context, namespace string) (*inventory.Sources, error) {
 	s := &inventory.Sources{Namespace: namespace}
 	secrets, err := w.client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -297,7 +308,8 @@ func (w *world) Namespace(namespace string) *inventory.Namespace {
 }
 
 func (w *world) refresh(namespace string) {
-	if w.known != nil && w.knownVersion == w.version {
+	measured := w.known != nil && (w.clocks == nil || w.known.ClockSkew != nil && *w.known.ClockSkew == w.clocks.latest)
+	if measured && w.knownVersion == w.version {
 		return
 	}
 	s, err := w.Live(context.WithoutCancel(w.t.Context()), namespace)
@@ -329,7 +341,7 @@ func (w *world) acknowledge() (changed bool) {
 				Instance: m.Name, Kind: p.Kind, Trusts: trusts, ObservedAt: w.clock.Now(), Expires: w.clock.Now().Add(time.Hour),
 			}
 			for _, name := range m.Holds {
-				if l := leafOf(d, name); l != nil && l.Certificate != nil {
+				if l := d.Leaf(name); l != nil && l.Certificate != nil {
 					o.Presents = append(o.Presents, l.Certificate.Fingerprint)
 				}
 			}

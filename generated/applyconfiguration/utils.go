@@ -51,6 +51,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.ProcessEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Quorum"):
 		return &configv1alpha1.QuorumApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecordedClock"):
+		return &configv1alpha1.RecordedClockApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecordedEvidence"):
 		return &configv1alpha1.RecordedEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecordedRefusal"):

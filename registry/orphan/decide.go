@@ -53,12 +53,9 @@ type Plan struct {
 	Recheck time.Time
 }
 
-// Assess is trust.Assess, or what the caller knows better.
-type Assess func(d *trust.Domain, now time.Time) *trust.Assessment
-
 // Decide says what to do in a namespace. n is what its sources amount to.
-func Decide(s *inventory.Sources, n *inventory.Namespace, assess Assess, now time.Time) *Plan {
-	d := &decider{sources: s, namespace: n, assess: assess, now: now, plan: &Plan{}, unrests: map[string]bool{}}
+func Decide(s *inventory.Sources, n *inventory.Namespace, now time.Time) *Plan {
+	d := &decider{sources: s, namespace: n, now: now, plan: &Plan{}, unrests: map[string]bool{}}
 	if s == nil || n == nil || !d.effective() {
 		return d.plan
 	}
@@ -78,7 +75,6 @@ func Decide(s *inventory.Sources, n *inventory.Namespace, assess Assess, now tim
 type decider struct {
 	sources   *inventory.Sources
 	namespace *inventory.Namespace
-	assess    Assess
 	now       time.Time
 	templates []template
 	// unrests remember by trust domain whether nothing of it may be deleted now.
@@ -98,8 +94,8 @@ func (d *decider) effective() bool {
 func (d *decider) unrest(domain *trust.Domain) bool {
 	held, known := d.unrests[domain.Name]
 	if !known {
-		a := d.assess(domain, d.now)
-		held = a.InFlight() || slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonClockSkewed })
+		a := trust.Assess(domain, d.now)
+		held = a.InFlight() || a.ClockDoubted()
 		d.unrests[domain.Name] = held
 	}
 	return held

@@ -206,7 +206,7 @@ func (w *world) evidence(domain, party, member string, presents ...pki.Fingerpri
 	return made
 }
 
-func (w *world) decide() *Plan { return Decide(w.s, inventory.Build(w.s), trust.Assess, now) }
+func (w *world) decide() *Plan { return Decide(w.s, inventory.Build(w.s), now) }
 
 func steps(p *Plan) []string {
 	var out []string
@@ -402,7 +402,7 @@ func TestDecide(t *testing.T) {
 
 func TestDecideWithoutConfiguration(t *testing.T) {
 	for _, s := range []*inventory.Sources{nil, {Namespace: namespace}} {
-		if got := Decide(s, nil, trust.Assess, now); len(got.Decisions) > 0 || !got.Recheck.IsZero() {
+		if got := Decide(s, nil, now); len(got.Decisions) > 0 || !got.Recheck.IsZero() {
 			t.Errorf("got %+v", got)
 		}
 	}

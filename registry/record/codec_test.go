@@ -45,6 +45,7 @@ func TestEncodeDecode(t *testing.T) {
 		configv1alpha1.RecordRoster:  {Roster: sampleRoster()},
 		configv1alpha1.RecordWaiver:  {Waiver: sampleWaiver()},
 		configv1alpha1.RecordRefusal: {Refusal: sampleRefusal()},
+		configv1alpha1.RecordClock:   {ClockSkew: -90 * time.Second},
 		configv1alpha1.RecordEvidence: {Evidence: &record.Evidence{
 			Party: "etcd", Member: "node-1", Observations: []trust.Observation{sampleObservation(), second()},
 		}},
@@ -225,6 +226,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a refusal of nothing", refusal, func(s *spec) { s.Refusal.Object = "ConfigMap/" }, "refusal.object"},
 		{"a refusal of no verb", refusal, func(s *spec) { s.Refusal.Verb = "" }, "refusal.verb"},
 		{"a refusal without a beginning", refusal, func(s *spec) { s.Refusal.Since = metav1.Time{} }, "refusal.since"},
+		{"a clock that is off by centuries", configv1alpha1.RecordClock, func(s *spec) { s.Clock.SkewSeconds = 1 << 40 }, "clock.skewSeconds"},
+		{"the clock of another domain", configv1alpha1.RecordClock, func(s *spec) { s.TrustDomain = "x" }, "must be named clock.x"},
 		{"evidence of nobody", evidence, func(s *spec) { s.Evidence.Member = "" }, "evidence.member"},
 		{"evidence of somebody else", evidence, func(s *spec) { s.Evidence.Party = "x" }, "must be named evidence.etcd.x.node-1"},
 		{"a process without an instance", evidence, func(s *spec) { s.Evidence.Processes[0].Instance = "" }, "processes[0].instance"},
@@ -275,7 +278,7 @@ func TestDecodeTakesAnyOrder(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, kind := range []configv1alpha1.RecordKind{
 		configv1alpha1.RecordRequest, configv1alpha1.RecordRoster, configv1alpha1.RecordWaiver,
-		configv1alpha1.RecordEvidence, configv1alpha1.RecordRefusal,
+		configv1alpha1.RecordEvidence, configv1alpha1.RecordRefusal, configv1alpha1.RecordClock,
 	} {
 		data, err := json.Marshal(object(kind))
 		if err != nil {
@@ -322,6 +325,8 @@ func rewritten(t *testing.T, in *configv1alpha1.RotationRecord, read *record.Rec
 		out, err = record.OfWaiver(in.Namespace, read.Domain, read.Waiver)
 	case read.Evidence != nil:
 		out, err = record.OfEvidence(in.Namespace, read.Domain, read.Evidence.Party, read.Evidence.Member, read.Evidence.Observations)
+	case read.Kind == configv1alpha1.RecordClock:
+		out, err = record.OfClock(in.Namespace, read.Domain, read.ClockSkew)
 	default:
 		out, err = record.OfRefusal(in.Namespace, read.Domain, read.Refusal)
 	}

@@ -59,6 +59,12 @@ func (out *Record) read(c *checker, r *configv1alpha1.RotationRecord) string {
 	case configv1alpha1.RecordRefusal:
 		out.Refusal = c.refusal(spec.Refusal)
 		return RefusalName(out.Refusal.Object)
+	case configv1alpha1.RecordClock:
+		if seconds := spec.Clock.SkewSeconds; seconds < -maxSkewSeconds || seconds > maxSkewSeconds {
+			c.fail("clock.skewSeconds", "no clock is off by so much")
+		}
+		out.ClockSkew = time.Duration(spec.Clock.SkewSeconds) * time.Second
+		return ClockName(out.Domain)
 	}
 	c.fail("kind", "it is not known")
 	return ""
@@ -77,6 +83,7 @@ func fieldsOf(spec *configv1alpha1.RotationRecordSpec) []configv1alpha1.RecordKi
 	add(spec.Waiver != nil, configv1alpha1.RecordWaiver)
 	add(spec.Evidence != nil, configv1alpha1.RecordEvidence)
 	add(spec.Refusal != nil, configv1alpha1.RecordRefusal)
+	add(spec.Clock != nil, configv1alpha1.RecordClock)
 	return set
 }
 

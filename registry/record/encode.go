@@ -94,6 +94,14 @@ func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1
 	})
 }
 
+// OfClock returns the record of how far the clock of the controller is off.
+func OfClock(namespace, domain string, skew time.Duration) (*configv1alpha1.RotationRecord, error) {
+	return seal(namespace, ClockName(domain), &configv1alpha1.RotationRecordSpec{
+		TrustDomain: domain, Kind: configv1alpha1.RecordClock, Subject: domain,
+		Clock: &configv1alpha1.RecordedClock{SkewSeconds: min(max(int64(skew.Round(time.Second)/time.Second), -maxSkewSeconds), maxSkewSeconds)},
+	})
+}
+
 // OfEvidence returns the record of a member with the observations of all its live processes.
 //
 // What a process presents counts against it, so more of that than a record holds is an error, as are too many processes.

@@ -95,6 +95,8 @@ func object(kind configv1alpha1.RecordKind) *configv1alpha1.RotationRecord {
 		out, err = record.OfEvidence(testNamespace, testDomain, "etcd", "node-1", []trust.Observation{second(), sampleObservation()})
 	case configv1alpha1.RecordRefusal:
 		out, err = record.OfRefusal(testNamespace, testDomain, sampleRefusal())
+	case configv1alpha1.RecordClock:
+		out, err = record.OfClock(testNamespace, testDomain, -90*time.Second)
 	}
 	if err != nil {
 		panic(err)

@@ -17,6 +17,8 @@ const (
 	maxSigners     = 64
 	maxProcesses   = 256
 	maxFingerprint = 64
+	// maxSkewSeconds is more than 150 years, and less than a time.Duration can hold.
+	maxSkewSeconds = 5_000_000_000
 	// MaxFingerprints bounds each list of what a process has loaded or presents.
 	MaxFingerprints = 256
 )

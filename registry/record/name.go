@@ -23,6 +23,7 @@ const (
 	prefixWaiver   = "waiver"
 	prefixEvidence = "evidence"
 	prefixRefusal  = "refusal"
+	prefixClock    = "clock"
 )
 
 // hashed, at the end of the first label, says that the name ends in a hash over what it is about.
@@ -30,6 +31,9 @@ const hashed = "-hash"
 
 // RosterName is the name of the roster of a trust domain.
 func RosterName(domain string) string { return nameOf(prefixRoster, domain) }
+
+// ClockName is the name of the record of the controller's clock for a trust domain.
+func ClockName(domain string) string { return nameOf(prefixClock, domain) }
 
 // RequestName is the name of the request of that kind for a Secret. There is one at a time.
 func RequestName(kind trust.RequestKind, secret string) string {

@@ -5,6 +5,7 @@ package record
 
 import (
 	"errors"
+	"time"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
@@ -30,6 +31,8 @@ type Record struct {
 	Waiver      *trust.Waiver
 	Evidence    *Evidence
 	Refusal     *trust.RefusedWrite
+	// ClockSkew is how far the clock of the controller is ahead; negative if it is behind.
+	ClockSkew time.Duration
 }
 
 // Evidence is what is known of the processes of one member.

@@ -5,6 +5,8 @@ package trust
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -48,22 +50,16 @@ func refuse(format string, args ...any) error {
 // reporter is the evidence kind by which a member counts, and what is known of it. A member that counts by the roster alone
 // may report as before.
 func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, error) {
-	named := false
 	var kind EvidenceKind
 	var observations []Observation
-	for _, p := range newAssessor(d, time.Time{}).parties {
-		if p.Name != party {
-			continue
-		}
-		named = true
-		for i := range p.Members {
-			if m := &p.Members[i]; m.Name == member && kind != Acknowledgement {
-				kind, observations = p.Kind, m.Observations
-			}
+	parties := newAssessor(d, time.Time{}).parties
+	for p, m := range each(parties) {
+		if p.Name == party && m.Name == member && kind != Acknowledgement {
+			kind, observations = p.Kind, m.Observations
 		}
 	}
 	switch {
-	case !named:
+	case !slices.ContainsFunc(parties, func(p *Party) bool { return p.Name == party }):
 		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
 	case kind == "":
 		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}
@@ -87,3 +83,58 @@ func CheckWaiver(d *Domain, w *Waiver, now time.Time) error {
 
 // longestWaiver: who is not to be waited for after a month is to be removed from the configuration.
 const longestWaiver = 30 * 24 * time.Hour
+
+// memberPlaceholder stands for the name of the member that is reported for.
+const memberPlaceholder = "{member}"
+
+// Reporters are the accounts that may acknowledge for the members of a party.
+type Reporters struct {
+	// Users and ServiceAccounts by name, with {member} for the name of the member. ServiceAccounts are those of the domain's
+	// namespace.
+	Users, ServiceAccounts []string
+	// Groups may report for every member.
+	Groups []string
+}
+
+// Account is who the API server says that a report comes from.
+type Account struct {
+	Name   string
+	Groups []string
+}
+
+// Admit says whether an account may report for a member of a party in a namespace. Names are compared whole: an account
+// whose name only contains, or begins as, that of a reporter is another one.
+func (r *Reporters) Admit(namespace, member string, a Account) bool {
+	if a.Name == "" {
+		return false
+	}
+	named := func(template string) bool { return a.Name == strings.Replace(template, memberPlaceholder, member, 1) }
+	return slices.ContainsFunc(r.Users, named) ||
+		slices.ContainsFunc(r.ServiceAccounts, func(name string) bool {
+			return named("system:serviceaccount:" + namespace + ":" + name)
+		}) ||
+		slices.ContainsFunc(r.Groups, func(group string) bool { return group != "" && slices.Contains(a.Groups, group) })
+}
+
+// ReportersOf returns who may report for the members of a party, nil if the party names nobody: then a right of the API
+// server decides. So it does for a party that counts by the roster alone: who reported for it is not configured any more.
+func ReportersOf(d *Domain, party string) *Reporters {
+	for i := range d.Parties {
+		if d.Parties[i].Name == party {
+			return d.Parties[i].Reporters
+		}
+	}
+	return nil
+}
+
+// ReportName is the name under which the right to acknowledge for one member is asked for.
+func ReportName(signer, party, member string) string { return signer + "/" + party + "/" + member }
+
+// within says whether nobody may report by r who may not by other. Without any the API server's RBAC decides, which is neither
+// more nor less than a list.
+func (r *Reporters) within(other *Reporters) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	return contains(other.Users, r.Users) && contains(other.Groups, r.Groups) && contains(other.ServiceAccounts, r.ServiceAccounts)
+}

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"slices"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -136,4 +137,48 @@ func (a *Aggregate) pairsDiffer(leaves map[string]*Leaf) bool {
 		}
 	}
 	return false
+}
+
+// JudgeAggregate says which invariants an edit of an aggregate breaks. It counts as in flight while one of these domains is
+// that it collects something of.
+func JudgeAggregate(before, after *Aggregate, domains []*Domain, now time.Time) []Violation {
+	j := &judge{stage: Stable}
+	for _, d := range domains {
+		if !j.inFlight() && before.Collects(d) {
+			j.stage = newAssessor(d, now).stage()
+		}
+	}
+	for _, side := range []struct {
+		object        string
+		before, after *Object
+		emptied       bool
+	}{
+		{configMap(after.ConfigMap.Name), &before.ConfigMap, &after.ConfigMap, before.anchors() > 0 && after.anchors() == 0},
+		{secret(after.Secret.Name), &before.Secret, &after.Secret, len(before.Pairs) > 0 && len(after.Pairs) == 0},
+	} {
+		if !side.before.Present || side.before.Unadopted() {
+			continue
+		}
+		if gone := !side.after.Present || Released(side.before, side.after); gone {
+			if j.inFlight() {
+				j.refuse(NeverEmpty, side.object, nil, "the aggregate would be gone while nodes roll out from it",
+					"wait for the stage Stable; a stable aggregate may be deleted and is rebuilt")
+			}
+			continue
+		}
+		if side.emptied {
+			j.refuse(NeverEmpty, side.object, nil, "the aggregate would be empty",
+				"edit the trust domain's own Secrets and ConfigMaps; the aggregate follows them")
+		}
+		j.judgeAnnotations(side.object, side.before, side.after, earlier)
+	}
+	return j.found
+}
+
+func (a *Aggregate) anchors() int {
+	n := 0
+	for _, anchors := range a.Anchors {
+		n += len(anchors)
+	}
+	return n
 }

@@ -119,13 +119,17 @@ func TestJudgeAggregate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			before, _, _ := collected(bootstrapped(t))
+			w := bootstrapped(t)
+			if tt.inFlight {
+				inStage(Distributing)(w)
+			}
+			before, _, _ := collected(w)
 			if tt.before != nil {
 				tt.before(before)
 			}
 			after := *before
 			tt.edit(&after)
-			found := JudgeAggregate(before, &after, tt.inFlight)
+			found := JudgeAggregate(before, &after, []*Domain{{}, &w.d}, w.now)
 			switch {
 			case tt.invariant == "" && len(found) > 0:
 				t.Errorf("refused: %+v", found)

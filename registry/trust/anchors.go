@@ -13,12 +13,11 @@ import (
 
 func (a *assessor) assessAnchors() []AnchorAssessment {
 	out := make([]AnchorAssessment, 0, len(a.d.Bundle.Anchors))
-	undelivered := a.undelivered()
 	for _, ca := range a.d.Bundle.Anchors {
 		aa := AnchorAssessment{Certificate: ca, Slot: a.slot(ca)}
 		aa.Leaves = a.liveUnder(ca)
-		aa.Trusted, aa.Members = a.members(a.parties, ca)
-		aa.NeededBy = a.neededBy(ca, undelivered)
+		aa.Trusted, aa.Members = a.countTrust(a.parties, ca)
+		aa.NeededBy = a.neededBy(ca)
 		aa.SafeToRemove = len(aa.NeededBy) == 0
 		out = append(out, aa)
 	}
@@ -27,7 +26,7 @@ func (a *assessor) assessAnchors() []AnchorAssessment {
 
 // neededBy lists what would break without an anchor (AnchorInUse): the CA that signs, live leaves in Secrets, and
 // holders that may still present an older leaf.
-func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string {
+func (a *assessor) neededBy(ca *pki.Certificate) []string {
 	var needs []string
 	slot := a.slot(ca)
 	if slot == SlotActive || slot == SlotNext {
@@ -38,7 +37,7 @@ func (a *assessor) neededBy(ca *pki.Certificate, undelivered []string) []string 
 	})...)
 	needs = append(needs, a.unreadable...)
 	if (slot == SlotPrevious || slot == SlotRetired) && !ca.Expired(a.now) {
-		needs = append(needs, undelivered...)
+		needs = append(needs, a.undelivered()...)
 		if a.drainsUntil().After(a.now) {
 			needs = append(needs, "leaves that no Secret holds")
 		}
@@ -56,15 +55,13 @@ func (a *assessor) drainsUntil() time.Time {
 	if promoted, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil && promoted.After(since) {
 		since = promoted
 	}
-	until := since.Add(a.d.Unlisted.Drain)
-	a.recheckAt(until)
-	return until
+	return since.Add(a.d.Unlisted.Drain)
 }
 
 // undelivered are the members (party/member) that are not proven to present only their current leaves.
 func (a *assessor) undelivered() []string {
 	var out []string
-	for _, b := range a.waitsForDelivery() {
+	for _, b := range a.undelivering().blockers {
 		if b.Party == "" {
 			out = append(out, b.Object)
 			continue
@@ -112,4 +109,76 @@ func (a *assessor) unpublished() []*pki.Certificate {
 	add(s.Active)
 	add(s.Next)
 	return want
+}
+
+// chainOf are the CAs that a leaf chains to: whoever signed it, whoever signed those, and so on, by the CAs of the slots,
+// the bundle and the leaf's own Secret. A root is needed by the leaves of its intermediates as by its own.
+func (a *assessor) chainOf(l *Leaf) []*pki.Certificate {
+	known := slices.Concat(a.authorities, l.Authorities)
+	var chain []*pki.Certificate
+	open := []*pki.Certificate{l.Certificate}
+	for len(open) > 0 {
+		child := open[0]
+		open = open[1:]
+		for _, ca := range known {
+			if same(ca, child) || slices.ContainsFunc(chain, ca.Equal) || !child.SignedBy(ca) {
+				continue
+			}
+			chain = append(chain, ca)
+			open = append(open, ca)
+		}
+	}
+	return chain
+}
+
+// isGeneration says whether a CA is one that this domain made, under the present name of its signer or a former one.
+func (a *assessor) isGeneration(ca *pki.Certificate) bool {
+	names := []string{a.d.Signer.Name}
+	if a.d.Roster != nil {
+		names = append(names, a.d.Roster.Signers...)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return pki.IsGenerationOf(ca.CommonName, a.d.Namespace, name) })
+}
+
+// twins are the other anchors with the name and the key of a CA, which have not expired: they accept what it signs, until
+// they end.
+func (a *assessor) twins(ca *pki.Certificate) []*pki.Certificate {
+	var out []*pki.Certificate
+	for _, other := range a.d.Bundle.Anchors {
+		if !same(ca, other) && interchangeable(ca, other) && !other.Expired(a.now) {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// interchangeable says whether verifiers cannot tell two CAs apart by what they sign.
+func interchangeable(a, b *pki.Certificate) bool {
+	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
+}
+
+// acceptedUntil is until when a leaf of ca is accepted by all who verify it: to the end of ca where they have loaded it,
+// and to the end of the first of its twins where that is not proven of everybody. A CA that was renewed with its key and
+// name is another anchor, and has to be loaded before leaves may outlive the former one.
+func (a *assessor) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
+	until := ca.NotAfter
+	twins := a.twins(ca)
+	if len(twins) == 0 || len(a.waitsForTrust(a.verifiers[leaf], ca)) == 0 {
+		return until
+	}
+	for _, twin := range twins {
+		if twin.NotAfter.Before(until) {
+			until = twin.NotAfter
+		}
+	}
+	return until
+}
+
+// replaceable says whether everybody who verifies a leaf has loaded another anchor that accepts it in place of ca.
+func (a *assessor) replaceable(ca *pki.Certificate, leaf string) bool {
+	l := a.leaves[leaf]
+	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool {
+		return !l.Certificate.NotAfter.After(twin.NotAfter) &&
+			(ca.Expired(a.now) || len(a.waitsForTrust(a.verifiers[leaf], twin)) == 0)
+	})
 }

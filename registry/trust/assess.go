@@ -11,35 +11,26 @@ import (
 )
 
 // Assess derives stage, blockers and next actions of a domain at one moment.
-func Assess(d *Domain, now time.Time) *Assessment {
-	a := newAssessor(d, now)
-	out := &Assessment{Newest: a.newest()}
-	out.Problems = a.problems()
-	out.Leaves = a.assessLeaves()
-	out.Anchors = a.assessAnchors()
-	out.Stage = a.stage()
+func Assess(d *Domain, now time.Time) *Assessment { return newAssessor(d, now).assess() }
+
+func (a *assessor) assess() *Assessment {
+	out := &Assessment{
+		Stage: a.stage(), Newest: a.newest(), SignerDue: a.signerDue(), Anchors: a.assessAnchors(),
+	}
+	var due []Action
+	out.Leaves, due = a.assessLeaves()
 	out.Members = a.assessMembers(out.Stage)
-	if s := d.Signer; s.Active != nil {
-		out.SignerDue = a.due(&s.Object, s.Active, s.Policy)
-		a.recheckAt(out.SignerDue)
-	}
-	a.recheckAuthorities()
-	if out.Stage != Stable {
-		out.StageSince = a.stageSince(out.Stage)
-		if !out.StageSince.IsZero() && d.StageDeadline > 0 {
-			out.StageDeadline = out.StageSince.Add(d.StageDeadline)
-			a.recheckAt(out.StageDeadline)
-			out.Problems = append(out.Problems, a.overdue(out)...)
-		}
-	}
-	a.pace()
-	out.Actions = consenting(a.actions(out), d.Configuration)
-	out.Blockers = a.blockers(out)
-	out.Recheck = a.recheck
+	out.StageSince, out.StageDeadline = a.stageTimes(out.Stage)
+	out.Problems = append(a.problems(), a.overdue(out)...)
+	turn := a.pace(due)
+	out.Actions = consenting(a.actions(out, turn.actions), a.d.Configuration)
+	out.Blockers = a.blockers(out, &turn)
+	out.Recheck = a.recheck(out, &turn)
 	return out
 }
 
-// assessor is a Domain with what is derived from it once for one Assess or Judge.
+// assessor is a Domain with what is derived from it for one Assess or Judge. newAssessor fills it in; what is asked of it
+// afterwards changes nothing, except that what was derived is remembered.
 type assessor struct {
 	d   *Domain
 	now time.Time
@@ -49,16 +40,14 @@ type assessor struct {
 	verifiers map[string][]*Party
 	// named are the members of the configuration, if there is a roster to compare them with.
 	named *names
-	// toRecord is the roster, once it was asked for.
-	toRecord *Roster
 	// held are the names of the leaves that a member is known to present.
 	held map[string]bool
 	// abandoned are the names of the leaves that only members presented which are proven to be gone.
 	abandoned map[string]bool
 	// idle are the members of nodes that cannot run yet.
 	idle map[*Member]bool
-	// rest says that the content shows no rotation in flight.
-	rest bool
+	// unrotated says that the content shows no rotation in flight.
+	unrotated bool
 	// authorities are the CAs of the slots and the bundle; claimed are those that only leaf Secrets carry.
 	authorities, claimed []*pki.Certificate
 	inBundle             map[pki.Fingerprint]bool
@@ -71,12 +60,13 @@ type assessor struct {
 	lives int
 	// unreadable are the leaves that exist and cannot be read: they may chain to anything.
 	unreadable []string
-	// trust remembers who does not show evidence of a CA.
-	trust map[trustKey][]Blocker
-	// issues are the leaves that are to be issued now; paced is how many more wait for their turn.
-	issues  []Action
-	paced   int
-	recheck time.Time
+	// observations are those of each member that say something of what runs now.
+	observations map[*Member][]*Observation
+	// trust remembers who does not show evidence of a CA, deliveries who does not show evidence of a delivery, and toRecord
+	// the roster.
+	trust      map[trustKey]lacking
+	deliveries *lacking
+	toRecord   *Roster
 }
 
 type trustKey struct {
@@ -94,7 +84,9 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 		signers:   make(map[string]*pki.Certificate, len(d.Leaves)),
 		under:     map[pki.Fingerprint][]string{},
 		held:      map[string]bool{},
-		trust:     map[trustKey][]Blocker{},
+		trust:     map[trustKey]lacking{},
+
+		observations: map[*Member][]*Observation{},
 	}
 	for i := range d.Leaves {
 		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
@@ -106,14 +98,16 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 	for i := range d.Leaves {
 		a.countLeaf(&d.Leaves[i])
 	}
-	a.rest = a.atRest()
+	a.unrotated = a.contentUnrotated()
 	a.parties = a.counted()
 	for _, p := range a.parties {
 		for _, name := range p.Verifies {
 			a.verifiers[name] = append(a.verifiers[name], p)
 		}
 		for i := range p.Members {
-			for _, name := range p.Members[i].Holds {
+			m := &p.Members[i]
+			a.observations[m] = a.current(p, m)
+			for _, name := range m.Holds {
 				a.held[name] = true
 			}
 		}
@@ -146,9 +140,7 @@ func (a *assessor) collectAuthorities() {
 			}
 		}
 	}
-	s := &a.d.Signer
-	add(&a.authorities, s.Next, s.Active)
-	add(&a.authorities, s.Previous...)
+	add(&a.authorities, a.d.Signer.slots()...)
 	add(&a.authorities, a.d.Bundle.Anchors...)
 	for i := range a.d.Leaves {
 		add(&a.claimed, a.d.Leaves[i].Authorities...)
@@ -192,7 +184,7 @@ func (a *assessor) slot(ca *pki.Certificate) Slot {
 			return SlotPrevious
 		}
 	}
-	if a.generation(ca) {
+	if a.isGeneration(ca) {
 		return SlotRetired
 	}
 	return SlotForeign
@@ -208,22 +200,4 @@ func (a *assessor) newest() *pki.Certificate {
 		return a.d.Signer.Next
 	}
 	return a.d.Signer.Active
-}
-
-// recheckAt notes a moment at which time alone changes the assessment.
-func (a *assessor) recheckAt(t time.Time) {
-	if t.After(a.now) && (a.recheck.IsZero() || t.Before(a.recheck)) {
-		a.recheck = t
-	}
-}
-
-// recheckEnd notes when a certificate expires: the moment after its last one.
-func (a *assessor) recheckEnd(c *pki.Certificate) { a.recheckAt(c.NotAfter.Add(time.Nanosecond)) }
-
-// recheckAuthorities notes when CAs begin and end.
-func (a *assessor) recheckAuthorities() {
-	for _, ca := range a.authorities {
-		a.recheckAt(ca.NotBefore)
-		a.recheckEnd(ca)
-	}
 }

@@ -5,12 +5,11 @@ package trust
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
-// atRest says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
-func (a *assessor) atRest() bool {
+// contentUnrotated says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
+func (a *assessor) contentUnrotated() bool {
 	s := &a.d.Signer
 	return s.Active != nil && s.Next == nil && len(s.Previous)+len(a.former()) == 0 && !a.leavesBehind()
 }
@@ -47,14 +46,14 @@ func (a *assessor) counted() []*Party {
 func (a *assessor) recorded(r *RosterMember) *Party {
 	at := a.named.of(r)
 	if at == nil {
-		if r.Absent != "" || (a.rest && r.Instance == "") {
+		if r.Absent != "" || (a.unrotated && r.Instance == "") {
 			return nil
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
 		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
 		return p
 	}
-	if a.rest || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
+	if a.unrotated || covers(at.party, at.member, r, a.unreleased(r.Presents)) {
 		return nil
 	}
 	member := *at.member
@@ -126,7 +125,6 @@ func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 	for i := range a.d.Waivers {
 		w := &a.d.Waivers[i]
 		if w.Party == p.Name && w.Member == m.Name && w.Expires.After(a.now) {
-			a.recheckAt(w.Expires)
 			return w
 		}
 	}
@@ -137,11 +135,9 @@ func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 // for them: whoever starts later loads what is published then. They begin to count with their first leaf.
 func (a *assessor) notStarted() map[*Member]bool {
 	idle := map[*Member]bool{}
-	for _, p := range a.parties {
-		for i := range p.Members {
-			if m := &p.Members[i]; !a.started(p, m) {
-				idle[m] = true
-			}
+	for p, m := range each(a.parties) {
+		if !a.started(p, m) {
+			idle[m] = true
 		}
 	}
 	return idle
@@ -149,7 +145,7 @@ func (a *assessor) notStarted() map[*Member]bool {
 
 // started says whether a member may be running. Where nothing tells it does.
 func (a *assessor) started(p *Party, m *Member) bool {
-	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.current(p, m), met) {
+	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met) {
 		return true
 	}
 	if slices.ContainsFunc(m.Holds, func(name string) bool { return issuedFor(a.leaves[name]) }) {
@@ -181,160 +177,85 @@ func met(o *Observation) bool {
 	return o.Failure == "" || len(o.Trusts)+len(o.TrustedSubjects)+len(o.Presents) > 0
 }
 
-// roster is what has to be recorded of who counts now, put together once.
-func (a *assessor) roster() *Roster {
-	if a.toRecord == nil {
-		a.toRecord = a.newRoster()
-	}
-	return a.toRecord
+// place is where the configuration has a member.
+type place struct {
+	party  *Party
+	member *Member
 }
 
-func (a *assessor) newRoster() *Roster {
-	out := &Roster{Signers: []string{a.d.Signer.Name}}
-	byMember := map[string]*RosterMember{}
-	for _, p := range a.parties {
-		for i := range p.Members {
-			r := a.rosterMember(p, &p.Members[i])
-			if before := byMember[AbsenceKey(r)]; before != nil {
-				before.join(r)
-				continue
-			}
-			byMember[AbsenceKey(r)] = r
+// names are the members of the configuration, to be compared with those of the roster.
+type names struct {
+	d      *Domain
+	places map[memberKey]place
+}
+
+func namesOf(d *Domain) *names {
+	out := &names{d: d, places: make(map[memberKey]place, len(d.Parties))}
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		for k := range p.Members {
+			out.places[memberKey{p.Name, p.Members[k].Name}] = place{p, &p.Members[k]}
 		}
 	}
-	if before := a.d.Roster; before != nil {
-		out.ResourceVersion = before.ResourceVersion
-		out.Signers = append(out.Signers, before.Signers...)
-		if !a.rest {
-			out.Leaves = a.unreleased(before.Leaves)
-		}
-		a.markAbsences(byMember, before)
-	}
-	for i := range a.d.Leaves {
-		out.Leaves = append(out.Leaves, a.d.Leaves[i].Name)
-	}
-	for _, r := range byMember {
-		out.Members = append(out.Members, *r)
-	}
-	slices.SortFunc(out.Members, compareMembers)
-	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
 	return out
 }
 
-// markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
-// and as long as a leaf of theirs is there that nobody else presents.
-func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) {
-	for i := range before.Members {
-		r := before.Members[i]
-		r.Observations = nil
-		if a.named.of(&r) != nil {
-			continue
-		}
-		switch counts := members[AbsenceKey(&r)]; {
-		case counts != nil:
-			counts.Absent = a.d.Absences[AbsenceKey(&r)]
-		case r.Absent != "" && (!a.rest || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
-			members[AbsenceKey(&r)] = &r
-		}
-	}
-}
-
-func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
-	return &RosterMember{
-		Party: p.Name, Member: m.Name, Instance: m.Instance, Kind: p.Kind, Grace: p.Grace,
-		Verifies: sortedSet(p.Verifies), VerifiesNothing: p.VerifiesNothing, Presents: sortedSet(m.Holds), Started: !a.idle[m],
-	}
-}
-
-// join adds what a member was recorded with. The evidence that was recorded first stays.
-func (r *RosterMember) join(recorded *RosterMember) {
-	r.Kind = recorded.Kind
-	r.Grace = max(r.Grace, recorded.Grace)
-	r.Verifies = sortedSet(append(r.Verifies, recorded.Verifies...))
-	r.Presents = sortedSet(append(r.Presents, recorded.Presents...))
-	r.VerifiesNothing = r.VerifiesNothing && recorded.VerifiesNothing
-	r.Started = r.Started || recorded.Started
-}
-
-func sortedSet(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }
-
-// Abandoned are the leaves that only members presented which are proven to be gone.
-func Abandoned(d *Domain) map[string]bool {
-	if d.Roster == nil {
+// of is where the configuration has the member of a roster, nil if it does not have it, or only another machine of its name.
+//
+// That a node has a new object says nothing of its machine, which may have registered again with what runs on it. It is
+// another machine if its leaf was issued for other names or addresses when it was first seen.
+func (n *names) of(r *RosterMember) *place {
+	at, ok := n.places[memberKey{r.Party, r.Member}]
+	switch {
+	case !ok:
+		return nil
+	case at.member.Instance == r.Instance, at.member.Instance == "", r.Instance == "":
+		return &at
+	case r.Absent != "" || hasInstance(n.d, r, at.member.Instance) || renamed(n.d, at.member):
 		return nil
 	}
-	out := map[string]bool{}
-	named := namesOf(d)
-	for i := range d.Roster.Members {
-		r := &d.Roster.Members[i]
-		gone := r.Absent != "" && named.of(r) == nil
-		for _, name := range r.Presents {
-			if before, seen := out[name]; !seen || before {
-				out[name] = gone
-			}
-		}
-	}
-	return out
+	return &at
 }
 
-// rosterDue says whether the record does not say who counts.
-func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
-
-func (r *Roster) same(other *Roster) bool {
-	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) {
+// hasInstance says whether the roster has another instance of a member.
+func hasInstance(d *Domain, r *RosterMember, instance string) bool {
+	if d.Roster == nil {
 		return false
 	}
-	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
-		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Kind == y.Kind && x.Grace == y.Grace &&
-			slices.Equal(x.Verifies, y.Verifies) && slices.Equal(x.Presents, y.Presents) &&
-			x.VerifiesNothing == y.VerifiesNothing && x.Started == y.Started && x.Absent == y.Absent
+	_, found := slices.BinarySearchFunc(d.Roster.Members, RosterMember{Party: r.Party, Member: r.Member, Instance: instance}, compareMembers)
+	return found
+}
+
+// renamed says whether what a member is to present was issued for another machine of its name.
+func renamed(d *Domain, m *Member) bool {
+	return slices.ContainsFunc(m.Holds, func(name string) bool {
+		l := d.Leaf(name)
+		return l != nil && l.Certificate != nil && !issuedFor(l)
 	})
 }
 
-// recordRoster writes who counts, before anything else is done, unless that write is refused: what restores leaves does
-// not wait for it, only what makes a key does.
-func (a *assessor) recordRoster(*Assessment) *Action {
-	refused := slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
-	if refused || !a.rosterDue() {
-		return nil
+// issuedFor says whether a leaf has the names that its holder needs now. One that was made for the former machine of the same
+// name does not.
+func issuedFor(l *Leaf) bool {
+	if l == nil || l.Certificate == nil {
+		return false
 	}
-	return a.rosterAction()
+	_, missing := hostDifference(l.Certificate, l.Policy.Profile)
+	return len(missing) == 0
 }
 
-func (a *assessor) rosterAction() *Action {
-	roster := a.roster()
-	return &Action{
-		Kind: RecordRoster, ObjectKind: RecordKind, Object: RosterRecord(a.d.Name), ResourceVersion: roster.ResourceVersion,
-		Roster: roster, Reason: fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)),
+// Returned says whether a node that has the name of a member of the roster, and another UID, may be the same machine: one that
+// has registered again, with what runs on it. It is another one if it was recorded as such, or if what the member presents
+// was issued for none of its addresses.
+func Returned(d *Domain, r *RosterMember, uid string, addresses []string) bool {
+	if hasInstance(d, r, uid) {
+		return false
 	}
-}
-
-// withKey makes a key only after it is recorded who has to be proven before it signs for all.
-func (a *assessor) withKey(action *Action) *Action {
-	if a.rosterDue() {
-		return a.rosterAction()
-	}
-	return action
-}
-
-// RosterRecord is the name of the record with the roster of a domain.
-func RosterRecord(domain string) string { return "roster." + domain }
-
-// AbsenceKey names a member of a roster.
-func AbsenceKey(m *RosterMember) string { return m.Party + "/" + m.Member + "/" + m.Instance }
-
-// Missing are the members of the roster that count although the configuration does not name them: whoever can prove that
-// they are gone is to be asked.
-func Missing(d *Domain) []RosterMember {
-	if d.Roster == nil {
-		return nil
-	}
-	named := namesOf(d)
-	var out []RosterMember
-	for i := range d.Roster.Members {
-		if r := &d.Roster.Members[i]; named.of(r) == nil && r.Absent == "" {
-			out = append(out, *r)
+	return !slices.ContainsFunc(r.Presents, func(name string) bool {
+		l := d.Leaf(name)
+		if l == nil || l.Certificate == nil || len(l.Certificate.IPAddresses) == 0 {
+			return false
 		}
-	}
-	return out
+		return !slices.ContainsFunc(l.Certificate.IPAddresses, func(ip string) bool { return slices.Contains(addresses, ip) })
+	})
 }

@@ -224,7 +224,7 @@ func TestLeafThatIsOnlyPresented(t *testing.T) {
 		t.Fatal("the roster still names the leaf itself")
 	}
 	waits := func() bool {
-		return slices.ContainsFunc(newAssessor(&f.d, f.now).waitsForDelivery(), func(b Blocker) bool { return b.Member == "client-0" })
+		return slices.ContainsFunc(newAssessor(&f.d, f.now).undelivering().blockers, func(b Blocker) bool { return b.Member == "client-0" })
 	}
 	if !waits() {
 		t.Error("nobody waits for the process that presents it")

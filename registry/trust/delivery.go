@@ -6,24 +6,23 @@ package trust
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"certrotation.dev/registry/pki"
 )
 
 // delivers says whether there is evidence that a member presents the current content of the leaf that it holds, and
 // nothing older.
-func (a *assessor) delivers(p *Party, m *Member, name string) verdict {
+func (a *assessor) delivers(p *Party, m *Member, name string) proof {
 	l := a.leaves[name]
 	if l == nil && !a.rostered(name) && (!p.recorded || a.idle[m]) {
 		return proven
 	}
 	if l == nil {
-		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+		return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
 			"may still present Secret/%s, which the configuration does not name any more: name it again, or waive the member", name)}
 	}
 	if l.Certificate == nil {
-		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}
+		return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf("holds Secret/%s, which does not exist or cannot be read", l.Name)}
 	}
 	switch p.Kind {
 	case None:
@@ -31,26 +30,20 @@ func (a *assessor) delivers(p *Party, m *Member, name string) verdict {
 	case Renewed:
 		return a.deliversAfter(p, l)
 	case GracePeriod:
-		if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-			return verdict{
-				reason: ReasonGracePeriod, until: until,
-				message: fmt.Sprintf("is in its grace period for Secret/%s until %s", l.Name, until.UTC().Format(time.RFC3339)),
-			}
-		}
-		return proven
+		return a.waitsFor(p, l.issuedAt(), "is in its grace period for Secret/"+l.Name+" until ", "")
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 	}
 	return a.deliversByObservation(p, m, l)
 }
 
-func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) verdict {
+func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) proof {
 	seen, missing := a.observed(p, m)
 	if len(seen) == 0 {
 		return missing
 	}
 	addresses := m.presentedAt(l.Name)
 	if p.Kind == TLSProbe && len(addresses) == 0 {
-		return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+		return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
 			"presents Secret/%s at no address that is probed: declare the address that presents it", l.Name)}
 	}
 	for _, o := range seen {
@@ -58,11 +51,11 @@ func (a *assessor) deliversByObservation(p *Party, m *Member, l *Leaf) verdict {
 			continue
 		}
 		if !slices.Contains(o.Presents, l.Certificate.Fingerprint) {
-			return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+			return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
 				"does not present the current Secret/%s yet: %s", l.Name, nextDeliveryStep(p))}.by(o, seen)
 		}
 		if a.presentsOther(m, o) {
-			return verdict{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
+			return proof{reason: ReasonLeafNotPresented, message: fmt.Sprintf(
 				"still presents another leaf than the current Secret/%s: %s", l.Name, nextDeliveryStep(p))}.by(o, seen)
 		}
 	}
@@ -109,38 +102,36 @@ func nextDeliveryStep(p *Party) string {
 	return "make it reload its leaf"
 }
 
-// waitsForDelivery lists the members that do not show evidence of presenting all their current leaves, and the live leaves
+// undelivering lists the members that do not show evidence of presenting all their current leaves, and the live leaves
 // that nobody is known to present: an older content of those may be live anywhere.
-func (a *assessor) waitsForDelivery() []Blocker {
-	var blockers []Blocker
-	for _, p := range a.parties {
-		for i := range p.Members {
-			m := &p.Members[i]
-			if v := a.deliversAll(p, m); !v.proven {
-				a.recheckAt(v.until)
-				blockers = append(blockers, p.blocker(m, v))
-			}
-		}
+func (a *assessor) undelivering() lacking {
+	if a.deliveries != nil {
+		return *a.deliveries
+	}
+	var out lacking
+	for p, m := range each(a.parties) {
+		out.add(p, m, a.deliversAll(p, m))
 	}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		if a.live(l) && !a.held[l.Name] {
-			blockers = append(blockers, Blocker{
+			out.blockers = append(out.blockers, Blocker{
 				Object: secret(l.Name), Reason: ReasonNoHolder,
 				Message: "no relying party is known to present this leaf, so nothing tells whether an older one is still live: " +
 					"name who presents it, or say with the evidence kind none why that need not be known",
 			})
 		}
 	}
-	return blockers
+	a.deliveries = &out
+	return out
 }
 
 // rostered says whether a leaf counted when the rotation began.
 func (a *assessor) rostered(leaf string) bool {
-	return a.d.Roster != nil && !a.rest && slices.Contains(a.d.Roster.Leaves, leaf) && !slices.Contains(a.d.Released, leaf)
+	return a.d.Roster != nil && !a.unrotated && slices.Contains(a.d.Roster.Leaves, leaf) && !slices.Contains(a.d.Released, leaf)
 }
 
-func (a *assessor) deliversAll(p *Party, m *Member) verdict {
+func (a *assessor) deliversAll(p *Party, m *Member) proof {
 	if a.waiver(p, m) != nil {
 		return proven
 	}

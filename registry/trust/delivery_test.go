@@ -68,6 +68,8 @@ func TestDelivery(t *testing.T) {
 			o := w.observation(tt.kind, &p.Members[0])
 			tt.set(w, &o, current, older)
 			p.Members[0].Observations = []Observation{o}
+			w.d.Parties = append(w.d.Parties, *p)
+			p = &w.d.Parties[len(w.d.Parties)-1]
 			v := newAssessor(&w.d, w.now.Add(tt.after)).deliversAll(p, &p.Members[0])
 			if v.proven != tt.proven || v.reason != tt.reason {
 				t.Errorf("got %+v, want proven %t, reason %q", v, tt.proven, tt.reason)
@@ -92,6 +94,8 @@ func TestNextDeliveryStep(t *testing.T) {
 			o := w.observation(kind, &p.Members[0])
 			o.Presents = []pki.Fingerprint{"older"}
 			p.Members[0].Observations = []Observation{o}
+			w.d.Parties = append(w.d.Parties, *p)
+			p = &w.d.Parties[len(w.d.Parties)-1]
 			v := newAssessor(&w.d, w.now).deliversAll(p, &p.Members[0])
 			if want := "does not present the current Secret/server yet: " + want; v.message != want {
 				t.Errorf("message %q, want %q", v.message, want)

@@ -23,8 +23,8 @@ type Domain struct {
 	Parties []Party
 	// ReissuePerMinute bounds how many leaves are reissued in a minute where that can wait; zero for no bound.
 	ReissuePerMinute int
-	// ClockSkew is how far the clock that Assess is given is ahead of the API server's (behind if negative), as far as
-	// the caller knows.
+	// ClockSkew is how far the clock of the controller is ahead of those of the API server and of the kubelets (behind if
+	// negative): the controller's processes measure it, everybody else goes by what the controller has recorded.
 	ClockSkew time.Duration
 	// Unlisted says that the signer also signs leaves that no Secret holds; nil if it does not.
 	Unlisted *Unlisted
@@ -48,6 +48,16 @@ type Domain struct {
 	Waivers []Waiver
 	// Refusals are writes that the API server refuses to the controller, ordered by object.
 	Refusals []RefusedWrite
+}
+
+// Leaf returns the leaf of that name, nil if the domain has none.
+func (d *Domain) Leaf(name string) *Leaf {
+	for i := range d.Leaves {
+		if d.Leaves[i].Name == name {
+			return &d.Leaves[i]
+		}
+	}
+	return nil
 }
 
 // Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's

@@ -11,21 +11,37 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// verdict is the answer to "is there evidence?". reason, message and until are set only if there is none.
-type verdict struct {
+// proof is the answer to "is there evidence?". reason, message and until are set only if there is none.
+type proof struct {
 	proven  bool
 	reason  Reason
 	message string
 	// lapsed says that there was evidence once, which was not renewed.
 	lapsed bool
-	// until is when time alone changes the verdict, zero if never.
+	// until is when time alone changes the proof, zero if never.
 	until time.Time
 }
 
-var proven = verdict{proven: true}
+var proven = proof{proven: true}
+
+// lacking are the members that do not show evidence of something, and when time alone changes that first, zero if never.
+type lacking struct {
+	blockers []Blocker
+	until    time.Time
+}
+
+func (l *lacking) add(p *Party, m *Member, v proof) {
+	if v.proven {
+		return
+	}
+	l.blockers = append(l.blockers, p.blocker(m, v))
+	if !v.until.IsZero() && (l.until.IsZero() || v.until.Before(l.until)) {
+		l.until = v.until
+	}
+}
 
 // trusts says whether there is evidence that a member has loaded the anchor of ca.
-func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
+func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	if a.waiver(p, m) != nil {
 		return proven
 	}
@@ -39,33 +55,37 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) verdict {
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
 		return a.trustsByObservation(p, m, ca)
 	}
-	return verdict{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
+	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
 }
 
-func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) verdict {
+func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) proof {
 	published, ok := a.published[ca.Fingerprint]
 	if !ok || !a.inBundle[ca.Fingerprint] {
-		return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
+		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
 	}
 	// Whatever is recorded, nothing was published before it was made.
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
 	}
-	if until := published.Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-		return verdict{
-			reason: ReasonGracePeriod, until: until,
-			message: fmt.Sprintf("is in its grace period for %s until %s", ca.Subject, until.UTC().Format(time.RFC3339)),
-		}
+	return a.waitsFor(p, published, "is in its grace period for "+ca.Subject+" until ", "")
+}
+
+// waitsFor proves something when the grace of a party has passed since then. How far the clock is off is waited for as well.
+// The message has the time at which that is between its two parts.
+func (a *assessor) waitsFor(p *Party, since time.Time, text, rest string) proof {
+	until := since.Add(p.Grace + a.d.ClockSkew.Abs())
+	if !until.After(a.now) {
+		return proven
 	}
-	return proven
+	return proof{reason: ReasonGracePeriod, until: until, message: text + until.UTC().Format(time.RFC3339) + rest}
 }
 
 // trustsByRenewal takes the leaves that a member holds for what it has loaded with them: they are of ca, and presented.
-func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) verdict {
+func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) proof {
 	for _, name := range m.Holds {
 		l := a.leaves[name]
 		if l == nil || l.Certificate == nil || !l.Certificate.SignedBy(ca) {
-			return verdict{
+			return proof{
 				reason:  ReasonAnchorNotLoaded,
 				message: fmt.Sprintf("still holds Secret/%s, which is not signed by %s", name, ca.Subject),
 			}
@@ -75,25 +95,19 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) ver
 		}
 	}
 	if len(m.Holds) == 0 {
-		return verdict{reason: ReasonNotObserved, message: "holds no leaf whose renewal could be evidence"}
+		return proof{reason: ReasonNotObserved, message: "holds no leaf whose renewal could be evidence"}
 	}
 	return proven
 }
 
 // deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so without a
 // time nothing follows from the write.
-func (a *assessor) deliversAfter(p *Party, l *Leaf) verdict {
+func (a *assessor) deliversAfter(p *Party, l *Leaf) proof {
 	if p.Grace <= 0 {
-		return verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
+		return proof{reason: ReasonNotObserved, message: fmt.Sprintf(
 			"is not observed, and no delay is configured after which Secret/%s counts as presented", l.Name)}
 	}
-	if until := l.issuedAt().Add(p.Grace + a.d.ClockSkew.Abs()); until.After(a.now) {
-		return verdict{
-			reason: ReasonGracePeriod, until: until,
-			message: fmt.Sprintf("counts as presenting Secret/%s from %s on", l.Name, until.UTC().Format(time.RFC3339)),
-		}
-	}
-	return proven
+	return a.waitsFor(p, l.issuedAt(), "counts as presenting Secret/"+l.Name+" from ", " on")
 }
 
 // issuedAt is when a leaf was issued: never earlier than it really was, because a grace period is a lower bound.
@@ -109,34 +123,31 @@ func (l *Leaf) issuedAt() time.Time {
 func (a *assessor) waitsForTrust(parties []*Party, ca *pki.Certificate) []Blocker {
 	var blockers []Blocker
 	for _, p := range parties {
-		blockers = append(blockers, a.untrusting(p, ca)...)
+		blockers = append(blockers, a.untrusting(p, ca).blockers...)
 	}
 	return blockers
 }
 
 // untrusting lists the members of one party that do not show evidence of ca.
-func (a *assessor) untrusting(p *Party, ca *pki.Certificate) []Blocker {
+func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 	key := trustKey{p, ca.Fingerprint}
-	if blockers, known := a.trust[key]; known {
-		return blockers
+	if known, ok := a.trust[key]; ok {
+		return known
 	}
-	var blockers []Blocker
+	var out lacking
 	for i := range p.Members {
 		m := &p.Members[i]
 		if p.VerifiesNothing || a.idle[m] {
 			continue
 		}
-		if v := a.trusts(p, m, ca); !v.proven {
-			a.recheckAt(v.until)
-			blockers = append(blockers, p.blocker(m, v))
-		}
+		out.add(p, m, a.trusts(p, m, ca))
 	}
-	a.trust[key] = blockers
-	return blockers
+	a.trust[key] = out
+	return out
 }
 
 // blocker of a member. Whoever counts by the roster alone is told apart, with the ways out.
-func (p *Party) blocker(m *Member, v verdict) Blocker {
+func (p *Party) blocker(m *Member, v proof) Blocker {
 	message := v.message
 	if p.recorded {
 		message += "; it counts as it did when the rotation began: configure it so again, or end its wait with `kubectl certrotation waive`"

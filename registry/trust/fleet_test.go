@@ -235,10 +235,10 @@ func (f *fleet) pass(d time.Duration) {
 func (f *fleet) act(action *Action) []Violation {
 	before, at := f.clone(), f.now
 	f.perform(action)
-	verdict := Judge(before, f.clone(), at)
+	proof := Judge(before, f.clone(), at)
 	f.written(action.Object, at)
 	f.pass(0)
-	return verdict
+	return proof
 }
 
 // written notes who has something to load. Processes of the kind renewed load bundle and leaf with each new leaf, those of

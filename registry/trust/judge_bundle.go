@@ -84,12 +84,11 @@ func (j *judge) judgeRemovedAnchors(kept []*pki.Certificate) {
 	for _, ca := range kept {
 		keeps[ca.Fingerprint] = true
 	}
-	undelivered := j.before.undelivered()
 	for _, ca := range j.before.d.Bundle.Anchors {
 		if keeps[ca.Fingerprint] {
 			continue
 		}
-		if users := j.before.neededBy(ca, undelivered); len(users) > 0 {
+		if users := j.before.neededBy(ca); len(users) > 0 {
 			j.refuse(AnchorInUse, object, users,
 				fmt.Sprintf("the anchor %s (%s) is still needed", ca.Subject, j.before.slot(ca)),
 				j.wayToRetire(ca))
@@ -116,7 +115,6 @@ func (j *judge) wayToRetire(ca *pki.Certificate) string {
 func (j *judge) judgeBundleDeletion() {
 	object := configMap(j.before.d.Bundle.Name)
 	var lost []string
-	undelivered := j.before.undelivered()
 	for _, ca := range j.before.d.Bundle.Anchors {
 		switch j.before.slot(ca) {
 		case SlotActive, SlotNext, SlotPrevious:
@@ -124,7 +122,7 @@ func (j *judge) judgeBundleDeletion() {
 			// Somebody put it there, for leaves that need not be of this domain.
 			lost = append(lost, "anchor "+ca.Subject)
 		case SlotRetired:
-			lost = append(lost, j.before.neededBy(ca, undelivered)...)
+			lost = append(lost, j.before.neededBy(ca)...)
 		}
 	}
 	switch {

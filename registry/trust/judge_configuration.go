@@ -113,6 +113,15 @@ type domainEdit struct {
 	now   time.Time
 }
 
+// broken is the violation of an invariant of which these are affected, none if nobody is. Without a safe way of its own it is
+// to wait.
+func broken(i Invariant, affected []string, message, safeWay string) []Violation {
+	if len(affected) == 0 {
+		return nil
+	}
+	return []Violation{{Invariant: i, Affected: affected, Message: message, SafeWay: safeWay}}
+}
+
 func newDomainEdit(configuration string, old *Domain, before, after *Configured, now time.Time) *domainEdit {
 	e := &domainEdit{configuration: configuration, before: before, after: after, old: old, was: newAssessor(old, now), now: now}
 	e.stage = e.was.stage()

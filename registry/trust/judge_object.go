@@ -74,3 +74,41 @@ func unwritable(object string, o *Object) *Problem {
 	}
 	return nil
 }
+
+// judgeAdoption refuses to adopt what nobody could use. Whatever else is in the object is older than its consent, and who
+// verifies it has met it already: objects are adopted one by one, in any order.
+func (j *judge) judgeAdoption(object string, is *Object) {
+	if p := is.Problem; is.Present && p != nil && !is.Unadopted() {
+		j.refuse(PairMatches, object, nil, p.Message, "repair the object first, then adopt it")
+	}
+}
+
+// judgeBundleRelease refuses to give up a bundle while anybody needs its anchors: unlike one that is deleted, one that is
+// released is not rebuilt, and nothing keeps what is in it.
+func (j *judge) judgeBundleRelease() {
+	object := configMap(j.before.d.Bundle.Name)
+	switch users := j.allUsers(); {
+	case j.inFlight():
+		j.refuse(AnchorInUse, object, users, "the rotation is in the stage "+string(j.stage)+" and needs the anchors of the bundle",
+			"wait for the stage Stable, then release the leaves first")
+	case len(users) > 0:
+		j.refuse(AnchorInUse, object, users, "nothing would keep the anchors that live leaves need",
+			"take the annotation "+AnnotationConfiguration+" from the leaves first, or delete them")
+	}
+}
+
+// JudgeRecord refuses that somebody else than certrotation writes a record of that kind.
+func JudgeRecord(name, kind string) Violation {
+	return Violation{
+		Invariant: ContentDecides, Object: string(RecordKind) + "/" + name,
+		Message: "a record says what certrotation was asked for and has seen, so only certrotation writes it",
+		SafeWay: map[string]string{
+			"Request":  "ask with kubectl certrotation rotate, or with kubectl certrotation abort",
+			"Waiver":   "decide with kubectl certrotation waive",
+			"Evidence": "report what a process has loaded with kubectl certrotation acknowledge",
+			"Roster":   "who is gone leaves the roster by itself; who need not be waited for is waived with kubectl certrotation waive",
+			"Refusal":  "put right what the API server refuses, and the record goes away",
+			"Clock":    "put right the clock of the controller, and the record goes away",
+		}[kind],
+	}
+}

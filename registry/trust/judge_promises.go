@@ -6,38 +6,23 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // membersKept refuses that a member which counts ceases to, or counts for less. The roster would have it count all the same;
 // but nobody would look at it any more, and nobody would know what it was like when it comes back.
 func (e *domainEdit) membersKept() []Violation {
 	var lost []string
-	e.eachCounted(func(p *Party, m *Member) {
-		if !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
-			lost = append(lost, p.Name+"/"+m.Name)
-		}
-	})
-	if len(lost) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: TrustBeforeUse, Affected: lost,
-		Message: "who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents",
-	}}
-}
-
-// eachCounted calls fn for everybody of whom something is asked. Who cannot run yet has nothing to lose.
-func (e *domainEdit) eachCounted(fn func(*Party, *Member)) {
-	for _, p := range e.was.parties {
-		if p.Kind == None {
-			continue
-		}
-		for i := range p.Members {
-			if m := &p.Members[i]; !e.was.idle[m] {
-				fn(p, m)
-			}
+	for p, m := range each(e.was.parties) {
+		// Of whom nothing is asked, and who cannot run yet, has nothing to lose.
+		if p.Kind != None && !e.was.idle[m] && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
+			lost = append(lost, p.nameOf(m))
 		}
 	}
+	return broken(TrustBeforeUse, lost,
+		"who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents", "")
 }
 
 // promises says whether a party asks no less of a member than p did.
@@ -69,10 +54,8 @@ func (e *domainEdit) evidenceKept() []Violation {
 		if q == nil || q.Kind != p.Kind {
 			continue
 		}
-		if moved := e.moved(p, q); len(moved) > 0 {
-			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: moved,
-				Message: "other processes would be probed in its place: addresses may be added, but those that are there stay, with their server names, leaves and proofs"})
-		}
+		out = append(out, broken(TrustBeforeUse, e.moved(p, q),
+			"other processes would be probed in its place: addresses may be added, but those that are there stay, with their server names, leaves and proofs", "")...)
 		if q.Lease != p.Lease {
 			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: fmt.Sprintf(
 				"the lease of its evidence would change from %s to %s: how long silence is taken for life is part of what was promised", p.Lease, q.Lease)})
@@ -146,13 +129,8 @@ func (e *domainEdit) wordsRefused() []Violation {
 		slices.ContainsFunc(e.is.parties, verifying) && !slices.ContainsFunc(e.is.parties, observedParty) {
 		said = append(said, secret(e.old.Signer.Name))
 	}
-	if len(said) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: TrustBeforeUse, Affected: said,
-		Message: "nobody is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that",
-	}}
+	return broken(TrustBeforeUse, said,
+		"nobody is known to verify or to present it, and a party that is asked for nothing, or for time alone, would settle that", "")
 }
 
 func observedParty(p *Party) bool { return p.Kind.observed() && verifying(p) }
@@ -161,4 +139,116 @@ func (a *assessor) heldByObserved(leaf string) bool {
 	return slices.ContainsFunc(a.parties, func(p *Party) bool {
 		return p.Kind.observed() && slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
 	})
+}
+
+// timesKept refuses that something ends earlier than the rotation was promised.
+func (e *domainEdit) timesKept() []Violation {
+	var out []Violation
+	refuse := func(object, what string, was, is time.Duration) {
+		out = append(out, Violation{Invariant: AnchorInUse, Affected: []string{object}, Message: fmt.Sprintf("%s would shrink from %s to %s", what, was, is)})
+	}
+	if was := e.old.Unlisted; was != nil {
+		switch is := e.kept.Unlisted; {
+		case is == nil:
+			refuse(secret(e.old.Signer.Name), "the drain of leaves that no Secret holds", was.Drain, 0)
+		case is.Drain < was.Drain:
+			refuse(secret(e.old.Signer.Name), "the drain of leaves that no Secret holds", was.Drain, is.Drain)
+		}
+	}
+	// What is not recorded of a time is derived from the beginning of a certificate and how far that was backdated.
+	if was, is := e.old.Signer.Policy.Profile.Backdate, e.kept.Signer.Policy.Profile.Backdate; is < was {
+		refuse(secret(e.old.Signer.Name), "backdate, by which the age of the CA is known,", was, is)
+	}
+	for i := range e.old.Leaves {
+		l := &e.old.Leaves[i]
+		is := e.is.leaves[l.Name]
+		if is == nil || is.Unnamed || l.Certificate == nil {
+			continue
+		}
+		if was, is := l.Policy.Profile.Backdate, is.Policy.Profile.Backdate; is < was {
+			refuse(secret(l.Name), "backdate, by which the age of the leaf is known,", was, is)
+		}
+	}
+	return out
+}
+
+// carriersKept refuses to take away what brings bundle and leaves of the domain to processes: an aggregate, a rollout, a copy.
+func (e *domainEdit) carriersKept() []Violation {
+	var lost []string
+	for _, a := range e.before.Aggregates {
+		if a.Collects(e.old) && !slices.ContainsFunc(e.after.Aggregates, func(b *Aggregate) bool { return b.keeps(a, e.old) }) {
+			lost = append(lost, configMap(a.ConfigMap.Name), secret(a.Secret.Name))
+		}
+	}
+	own := e.own()
+	for _, c := range e.before.Carriers {
+		carries := func(object string) bool { return own[object] }
+		kept := slices.ContainsFunc(e.after.Carriers, func(d Carrier) bool { return d.Name == c.Name })
+		if !kept && slices.ContainsFunc(c.Objects, carries) {
+			lost = append(lost, c.Name)
+		}
+	}
+	return broken(AnchorInUse, lost,
+		"what brings the bundle and the leaves to processes would be taken away, or carry less, while they need both anchors", "")
+}
+
+// own are the names of the objects of the domain.
+func (e *domainEdit) own() map[string]bool {
+	own := map[string]bool{secret(e.old.Signer.Name): true, configMap(e.old.Bundle.Name): true}
+	for i := range e.old.Leaves {
+		own[secret(e.old.Leaves[i].Name)] = true
+	}
+	return own
+}
+
+// keeps says whether an aggregate collects all of a domain that another one did, under the same names.
+func (a *Aggregate) keeps(before *Aggregate, d *Domain) bool {
+	if a.Secret.Name != before.Secret.Name || a.ConfigMap.Name != before.ConfigMap.Name {
+		return false
+	}
+	lacksLeaf := func(l Leaf) bool { return slices.Contains(before.Leaves, l.Name) && !slices.Contains(a.Leaves, l.Name) }
+	lacksBundle := func(b AggregatedBundle) bool { return b.Bundle == d.Bundle.Name && !slices.Contains(a.Bundles, b) }
+	return !slices.ContainsFunc(d.Leaves, lacksLeaf) && !slices.ContainsFunc(before.Bundles, lacksBundle)
+}
+
+// stepsRefused refuses an edit by which a step that cannot be taken back, or that signs, becomes possible. The other rules say
+// which promise is broken; this one asks for the result.
+func (e *domainEdit) stepsRefused() []Violation {
+	was := e.was.possible()
+	steps := slices.DeleteFunc(e.is.possible(), func(step string) bool { return slices.Contains(was, step) })
+	for i := range e.old.Leaves {
+		l := &e.old.Leaves[i]
+		if e.is.leaves[l.Name] == nil || !slices.ContainsFunc(e.was.verifiers[l.Name], verifying) {
+			continue
+		}
+		for _, ca := range e.is.candidates() {
+			before, _ := e.was.maySign(ca, l.Name)
+			if after, _ := e.is.maySign(ca, l.Name); after && !before {
+				steps = append(steps, fmt.Sprintf("%s of %s by %s", IssueLeaf, secret(l.Name), ca.Subject))
+			}
+		}
+	}
+	return broken(TrustBeforeUse, steps, "the edit itself would make a step possible that was not proven before", "")
+}
+
+// possible are the steps of a domain that cannot be taken back, whatever else is to be done before them.
+func (a *assessor) possible() []string {
+	out := a.assess()
+	var steps []string
+	for _, step := range []func(*Assessment) *Action{a.generateFirst, a.dropExpired, a.abort, a.promote, a.retire, a.destroyPrevious} {
+		action := step(out)
+		if action == nil || action.Kind == GenerateNext || action.Kind == RecordRoster {
+			continue
+		}
+		if action.Kind != RetireAnchors {
+			steps = append(steps, string(action.Kind))
+			continue
+		}
+		for _, ca := range a.d.Bundle.Anchors {
+			if !slices.ContainsFunc(action.Anchors, func(kept *pki.Certificate) bool { return same(kept, ca) }) {
+				steps = append(steps, fmt.Sprintf("%s of %s", RetireAnchors, ca.Subject))
+			}
+		}
+	}
+	return steps
 }

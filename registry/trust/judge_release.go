@@ -96,28 +96,17 @@ func (e *domainEdit) consenting(held []string, name string, o *Object) []string 
 }
 
 func (e *domainEdit) unreleased(what string, held []string) []Violation {
-	if len(held) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: ReleasedByName, Affected: held,
-		Message: what + ", and nothing would guard the objects that belong to it still",
-		SafeWay: "release them by name with `kubectl certrotation release`, and then change the configuration",
-	}}
+	return broken(ReleasedByName, held, what+", and nothing would guard the objects that belong to it still",
+		"release them by name with `kubectl certrotation release`, and then change the configuration")
 }
 
 // leavesKept refuses to have a live leaf count nowhere, as something else claims its name. One that the configuration does not
 // name any more counts all the same.
 func (e *domainEdit) leavesKept() []Violation {
 	lost := e.lost(func(leaf string) bool { return !slices.Contains(e.kept.Released, leaf) })
-	if len(lost) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: AnchorInUse, Affected: lost,
-		Message: "a live leaf would count no more, as something else claims its name: its anchor would leave the bundle while it lives",
-		SafeWay: "name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it",
-	}}
+	return broken(AnchorInUse, lost,
+		"a live leaf would count no more, as something else claims its name: its anchor would leave the bundle while it lives",
+		"name it in releasedLeaves of this trust domain when nobody presents it any more, and then claim it")
 }
 
 // leavesHeld refuses to release a live leaf in the middle of a rotation: that is a word, and no evidence.
@@ -125,14 +114,9 @@ func (e *domainEdit) leavesHeld() []Violation {
 	said := e.lost(func(leaf string) bool {
 		return slices.Contains(e.kept.Released, leaf) && !slices.Contains(e.old.Released, leaf)
 	})
-	if len(said) == 0 {
-		return nil
-	}
-	return []Violation{{
-		Invariant: AnchorInUse, Affected: said,
-		Message: "a live leaf would count no more in the middle of a rotation, without evidence that nobody presents it",
-		SafeWay: "name it again so that it is reissued, delete its Secret, or release it when the stage is Stable",
-	}}
+	return broken(AnchorInUse, said,
+		"a live leaf would count no more in the middle of a rotation, without evidence that nobody presents it",
+		"name it again so that it is reissued, delete its Secret, or release it when the stage is Stable")
 }
 
 // lost are the Secrets of the leaves that may be live and would not count, of those whose names are meant.

@@ -126,13 +126,12 @@ func (j *judge) judgePrevious(old, s *Signer) {
 	for _, ca := range s.Previous {
 		keeps[ca.Fingerprint] = true
 	}
-	undelivered := j.before.undelivered()
-	for _, ca := range former(old, s) {
+	for _, ca := range replacedBy(old, s) {
 		if keeps[ca.Fingerprint] || same(ca, s.Active) || same(ca, s.Next) || j.retired(ca) {
 			continue
 		}
 		signs := func(user string) bool { return user == secret(s.Name) }
-		if users := slices.DeleteFunc(j.before.neededBy(ca, undelivered), signs); len(users) > 0 {
+		if users := slices.DeleteFunc(j.before.neededBy(ca), signs); len(users) > 0 {
 			j.refuse(AnchorInUse, secret(s.Name), users,
 				fmt.Sprintf("the key of %s would be lost while its leaves are live", ca.Subject),
 				"let the rotation end: the controller destroys the key when nothing needs it")
@@ -146,9 +145,9 @@ func (j *judge) retired(ca *pki.Certificate) bool {
 	return len(b.d.Bundle.Anchors) > 0 && !b.inBundle[ca.Fingerprint] && b.liveUnder(ca) == 0
 }
 
-// former are the CAs that the signer is expected to keep as previous after an edit: those that it kept, and the active one
+// replacedBy are the CAs that the signer is expected to keep as previous after an edit: those that it kept, and the active one
 // that is replaced, by whatever, as a Secret that comes back from a backup does.
-func former(old, s *Signer) []*pki.Certificate {
+func replacedBy(old, s *Signer) []*pki.Certificate {
 	keep := old.Previous
 	if old.Active != nil && s.Active != nil && !same(old.Active, s.Active) && !interchangeable(old.Active, s.Active) {
 		keep = append([]*pki.Certificate{old.Active}, keep...)

@@ -4,28 +4,44 @@
 package trust
 
 import (
+	"iter"
+
 	"certrotation.dev/registry/pki"
 )
 
 // memberKey names a member. A member that is to be proven in two ways is one member.
 type memberKey struct{ party, member string }
 
+// each goes through the members of parties.
+func each(parties []*Party) iter.Seq2[*Party, *Member] {
+	return func(yield func(*Party, *Member) bool) {
+		for _, p := range parties {
+			for i := range p.Members {
+				if !yield(p, &p.Members[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// name of a member of the party, as PARTY/MEMBER.
+func (p *Party) nameOf(m *Member) string { return p.Name + "/" + m.Name }
+
 // assessMembers says of each member what is known of it, once, in the order of the parties.
 func (a *assessor) assessMembers(stage Stage) []MemberAssessment {
 	var out []MemberAssessment
 	at := map[memberKey]int{}
-	for _, p := range a.parties {
-		for i := range p.Members {
-			ma := a.assessMember(p, &p.Members[i])
-			ma.Known = ma.Known || stage != Stable
-			key := memberKey{p.Name, p.Members[i].Name}
-			if k, twice := at[key]; twice {
-				out[k] = ma.and(out[k])
-				continue
-			}
-			at[key] = len(out)
-			out = append(out, ma)
+	for p, m := range each(a.parties) {
+		ma := a.assessMember(p, m)
+		ma.Known = ma.Known || stage != Stable
+		key := memberKey{p.Name, m.Name}
+		if k, twice := at[key]; twice {
+			out[k] = ma.and(out[k])
+			continue
 		}
+		at[key] = len(out)
+		out = append(out, ma)
 	}
 	return out
 }
@@ -35,7 +51,7 @@ func (a *assessor) assessMember(p *Party, m *Member) MemberAssessment {
 		Party: p.Name, Member: m.Name, Kind: p.Kind, Reason: p.Reason,
 		Verifies: !p.VerifiesNothing, Waiver: a.waiver(p, m), Known: !p.Kind.observed(),
 	}
-	for _, o := range a.current(p, m) {
+	for _, o := range a.observations[m] {
 		ma.Known = true
 		if o.ObservedAt.After(ma.LastChange) {
 			ma.LastChange = o.ObservedAt
@@ -63,8 +79,8 @@ func (m MemberAssessment) and(other MemberAssessment) MemberAssessment {
 	return other
 }
 
-// members counts the verifying members of parties, and those that trust ca (none if ca is nil).
-func (a *assessor) members(parties []*Party, ca *pki.Certificate) (trusted, total int) {
+// countTrust counts the verifying members of parties, and those that trust ca (none if ca is nil).
+func (a *assessor) countTrust(parties []*Party, ca *pki.Certificate) (trusted, total int) {
 	all, behind := map[memberKey]bool{}, map[memberKey]bool{}
 	for _, p := range parties {
 		if p.VerifiesNothing {
@@ -74,7 +90,7 @@ func (a *assessor) members(parties []*Party, ca *pki.Certificate) (trusted, tota
 			all[memberKey{p.Name, p.Members[i].Name}] = true
 		}
 		if ca != nil {
-			for _, b := range a.untrusting(p, ca) {
+			for _, b := range a.untrusting(p, ca).blockers {
 				behind[memberKey{b.Party, b.Member}] = true
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 // trustsByObservation takes the AND over the live processes of a member: one that has not loaded the anchor refuses what
 // the others accept, whoever of them was seen last.
-func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) verdict {
+func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate) proof {
 	seen, missing := a.observed(p, m)
 	if len(seen) == 0 {
 		return missing
@@ -26,8 +26,8 @@ func (a *assessor) trustsByObservation(p *Party, m *Member, ca *pki.Certificate)
 	return proven
 }
 
-// by names the process that a verdict is about, where there are several.
-func (v verdict) by(o *Observation, seen []*Observation) verdict {
+// by names the process that a proof is about, where there are several.
+func (v proof) by(o *Observation, seen []*Observation) proof {
 	if len(seen) > 1 {
 		v.message = "its process " + o.Instance + " " + v.message
 	}
@@ -36,7 +36,7 @@ func (v verdict) by(o *Observation, seen []*Observation) verdict {
 
 // loaded says whether an observation proves that a process has loaded the anchor of ca. A list of subjects proves an anchor
 // only if no other known CA has its subject; of two with the same key, it proves the one that ends first.
-func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) verdict {
+func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
 		return proven
 	}
@@ -49,9 +49,9 @@ func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) verdict
 		if other.PublicKeyHash == ca.PublicKeyHash {
 			text = "accepts the subject %s, which a CA of the same key that ends earlier has too: that proves only the other one"
 		}
-		return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(text, ca.Subject)}
+		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(text, ca.Subject)}
 	}
-	return verdict{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
+	return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
 }
 
 // ambiguous returns another known CA that a list of subjects could mean instead of ca: one with another key, or one with
@@ -74,7 +74,7 @@ func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
 	if !p.Kind.observed() || a.waiver(p, m) != nil {
 		return false
 	}
-	for _, o := range a.current(p, m) {
+	for _, o := range a.observations[m] {
 		lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
 		if o.Failure != "" || !lists {
 			continue
@@ -107,7 +107,6 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 		case !o.Expires.After(a.now):
 			continue
 		}
-		a.recheckAt(o.Expires)
 		out = append(out, o)
 	}
 	return out
@@ -119,7 +118,6 @@ func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 	ahead := a.now.Add(maxClockSkew)
 	for i := range m.Observations {
 		if o := &m.Observations[i]; o.Kind == p.Kind && (o.ObservedAt.After(ahead) || o.StartedAt.After(ahead)) {
-			a.recheckAt(o.ObservedAt.Add(-maxClockSkew))
 			return o
 		}
 	}
@@ -127,14 +125,14 @@ func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
 }
 
 // observed are the current observations of all live processes of a member, or why one is lacking.
-func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
-	seen := a.current(p, m)
+func (a *assessor) observed(p *Party, m *Member) ([]*Observation, proof) {
+	seen := a.observations[m]
 	if p.unwatched {
 		// Its lease may last, but nobody would see that the process was replaced by one that knows less.
-		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf("is not looked at any more: the configuration does not ask for %s of it", p.Kind)}
+		return nil, proof{reason: ReasonNotObserved, message: fmt.Sprintf("is not looked at any more: the configuration does not ask for %s of it", p.Kind)}
 	}
 	if o := a.ofTheFuture(p, m); o != nil {
-		return nil, verdict{reason: ReasonNotObserved, message: fmt.Sprintf(
+		return nil, proof{reason: ReasonNotObserved, message: fmt.Sprintf(
 			"is known from a time that is still to come, as by a clock that was ahead: what its process %s has loaded is unknown until it is observed again", o.Instance)}
 	}
 	for i := range m.Probes {
@@ -148,14 +146,14 @@ func (a *assessor) observed(p *Party, m *Member) ([]*Observation, verdict) {
 	}
 	for _, o := range seen {
 		if o.Failure != "" {
-			return nil, verdict{reason: ReasonNotObserved, message: "cannot be observed: " + o.Failure}.by(o, seen)
+			return nil, proof{reason: ReasonNotObserved, message: "cannot be observed: " + o.Failure}.by(o, seen)
 		}
 	}
-	return seen, verdict{}
+	return seen, proof{}
 }
 
 // unobserved says why there is no current observation.
-func (a *assessor) unobserved(p *Party, m *Member) verdict {
+func (a *assessor) unobserved(p *Party, m *Member) proof {
 	message := "has not been observed yet"
 	lapsed, other := time.Time{}, EvidenceKind("")
 	for i := range m.Observations {
@@ -163,7 +161,7 @@ func (a *assessor) unobserved(p *Party, m *Member) verdict {
 		case o.Kind != p.Kind:
 			other = o.Kind
 		case o.ObservedAt.Before(m.RestartedAt):
-			return verdict{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
+			return proof{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
 		case !o.Expires.After(a.now) && o.Expires.After(lapsed):
 			lapsed = o.Expires
 		}
@@ -178,7 +176,7 @@ func (a *assessor) unobserved(p *Party, m *Member) verdict {
 	case p.Kind == Acknowledgement:
 		message = "has never acknowledged what it has loaded"
 	}
-	return verdict{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
+	return proof{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
 }
 
 // nextStep is what a person can do about a member that lags.

@@ -154,20 +154,17 @@ func holdsOnly(p *Party, leaves map[string]bool) bool {
 func (a *assessor) planBlockers() []Blocker {
 	var out []Blocker
 	for _, problem := range a.problems() {
-		if problem.holds() {
+		if problem.blocks() {
 			out = append(out, Blocker{Object: problem.Object, Reason: ReasonObjectProblem, Message: problem.Message})
 		}
 	}
-	for _, p := range a.parties {
-		for i := range p.Members {
-			if !p.Kind.observed() {
-				continue
-			}
-			m := &p.Members[i]
-			// In the stage Stable evidence is not renewed: that it has lapsed is nothing to wait for.
-			if seen, missing := a.observed(p, m); len(seen) == 0 && !missing.lapsed && a.waiver(p, m) == nil {
-				out = append(out, p.blocker(m, missing))
-			}
+	for p, m := range each(a.parties) {
+		if !p.Kind.observed() {
+			continue
+		}
+		// In the stage Stable evidence is not renewed: that it has lapsed is nothing to wait for.
+		if seen, missing := a.observed(p, m); len(seen) == 0 && !missing.lapsed && a.waiver(p, m) == nil {
+			out = append(out, p.blocker(m, missing))
 		}
 	}
 	return out
@@ -176,7 +173,7 @@ func (a *assessor) planBlockers() []Blocker {
 // waitsForNobody are the leaves that nobody is known to verify or to present: a rotation would wait at them for ever.
 func (a *assessor) waitsForNobody() []Blocker {
 	var out []Blocker
-	for _, b := range append(a.waitsForAll(a.newest()), a.waitsForDelivery()...) {
+	for _, b := range append(a.waitsForAll(a.newest()), a.undelivering().blockers...) {
 		if b.Reason == ReasonNoVerifier || b.Reason == ReasonNoHolder {
 			out = append(out, b)
 		}
@@ -211,26 +208,20 @@ func (a *assessor) assumptions() string {
 
 func membersOf(parties []*Party) []string {
 	var out []string
-	for _, p := range parties {
-		if p.VerifiesNothing {
-			continue
-		}
-		for i := range p.Members {
-			out = append(out, p.Name+"/"+p.Members[i].Name)
+	for p, m := range each(parties) {
+		if !p.VerifiesNothing {
+			out = append(out, p.nameOf(m))
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return sortedSet(out)
 }
 
 // holders are the members that present leaves.
 func (a *assessor) holders() []string {
 	var out []string
-	for _, p := range a.parties {
-		for i := range p.Members {
-			if len(p.Members[i].Holds) > 0 {
-				out = append(out, p.Name+"/"+p.Members[i].Name)
-			}
+	for p, m := range each(a.parties) {
+		if len(m.Holds) > 0 {
+			out = append(out, p.nameOf(m))
 		}
 	}
 	slices.Sort(out)

@@ -29,9 +29,8 @@ func (a *assessor) stage() Stage {
 	case len(a.former())+len(s.Previous) == 0:
 		return Stable
 	}
-	undelivered := a.undelivered()
 	for _, ca := range a.former() {
-		if len(a.neededBy(ca, undelivered)) > 0 {
+		if len(a.neededBy(ca)) > 0 {
 			return Draining
 		}
 	}
@@ -81,6 +80,14 @@ func (a *assessor) stageSince(stage Stage) time.Time {
 	return time.Time{}
 }
 
+// stageTimes are when a stage began, and when it counts as overdue; zero for Stable and where the content does not tell.
+func (a *assessor) stageTimes(stage Stage) (since, deadline time.Time) {
+	if since = a.stageSince(stage); !since.IsZero() && a.d.StageDeadline > 0 {
+		deadline = since.Add(a.d.StageDeadline)
+	}
+	return since, deadline
+}
+
 // latestIssue is when the last leaf was issued.
 func (a *assessor) latestIssue() time.Time {
 	var latest time.Time
@@ -93,7 +100,7 @@ func (a *assessor) latestIssue() time.Time {
 }
 
 // blockers lists what the rotation waits for, each once.
-func (a *assessor) blockers(out *Assessment) []Blocker {
+func (a *assessor) blockers(out *Assessment, turn *turn) []Blocker {
 	var all []Blocker
 	s := &a.d.Signer
 	switch out.Stage {
@@ -102,7 +109,7 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 			all = append(all, a.waitsForAll(out.Newest)...)
 		}
 	case Draining:
-		all = append(all, a.waitsForDelivery()...)
+		all = append(all, a.undelivering().blockers...)
 		if until := a.drainsUntil(); until.After(a.now) {
 			all = append(all, Blocker{
 				Object: secret(s.Name), Reason: ReasonGracePeriod,
@@ -116,15 +123,15 @@ func (a *assessor) blockers(out *Assessment) []Blocker {
 	}
 	if out.InFlight() || a.wanted() != "" {
 		for _, p := range out.Problems {
-			if p.holds() {
+			if p.blocks() {
 				all = append(all, Blocker{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message})
 			}
 		}
 	}
-	if a.paced > 0 && len(a.issues) == 0 {
+	if turn.waiting > 0 && len(turn.actions) == 0 {
 		all = append(all, Blocker{
 			Object: secret(s.Name), Reason: ReasonPaced,
-			Message: fmt.Sprintf("%d leaves wait for their turn: at most %d are reissued in a minute", a.paced, a.d.ReissuePerMinute),
+			Message: fmt.Sprintf("%d leaves wait for their turn: at most %d are reissued in a minute", turn.waiting, a.d.ReissuePerMinute),
 		})
 	}
 	all = append(all, a.refusedWrites()...)

@@ -4,6 +4,8 @@
 package trust
 
 import (
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -78,4 +80,160 @@ type RefusedWrite struct {
 	// Verb of the request, and the answer to it.
 	Verb, Answer string
 	Since        time.Time
+}
+
+// roster is what has to be recorded of who counts now, put together once.
+func (a *assessor) roster() *Roster {
+	if a.toRecord == nil {
+		a.toRecord = a.newRoster()
+	}
+	return a.toRecord
+}
+
+func (a *assessor) newRoster() *Roster {
+	out := &Roster{Signers: []string{a.d.Signer.Name}}
+	byMember := map[string]*RosterMember{}
+	for p, m := range each(a.parties) {
+		r := a.rosterMember(p, m)
+		if before := byMember[AbsenceKey(r)]; before != nil {
+			before.join(r)
+			continue
+		}
+		byMember[AbsenceKey(r)] = r
+	}
+	if before := a.d.Roster; before != nil {
+		out.ResourceVersion = before.ResourceVersion
+		out.Signers = append(out.Signers, before.Signers...)
+		if !a.unrotated {
+			out.Leaves = a.unreleased(before.Leaves)
+		}
+		a.markAbsences(byMember, before)
+	}
+	for i := range a.d.Leaves {
+		out.Leaves = append(out.Leaves, a.d.Leaves[i].Name)
+	}
+	for _, r := range byMember {
+		out.Members = append(out.Members, *r)
+	}
+	slices.SortFunc(out.Members, compareMembers)
+	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
+	return out
+}
+
+// markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
+// and as long as a leaf of theirs is there that nobody else presents.
+func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) {
+	for i := range before.Members {
+		r := before.Members[i]
+		r.Observations = nil
+		if a.named.of(&r) != nil {
+			continue
+		}
+		switch counts := members[AbsenceKey(&r)]; {
+		case counts != nil:
+			counts.Absent = a.d.Absences[AbsenceKey(&r)]
+		case r.Absent != "" && (!a.unrotated || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
+			members[AbsenceKey(&r)] = &r
+		}
+	}
+}
+
+func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
+	return &RosterMember{
+		Party: p.Name, Member: m.Name, Instance: m.Instance, Kind: p.Kind, Grace: p.Grace,
+		Verifies: sortedSet(p.Verifies), VerifiesNothing: p.VerifiesNothing, Presents: sortedSet(m.Holds), Started: !a.idle[m],
+	}
+}
+
+// join adds what a member was recorded with. The evidence that was recorded first stays.
+func (r *RosterMember) join(recorded *RosterMember) {
+	r.Kind = recorded.Kind
+	r.Grace = max(r.Grace, recorded.Grace)
+	r.Verifies = sortedSet(append(r.Verifies, recorded.Verifies...))
+	r.Presents = sortedSet(append(r.Presents, recorded.Presents...))
+	r.VerifiesNothing = r.VerifiesNothing && recorded.VerifiesNothing
+	r.Started = r.Started || recorded.Started
+}
+
+func sortedSet(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }
+
+// Abandoned are the leaves that only members presented which are proven to be gone.
+func Abandoned(d *Domain) map[string]bool {
+	if d.Roster == nil {
+		return nil
+	}
+	out := map[string]bool{}
+	named := namesOf(d)
+	for i := range d.Roster.Members {
+		r := &d.Roster.Members[i]
+		gone := r.Absent != "" && named.of(r) == nil
+		for _, name := range r.Presents {
+			if before, seen := out[name]; !seen || before {
+				out[name] = gone
+			}
+		}
+	}
+	return out
+}
+
+// rosterDue says whether the record does not say who counts.
+func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
+
+func (r *Roster) same(other *Roster) bool {
+	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) {
+		return false
+	}
+	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
+		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Kind == y.Kind && x.Grace == y.Grace &&
+			slices.Equal(x.Verifies, y.Verifies) && slices.Equal(x.Presents, y.Presents) &&
+			x.VerifiesNothing == y.VerifiesNothing && x.Started == y.Started && x.Absent == y.Absent
+	})
+}
+
+// recordRoster writes who counts, before anything else is done, unless that write is refused: what restores leaves does
+// not wait for it, only what makes a key does.
+func (a *assessor) recordRoster(*Assessment) *Action {
+	refused := slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
+	if refused || !a.rosterDue() {
+		return nil
+	}
+	return a.rosterAction()
+}
+
+func (a *assessor) rosterAction() *Action {
+	roster := a.roster()
+	return &Action{
+		Kind: RecordRoster, ObjectKind: RecordKind, Object: RosterRecord(a.d.Name), ResourceVersion: roster.ResourceVersion,
+		Roster: roster, Reason: fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)),
+	}
+}
+
+// withKey makes a key only after it is recorded who has to be proven before it signs for all.
+func (a *assessor) withKey(action *Action) *Action {
+	if a.rosterDue() {
+		return a.rosterAction()
+	}
+	return action
+}
+
+// RosterRecord is the name of the record with the roster of a domain.
+func RosterRecord(domain string) string { return "roster." + domain }
+
+// AbsenceKey names a member of a roster.
+func AbsenceKey(m *RosterMember) string { return m.Party + "/" + m.Member + "/" + m.Instance }
+
+// Missing are the members of the roster that count although the configuration does not name them: whoever can prove that
+// they are gone is to be asked.
+func Missing(d *Domain) []RosterMember {
+	if d.Roster == nil {
+		return nil
+	}
+	named := namesOf(d)
+	var out []RosterMember
+	for i := range d.Roster.Members {
+		if r := &d.Roster.Members[i]; named.of(r) == nil && r.Absent == "" {
+			out = append(out, *r)
+		}
+	}
+	return out
 }

@@ -36,12 +36,10 @@ func (a *assessor) anyAnchor() bool {
 
 // anyPresented says whether a process was seen to present a leaf, and that observation has not ended.
 func (a *assessor) anyPresented() bool {
-	for i := range a.d.Parties {
-		for k := range a.d.Parties[i].Members {
-			presents := func(o *Observation) bool { return len(o.Presents) > 0 }
-			if slices.ContainsFunc(a.current(&a.d.Parties[i], &a.d.Parties[i].Members[k]), presents) {
-				return true
-			}
+	presents := func(o *Observation) bool { return len(o.Presents) > 0 }
+	for p, m := range each(a.parties) {
+		if !p.recorded && slices.ContainsFunc(a.observations[m], presents) {
+			return true
 		}
 	}
 	return false
@@ -122,11 +120,9 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 // denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.
 func (a *assessor) denied(ca *pki.Certificate, leaf string) []Blocker {
 	var blockers []Blocker
-	for _, p := range a.verifiers[leaf] {
-		for i := range p.Members {
-			if m := &p.Members[i]; a.denies(p, m, ca) {
-				blockers = append(blockers, p.blocker(m, verdict{reason: ReasonDiverged, message: divergence(ca)}))
-			}
+	for p, m := range each(a.verifiers[leaf]) {
+		if a.denies(p, m, ca) {
+			blockers = append(blockers, p.blocker(m, proof{reason: ReasonDiverged, message: divergence(ca)}))
 		}
 	}
 	return blockers
@@ -139,14 +135,13 @@ func divergence(ca *pki.Certificate) string {
 
 // candidates are the CAs whose keys are there to sign with, newest first, and valid now.
 func (a *assessor) candidates() []*pki.Certificate {
-	var out []*pki.Certificate
-	s := &a.d.Signer
-	for _, ca := range append([]*pki.Certificate{s.Next, s.Active}, s.Previous...) {
-		if ca != nil && ca.ValidAt(a.now) {
-			out = append(out, ca)
-		}
-	}
-	return out
+	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return !ca.ValidAt(a.now) })
+}
+
+// slots are the CAs that are in one, newest first.
+func (s *Signer) slots() []*pki.Certificate {
+	all := append([]*pki.Certificate{s.Next, s.Active}, s.Previous...)
+	return slices.DeleteFunc(all, func(ca *pki.Certificate) bool { return ca == nil })
 }
 
 // bestSigner is the newest CA that may sign a leaf, nil if none may. The blockers are those of the newest CA.
@@ -170,21 +165,15 @@ func (a *assessor) olderThan(ca, other *pki.Certificate) bool {
 }
 
 func (a *assessor) rank(ca *pki.Certificate) int {
-	s := &a.d.Signer
+	slots := a.d.Signer.slots()
+	at := slices.IndexFunc(slots, func(other *pki.Certificate) bool { return same(ca, other) })
 	switch {
 	case ca == nil:
-		return 3 + len(s.Previous)
-	case same(ca, s.Next):
-		return 0
-	case same(ca, s.Active):
-		return 1
+		return len(slots) + 1
+	case at < 0:
+		return len(slots)
 	}
-	for i, p := range s.Previous {
-		if same(ca, p) {
-			return 2 + i
-		}
-	}
-	return 2 + len(s.Previous)
+	return at
 }
 
 func secret(name string) string    { return string(SecretKind) + "/" + name }

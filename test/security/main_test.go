@@ -32,7 +32,7 @@ func TestClaims(t *testing.T) {
 		{name: "existing CA", attack: attackExistingCA, border: consents()},
 		{name: "collected", attack: attackCopies, border: consents()},
 		{name: "copies", attack: attackNamespace, border: []edit{
-			{"registry/trust/accepted.go", `if !slices.Contains(accepted, c.Copy) {`, `if false && !slices.Contains(accepted, c.Copy) {`},
+			{"registry/trust/copies.go", `if !slices.Contains(accepted, c.Copy) {`, `if false && !slices.Contains(accepted, c.Copy) {`},
 		}},
 		{name: "pod shape", attack: attackNode, border: []edit{
 			{"registry/revision/permits.go", `return errors.Join(j.faults...)`, `return nil`},
@@ -76,7 +76,7 @@ func TestClaims(t *testing.T) {
 func TestModelClaims(t *testing.T) {
 	for _, c := range []modelClaim{
 		{name: "sequences", inside: "registry/trust", test: "TestSequencesOfEdits", border: []edit{
-			{"registry/trust/judge_bundle.go", `if users := j.before.neededBy(ca, undelivered); len(users) > 0 {`, `if users := j.before.neededBy(ca, undelivered); false {`},
+			{"registry/trust/judge_bundle.go", `if users := j.before.neededBy(ca); len(users) > 0 {`, `if users := j.before.neededBy(ca); false {`},
 		}},
 		{name: "bounds", inside: "registry/view/inventory", test: "TestTooLargeConfiguration", border: []edit{
 			{"registry/view/inventory/expand.go", `if err := b.checkExtent(cfg); err != nil {`, `if err := b.checkExtent(cfg); false {`},

@@ -40,7 +40,7 @@ type RotationRecordList struct {
 }
 
 // RecordKind says which of the fields of a record is set.
-// +kubebuilder:validation:Enum=Request;Roster;Waiver;Evidence;Refusal
+// +kubebuilder:validation:Enum=Request;Roster;Waiver;Evidence;Refusal;Clock
 type RecordKind string
 
 // Record kinds.
@@ -50,10 +50,11 @@ const (
 	RecordWaiver   RecordKind = "Waiver"
 	RecordEvidence RecordKind = "Evidence"
 	RecordRefusal  RecordKind = "Refusal"
+	RecordClock    RecordKind = "Clock"
 )
 
 // RotationRecordSpec is what a record says. Exactly the field that its kind names is set.
-// +kubebuilder:validation:XValidation:rule="has(self.request) == (self.kind == 'Request') && has(self.roster) == (self.kind == 'Roster') && has(self.waiver) == (self.kind == 'Waiver') && has(self.evidence) == (self.kind == 'Evidence') && has(self.refusal) == (self.kind == 'Refusal')",message="exactly the field that kind names must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.request) == (self.kind == 'Request') && has(self.roster) == (self.kind == 'Roster') && has(self.waiver) == (self.kind == 'Waiver') && has(self.evidence) == (self.kind == 'Evidence') && has(self.refusal) == (self.kind == 'Refusal') && has(self.clock) == (self.kind == 'Clock')",message="exactly the field that kind names must be set"
 type RotationRecordSpec struct {
 	// trustDomain that the record belongs to.
 	// +kubebuilder:validation:MaxLength=253
@@ -79,6 +80,9 @@ type RotationRecordSpec struct {
 	// refusal of a write by the API server.
 	// +optional
 	Refusal *RecordedRefusal `json:"refusal,omitempty"`
+	// clock of the controller, which is off.
+	// +optional
+	Clock *RecordedClock `json:"clock,omitempty"`
 }
 
 // RequestKind says what is asked for.
@@ -269,4 +273,14 @@ type RecordedRefusal struct {
 	Answer string `json:"answer"`
 	// since is when it was refused first.
 	Since metav1.Time `json:"since"`
+}
+
+// RecordedClock says that the controller does nothing in the trust domain because its clock is off. It is there as long as
+// that is so.
+type RecordedClock struct {
+	// skewSeconds is how far the clock of the controller is ahead of those of the API server and of the kubelets; negative if
+	// it is behind.
+	// +kubebuilder:validation:Minimum=-5000000000
+	// +kubebuilder:validation:Maximum=5000000000
+	SkewSeconds int64 `json:"skewSeconds"`
 }

@@ -6,6 +6,7 @@ package inventory
 import (
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -125,6 +126,9 @@ type Sources struct {
 	NodesUnknown bool
 	// Classes are the StaticPodClasses of the cluster by name.
 	Classes map[string]*Class
+	// ClockSkew is how far the clock of this process is off, as it has measured itself (trust.Domain.ClockSkew); nil if it
+	// measures nothing and goes by what the controller has recorded.
+	ClockSkew *time.Duration
 
 	certs *pki.Cache
 }
@@ -175,6 +179,13 @@ func (s *Sources) WithRecord(name string, r *configv1alpha1.RotationRecord) *Sou
 	if r != nil {
 		out.Records = with(out.Records, name, ParseRecord(r))
 	}
+	return &out
+}
+
+// WithClockSkew returns the sources as they would be with that measurement.
+func (s *Sources) WithClockSkew(skew time.Duration) *Sources {
+	out := *s
+	out.ClockSkew = &skew
 	return &out
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +29,9 @@ type Options struct {
 	// Namespaces that are managed because the installation names them: Namespaces are not watched then, and rights are
 	// needed in these only. None means those that have the label trust.LabelManaged, which is their owner's consent.
 	Namespaces []string
+	// ClockSkew is how far the clock of this process is off, without asking anybody; nil if it goes by what the controller
+	// has recorded.
+	ClockSkew func() time.Duration
 	// PKICacheEntries is how many parsed PEMs are shared. Defaults to 32768.
 	PKICacheEntries int
 	// Register is for the metrics; nil for none.
@@ -71,6 +75,7 @@ func New(clients Clients, opts Options) (*Inventory, error) {
 	certs := pki.NewCache(cmp.Or(opts.PKICacheEntries, defaultPKICacheEntries))
 	i := &Inventory{
 		certs: certs, sources: newClusterSources(clients, certs), names: opts.Namespaces, refusals: newRefusals(),
+		memory: memory{clockSkew: opts.ClockSkew},
 	}
 	i.nodes = &observed{source: i.sources.nodes}
 	if err := i.nodes.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
@@ -255,5 +260,13 @@ func (i *Inventory) snapshot(n *namespace) *Sources {
 	f := n.found()
 	f.nodes, f.nodesUnknown = i.nodes.informer.GetStore().List(), !cache.IsDone(i.nodes.listed)
 	f.classes = i.classes.informer.GetStore().List()
-	return assemble(n.name, i.certs, f)
+	return i.measured(assemble(n.name, i.certs, f))
+}
+
+// measured adds what this process knows of its clock.
+func (i *Inventory) measured(s *Sources) *Sources {
+	if skew := i.memory.clockSkew; skew != nil {
+		return s.WithClockSkew(skew())
+	}
+	return s
 }

@@ -72,7 +72,7 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	if err != nil && (!i.named() || !apierrors.IsForbidden(err)) {
 		return nil, fmt.Errorf("list StaticPodClasses: %w", errors.Join(err, outOfTime(ctx)))
 	}
-	return assemble(namespace, i.certs, &f), nil
+	return i.measured(assemble(namespace, i.certs, &f)), nil
 }
 
 // live lists a source and keeps the facts. What is cached at the same version is not parsed again: a review that reads

@@ -6,6 +6,7 @@ package inventory
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // memory keeps what was built for each namespace until something changes. Readers take no lock while it is fresh.
@@ -16,6 +17,8 @@ type memory struct {
 	// nodes is the generation of all nodes: they concern every namespace.
 	nodes      atomic.Uint64
 	namespaces sync.Map // of *remembered by namespace
+	// clockSkew is that of Options. What was built by another skew is not fresh.
+	clockSkew func() time.Duration
 }
 
 type remembered struct {
@@ -69,6 +72,9 @@ func (m *memory) entry(namespace string) *remembered {
 func (m *memory) fresh(entry *remembered) *built {
 	b := entry.latest.Load()
 	if b == nil || b.generation != entry.generation.Load() || b.nodes != m.nodes.Load() {
+		return nil
+	}
+	if m.clockSkew != nil && b.sources != nil && *b.sources.ClockSkew != m.clockSkew() {
 		return nil
 	}
 	return b

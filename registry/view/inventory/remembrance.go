@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/record"
@@ -20,7 +21,9 @@ type remembrance struct {
 	roster   *trust.Roster
 	waivers  []trust.Waiver
 	refusals []trust.RefusedWrite
-	evidence map[memberKey][]trust.Observation
+	// clockSkew of the controller, as long as it says that its clock is off.
+	clockSkew time.Duration
+	evidence  map[memberKey][]trust.Observation
 	// unreadable is why nobody can say who counts, nil if somebody can.
 	unreadable *trust.Problem
 }
@@ -65,6 +68,8 @@ func (m *remembrance) add(r *Record) {
 		m.evidence[memberKey{party: said.Evidence.Party, member: said.Evidence.Member}] = said.Evidence.Observations
 	case configv1alpha1.RecordRefusal:
 		m.refusals = append(m.refusals, *said.Refusal)
+	case configv1alpha1.RecordClock:
+		m.clockSkew = said.ClockSkew
 	}
 }
 
@@ -99,6 +104,10 @@ func (b *builder) remember(out *trust.Domain, p *part) {
 		out.Requests, out.Roster, out.Waivers = of.requests, of.known(), of.waivers
 		out.Refusals = slices.Clone(of.refusals)
 		out.RosterProblem = of.unreadable
+		out.ClockSkew = of.clockSkew
+	}
+	if b.sources.ClockSkew != nil {
+		out.ClockSkew = *b.sources.ClockSkew
 	}
 	spanning := b.records[""]
 	if spanning == nil {

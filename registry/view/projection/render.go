@@ -6,8 +6,6 @@ package projection
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"certrotation.dev/apis/certrotation"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -88,24 +86,17 @@ func (r *renderer) leafAssessment(index int) *trust.LeafAssessment {
 	return &trust.LeafAssessment{Name: r.domain.Leaves[index].Name}
 }
 
-// previousCertificate returns the conditions of the object as it is served now.
-func (r *renderer) previousCertificate(name string) []metav1.Condition {
+// previousCertificate is the status of an object as it is served now.
+func (r *renderer) previousCertificate(name string) certrotation.CertificateRotationStatus {
 	if r.Previous == nil || r.Previous.Certificates[name] == nil {
-		return nil
+		return certrotation.CertificateRotationStatus{}
 	}
-	return r.Previous.Certificates[name].Status.Conditions
+	return r.Previous.Certificates[name].Status
 }
 
-func (r *renderer) previousMembers(name string) []certrotation.MemberStatus {
-	if r.Previous == nil || r.Previous.Certificates[name] == nil {
-		return nil
-	}
-	return r.Previous.Certificates[name].Status.Members
-}
-
-func (r *renderer) previousBundle(name string) []metav1.Condition {
+func (r *renderer) previousBundle(name string) certrotation.BundleStatusStatus {
 	if r.Previous == nil || r.Previous.Bundles[name] == nil {
-		return nil
+		return certrotation.BundleStatusStatus{}
 	}
-	return r.Previous.Bundles[name].Status.Conditions
+	return r.Previous.Bundles[name].Status
 }

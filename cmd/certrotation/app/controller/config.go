@@ -54,8 +54,8 @@ type Config struct {
 	Namespaces []string
 	// Dialer is for addresses that a configuration names.
 	Dialer *dial.Dialer
-	// Clock knows how far this machine's clock is off the API server's.
-	Clock *clockskew.Meter
+	// Clock knows how far this machine's clock is off.
+	Clock *clockskew.Witness
 }
 
 // Config opens the port, for which it reads who kube-apiserver trusts, and connects nothing else yet.
@@ -79,12 +79,13 @@ func (o *Options) Config() (*Config, error) {
 		return nil, fmt.Errorf("--denied-cidrs: %w", err)
 	}
 	config := &Config{
-		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, Clock: meter,
+		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err
 	}
+	config.Clock = clockskew.NewWitness(config.Client, clock.RealClock{}, meter)
 	if o.BindAddress != "" {
 		if config.Port, err = o.port(); err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ const leaseGrace = 20 * time.Second
 // Run works until ctx ends; then it returns nil. Any other end is an error.
 func (c *Config) Run(ctx context.Context) error {
 	inv, err := inventory.New(c.Reads, inventory.Options{
-		Namespaces: c.Namespaces, Register: c.Metrics.Register,
+		Namespaces: c.Namespaces, Register: c.Metrics.Register, ClockSkew: c.Clock.Latest,
 	})
 	if err != nil {
 		return fmt.Errorf("make inventory: %w", err)

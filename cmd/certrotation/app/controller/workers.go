@@ -7,10 +7,8 @@ import (
 	"context"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/cleaner"
-	"certrotation.dev/controller/clockskew"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/evidence"
@@ -41,7 +39,6 @@ type parts struct {
 	recorder  events.EventRecorder
 	quorum    *etcdhealth.Checker
 	failures  *connection.Failures
-	clock     *clockskew.Witness
 }
 
 // workers makes the parts of the controller and has them told of changes.
@@ -53,7 +50,7 @@ func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder
 		return nil, err
 	}
 	p := &parts{
-		failures: failures, inventory: inv, recorder: recorder, quorum: checker, clock: clockskew.NewWitness(c.Client, clock.RealClock{}, c.Clock),
+		failures: failures, inventory: inv, recorder: recorder, quorum: checker,
 	}
 	var workers []worker
 	for _, add := range []func(*parts) ([]worker, error){c.rotations, c.rollouts, c.followers, c.injector} {
@@ -80,7 +77,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 		return nil, err
 	}
 	rotations, err := rotation.New(rotation.Config{
-		Client: c.Client, Records: own, Inventory: p.inventory, Evidence: collector, Skew: p.clock, Recorder: p.recorder,
+		Client: c.Client, Records: own, Inventory: p.inventory, Evidence: collector, Skew: c.Clock, Recorder: p.recorder,
 		Metrics: c.Metrics, Workers: c.Workers,
 	})
 	if err != nil {
@@ -111,7 +108,7 @@ func (c *Config) followers(p *parts) ([]worker, error) {
 		return nil, err
 	}
 	cleaning, err := cleaner.New(cleaner.Config{
-		Client: c.Client, Records: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Recorder: p.recorder, Skew: p.clock,
+		Client: c.Client, Records: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Recorder: p.recorder, Skew: c.Clock,
 	})
 	if err != nil {
 		return nil, err

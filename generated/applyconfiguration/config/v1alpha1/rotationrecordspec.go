@@ -30,6 +30,8 @@ type RotationRecordSpecApplyConfiguration struct {
 	Evidence *RecordedEvidenceApplyConfiguration `json:"evidence,omitempty"`
 	// refusal of a write by the API server.
 	Refusal *RecordedRefusalApplyConfiguration `json:"refusal,omitempty"`
+	// clock of the controller, which is off.
+	Clock *RecordedClockApplyConfiguration `json:"clock,omitempty"`
 }
 
 // RotationRecordSpecApplyConfiguration constructs a declarative configuration of the RotationRecordSpec type for use with
@@ -99,5 +101,13 @@ func (b *RotationRecordSpecApplyConfiguration) WithEvidence(value *RecordedEvide
 // If called multiple times, the Refusal field is set to the value of the last call.
 func (b *RotationRecordSpecApplyConfiguration) WithRefusal(value *RecordedRefusalApplyConfiguration) *RotationRecordSpecApplyConfiguration {
 	b.Refusal = value
+	return b
+}
+
+// WithClock sets the Clock field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Clock field is set to the value of the last call.
+func (b *RotationRecordSpecApplyConfiguration) WithClock(value *RecordedClockApplyConfiguration) *RotationRecordSpecApplyConfiguration {
+	b.Clock = value
 	return b
 }

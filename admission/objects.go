@@ -1,0 +1,108 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// claimable is a kind of object that a configuration claims by its name, whether it exists or not.
+type claimable[T any] struct {
+	kind     trust.ObjectKind
+	metadata func(*T) *metav1.ObjectMeta
+	// fields names those that differ and that the model reads.
+	fields func(old, changed *T) []string
+	with   func(s *inventory.Sources, name string, object *T) *inventory.Sources
+}
+
+func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
+	return reviewObject(ctx, h, req, &claimable[corev1.Secret]{
+		kind: trust.SecretKind, metadata: func(s *corev1.Secret) *metav1.ObjectMeta { return &s.ObjectMeta },
+		fields: changedSecretFields, with: (*inventory.Sources).WithSecret,
+	})
+}
+
+func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
+	return reviewObject(ctx, h, req, &claimable[corev1.ConfigMap]{
+		kind: trust.ConfigMapKind, metadata: func(cm *corev1.ConfigMap) *metav1.ObjectMeta { return &cm.ObjectMeta },
+		fields: changedConfigMapFields, with: (*inventory.Sources).WithConfigMap,
+	})
+}
+
+func reviewObject[T any](ctx context.Context, h *Handler, req *admissionv1.AdmissionRequest, of *claimable[T]) (*verdict, error) {
+	n := h.inventory.Namespace(req.Namespace)
+	if n == nil {
+		return allowed(), nil
+	}
+	e, err := decodeEdit(req, func(o *T) string { return of.metadata(o).Name })
+	if err != nil {
+		return nil, err
+	}
+	old, changed := &metav1.ObjectMeta{}, &metav1.ObjectMeta{}
+	if e.old != nil {
+		old = of.metadata(e.old)
+	}
+	if e.changed != nil {
+		changed = of.metadata(e.changed)
+	}
+	claim, claimed := n.Claim(of.kind, e.name)
+	if !claimed || othersOwn(claim, old.Annotations, changed.Annotations) {
+		return allowed(), nil
+	}
+	fields := []string{""}
+	if e.old != nil && e.changed != nil {
+		fields = of.fields(e.old, e.changed)
+	}
+	if len(fields) == 0 {
+		return allowed(), nil
+	}
+	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
+		// What the review says the object was is the truth: the edit applies to this version or not at all.
+		before := inventory.Build(of.with(s, e.name, e.old))
+		after := inventory.Build(of.with(s, e.name, e.changed))
+		f := h.judgeClaim(req, of.kind, e.name, before, after)
+		if of.kind == trust.SecretKind && e.changed != nil && (changed.DeletionTimestamp == nil || len(changed.Finalizers) > 0) {
+			f.violations = append(f.violations, h.uncounted(e.name, before, after)...)
+		}
+		return f
+	})
+}
+
+// uncounted asks whether a leaf whose Secret stays counts no more.
+func (h *Handler) uncounted(name string, before, after *inventory.Namespace) []trust.Violation {
+	if before == nil || after == nil {
+		return nil
+	}
+	claim, _ := before.Claim(trust.SecretKind, name)
+	old, changed := before.Domain(claim.Domain), after.Domain(claim.Domain)
+	if claim.Kind != inventory.ClaimLeaf || old == nil || changed == nil {
+		return nil
+	}
+	return trust.JudgeUncounted(old, changed, name, h.clock.Now())
+}
+
+func changedSecretFields(old, changed *corev1.Secret) []string {
+	var fields []string
+	if old.Type != changed.Type {
+		fields = append(fields, "type")
+	}
+	fields = append(fields, changedBytes("data", old.Data, changed.Data)...)
+	fields = append(fields, changedImmutable(old.Immutable, changed.Immutable)...)
+	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
+}
+
+func changedConfigMapFields(old, changed *corev1.ConfigMap) []string {
+	everything := func(string) bool { return true }
+	fields := changedValues("data", old.Data, changed.Data, everything)
+	fields = append(fields, changedBytes("binaryData", old.BinaryData, changed.BinaryData)...)
+	fields = append(fields, changedImmutable(old.Immutable, changed.Immutable)...)
+	return append(fields, changedMetadata(&old.ObjectMeta, &changed.ObjectMeta)...)
+}

@@ -1,0 +1,310 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"certrotation.dev/registry/pki"
+)
+
+// Reason is a word in CamelCase for conditions, events and metrics.
+type Reason string
+
+// Reasons of problems with an object or a configuration.
+const (
+	ReasonUnparsable         Reason = "Unparsable"
+	ReasonKeyMismatch        Reason = "KeyMismatch"
+	ReasonWrongType          Reason = "WrongType"
+	ReasonNotCA              Reason = "NotCA"
+	ReasonEmptyBundle        Reason = "EmptyBundle"
+	ReasonNodeWithoutAddress Reason = "NodeWithoutAddress"
+	// ReasonAddressNotBelieved and ReasonAddressCollision are about what a kubelet reports as the address of its node.
+	ReasonAddressNotBelieved Reason = "AddressNotBelieved"
+	ReasonAddressCollision   Reason = "AddressCollision"
+	ReasonExpired            Reason = "Expired"
+	ReasonMissing            Reason = "Missing"
+	ReasonUnknownSigner      Reason = "UnknownSigner"
+	ReasonOverdue            Reason = "StageOverdue"
+	ReasonClockSkewed        Reason = "ClockSkewed"
+	// ReasonDiverged is a member that was seen to trust other CAs than the domain says, with no rotation in flight.
+	ReasonDiverged Reason = "Diverged"
+	// ReasonImmutable and ReasonDeleting are objects that cannot be written any more.
+	ReasonImmutable Reason = "Immutable"
+	ReasonDeleting  Reason = "Deleting"
+	// ReasonNotAdopted is an object that a configuration names and that does not consent to it.
+	ReasonNotAdopted Reason = "NotAdopted"
+	// ReasonOutlived is an expired CA whose key members that were recovered still need.
+	ReasonOutlived Reason = "Outlived"
+)
+
+// Reasons of blockers.
+const (
+	ReasonAnchorNotLoaded  Reason = "AnchorNotLoaded"
+	ReasonLeafNotPresented Reason = "LeafNotPresented"
+	ReasonNotObserved      Reason = "NotObserved"
+	ReasonGracePeriod      Reason = "GracePeriod"
+	ReasonRotationQueued   Reason = "RotationQueued"
+	ReasonAbortTooLate     Reason = "AbortTooLate"
+	ReasonObjectProblem    Reason = "ObjectProblem"
+	ReasonNoUsableSigner   Reason = "NoUsableSigner"
+	ReasonPaced            Reason = "Paced"
+	ReasonNoVerifier       Reason = "NoVerifier"
+	ReasonNoHolder         Reason = "NoHolder"
+	ReasonUnnamed          Reason = "Unnamed"
+	ReasonWriteRefused     Reason = "WriteRefused"
+)
+
+// Problem is something wrong with an object that only a person (or another system) can put right.
+type Problem struct {
+	// Object as Kind/name, such as "Secret/etcd-signer".
+	Object string
+	Reason Reason
+	// Message says what is wrong and the next step. It never quotes Secret data.
+	Message string
+}
+
+// String is the text of a problem wherever it is shown.
+func (p *Problem) String() string { return About(p.Object, p.Message) }
+
+// blocks says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
+// only its own leaves, and what the protocol itself repairs holds nothing up.
+func (p Problem) blocks() bool {
+	switch p.Reason {
+	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
+		return false
+	default:
+		return true
+	}
+}
+
+// Blocker is something that a rotation waits for.
+type Blocker struct {
+	// Party and Member that hold the rotation up, "" if it is not a member.
+	Party, Member string
+	// Object (Kind/name) that holds the rotation up, "" if it is not an object.
+	Object string
+	Reason Reason
+	// Message says what is missing and the next step.
+	Message string
+}
+
+// String is the text of a blocker wherever it is shown: in conditions, events, answers of the API and the plugin.
+func (b *Blocker) String() string {
+	return About(Subject(b.Party, b.Member, b.Object, string(b.Reason)), b.Message)
+}
+
+// Subject names whom or what a blocker is about: a member, else an object, else the reason.
+func Subject(party, member, object, reason string) string {
+	switch {
+	case party != "":
+		return MemberName(party, member)
+	case object != "":
+		return object
+	}
+	return reason
+}
+
+// MemberName is PARTY/MEMBER, or the party alone where its member has its name.
+func MemberName(party, member string) string {
+	if member == "" || member == party {
+		return party
+	}
+	return party + "/" + member
+}
+
+// About puts a subject in front of a message that does not begin with it.
+func About(subject, message string) string {
+	if subject == "" || strings.HasPrefix(message, subject) {
+		return message
+	}
+	return subject + ": " + message
+}
+
+// problems collects what is wrong with the objects of the domain: what could not be read, and what is readable but
+// cannot do its work.
+func (a *assessor) problems() []Problem {
+	d := a.d
+	var out []Problem
+	add := func(p *Problem) {
+		if p != nil {
+			out = append(out, *p)
+		}
+	}
+	add(a.clockProblem())
+	add(unwritable(secret(d.Signer.Name), &d.Signer.Object))
+	add(unwritable(configMap(d.Bundle.Name), &d.Bundle.Object))
+	add(d.Signer.Problem)
+	if d.Signer.Problem == nil {
+		if outlived := a.outlivedProblem(); outlived != nil {
+			add(outlived)
+		} else {
+			add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
+		}
+	}
+	add(d.Bundle.Problem)
+	add(d.RosterProblem)
+	out = append(out, a.diverged()...)
+	for i := range d.Leaves {
+		l := &d.Leaves[i]
+		add(unwritable(secret(l.Name), &l.Object))
+		add(l.Problem)
+		if l.Problem == nil && l.Certificate != nil && a.signers[l.Name] == nil {
+			add(&Problem{
+				Object: secret(l.Name), Reason: ReasonUnknownSigner,
+				Message: fmt.Sprintf("is signed by no CA that this trust domain knows (issuer %s); it is reissued by %s",
+					l.Certificate.Issuer, secret(d.Signer.Name)),
+			})
+		}
+	}
+	return append(out, d.Problems...)
+}
+
+func (a *assessor) expired(object string, c *pki.Certificate, next string) *Problem {
+	if c == nil || !c.Expired(a.now) {
+		return nil
+	}
+	return &Problem{
+		Object: object, Reason: ReasonExpired,
+		Message: fmt.Sprintf("expired at %s; %s", c.NotAfter.UTC().Format(time.RFC3339), next),
+	}
+}
+
+// diverged are the members that trust other CAs than the domain says though no rotation is in flight: Secrets that are
+// older than the processes, as after a restore of the cluster, or a process that came back from an older disk.
+func (a *assessor) diverged() []Problem {
+	if !a.unrotated {
+		return nil
+	}
+	var out []Problem
+	for p, m := range each(a.parties) {
+		if !p.VerifiesNothing && a.denies(p, m, a.d.Signer.Active) {
+			out = append(out, Problem{
+				Object: secret(a.d.Signer.Name), Reason: ReasonDiverged, Message: p.nameOf(m) + " " + divergence(a.d.Signer.Active),
+			})
+		}
+	}
+	return out
+}
+
+// overdue says that a stage has lasted longer than the operator allows.
+func (a *assessor) overdue(out *Assessment) []Problem {
+	if out.StageDeadline.IsZero() || out.StageDeadline.After(a.now) {
+		return nil
+	}
+	return []Problem{{
+		Object: secret(a.d.Signer.Name), Reason: ReasonOverdue,
+		Message: fmt.Sprintf("the stage %s began at %s and was expected to end by %s; see the blockers",
+			out.Stage, out.StageSince.UTC().Format(time.RFC3339), out.StageDeadline.UTC().Format(time.RFC3339)),
+	}}
+}
+
+// maxClockSkew is how far a clock may be off before it is no ground for decisions. One that is ahead may be so only by as
+// much as certificates are back-dated: others would not accept yet what it makes. It is allowed minClockSkew in any case,
+// as far as a comparison of clocks may be wrong.
+const (
+	maxClockSkew = 10 * time.Minute
+	minClockSkew = time.Minute
+)
+
+// mostAhead is how far the clock may be ahead.
+func (a *assessor) mostAhead() time.Duration {
+	most := min(maxClockSkew, a.d.Signer.Policy.Profile.Backdate)
+	for i := range a.d.Leaves {
+		most = min(most, a.d.Leaves[i].Policy.Profile.Backdate)
+	}
+	return max(most, minClockSkew)
+}
+
+// clockProblem says that the clock is not to be trusted: it is far from the API server's, or before the beginning of a
+// CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new. The
+// message does not say what the clock says, so that it is the same at each look.
+func (a *assessor) clockProblem() *Problem {
+	s := &a.d.Signer
+	object := secret(s.Name)
+	if skew := a.d.ClockSkew; skew < -maxClockSkew || (skew > minClockSkew && skew > a.mostAhead()) {
+		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+			"the controller's clock differs from the API server's by %s; nothing is issued or retired until the clocks agree",
+			skew.Round(time.Second))}
+	}
+	if at := a.latestRecord(); at.After(a.now.Add(maxClockSkew)) {
+		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+			"the clock is before %s, when something was recorded in this trust domain; nothing is issued or retired until it is not",
+			at.UTC().Format(time.RFC3339))}
+	}
+	for _, ca := range s.slots() {
+		if ca.NotBefore.After(a.now) {
+			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+				"the clock is before the beginning of %s; nothing is issued or retired until it is not", ca.Subject)}
+		}
+	}
+	return nil
+}
+
+// latestRecord is the latest time that the controller has recorded of what it did.
+func (a *assessor) latestRecord() time.Time {
+	var latest time.Time
+	if at, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil {
+		latest = at
+	}
+	for f, at := range a.published {
+		if a.inBundle[f] && at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
+}
+
+// outlived are the members (party/member) that present a leaf which works, though every leaf in a Secret and the active CA
+// have expired: what `certrotation recover` leaves behind until the manifests that it wrote are applied. Those leaves need
+// the key of the active CA. until is when the last of them ends.
+//
+// Reports are not asked: they are as old as the process that made them. Nor does the revision of a static pod tell, as a
+// recovery is none.
+func (a *assessor) outlived() (members []string, until time.Time) {
+	if active := a.d.Signer.Active; active == nil || !active.Expired(a.now) || a.lives > 0 {
+		return nil, time.Time{}
+	}
+	for p, m := range each(a.parties) {
+		last := m.recoveredUntil()
+		if p.Kind != TLSProbe || last.IsZero() || last.Before(a.now) {
+			continue
+		}
+		members = append(members, p.nameOf(m))
+		if last.After(until) {
+			until = last
+		}
+	}
+	slices.Sort(members)
+	return members, until
+}
+
+// recoveredUntil is when the last recovered leaf ends that a process of the member was seen to present. That it was seen is
+// enough, however long ago: the leaf says itself until when it lives.
+func (m *Member) recoveredUntil() time.Time {
+	var last time.Time
+	for i := range m.Observations {
+		if until := m.Observations[i].RecoveredUntil; until.After(last) {
+			last = until
+		}
+	}
+	return last
+}
+
+// outlivedProblem says that nothing is done because a new CA would take the key away from leaves that work.
+func (a *assessor) outlivedProblem() *Problem {
+	members, until := a.outlived()
+	if len(members) == 0 {
+		return nil
+	}
+	object := secret(a.d.Signer.Name)
+	return &Problem{Object: object, Reason: ReasonOutlived, Message: fmt.Sprintf(
+		"has expired, as has every leaf in a Secret, but %s present leaves of its key that are valid until %s, so they were recovered; "+
+			"nothing is done, as a new CA would destroy the key that they need: apply the manifests that `certrotation recover` wrote "+
+			"to its --output-dir on every node, or delete %s if these members may be cut off",
+		strings.Join(members, ", "), until.UTC().Format(time.RFC3339), object)}
+}
