@@ -44,7 +44,11 @@ var boundedLabels = map[string]string{
 }
 
 // described collects the descriptions of what is registered.
-type described struct{ texts []string }
+type described struct {
+	metrics.KubeRegistry
+
+	texts []string
+}
 
 func (d *described) MustRegister(all ...metrics.Registerable) {
 	for _, m := range all {
