@@ -4,6 +4,7 @@
 package document
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -144,4 +146,24 @@ func tooDeep() error {
 
 func tooMany() error {
 	return fmt.Errorf("more than %d values", MaxValues)
+}
+
+// Split returns the documents of a file of at most limit bytes, in order, those that hold nothing but comments too. None of
+// them was parsed.
+func Split(data []byte, limit int) ([][]byte, error) {
+	if err := checkSize(data, limit); err != nil {
+		return nil, err
+	}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var out [][]byte
+	for {
+		document, err := reader.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("document %d: split: %w", len(out)+1, err)
+		}
+		out = append(out, document)
+	}
 }

@@ -4,6 +4,8 @@
 package csr
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -108,3 +110,31 @@ func (a *Approval) Sign(ca *pki.Pair, now time.Time) (*pki.Certificate, error) {
 
 // PublicKeyHash is that of the key to certify, as pki.Certificate has it.
 func (a *Approval) PublicKeyHash() string { return a.request.PublicKeyHash }
+
+// GroupBootstrappers may ask for every configured node. Whoever has a bootstrap token is in it.
+const GroupBootstrappers = "system:bootstrappers"
+
+const (
+	groupNodes = "system:nodes"
+	nodePrefix = "system:node:"
+)
+
+// Requester is who asks, as the server has authenticated it.
+type Requester struct {
+	Name   string
+	Groups []string
+}
+
+// mayAskFor a node: a bootstrapper for every one, a node (by its kubelet's client certificate) for itself.
+func (r Requester) mayAskFor(node string) error {
+	if slices.Contains(r.Groups, GroupBootstrappers) {
+		return nil
+	}
+	if slices.Contains(r.Groups, groupNodes) && strings.HasPrefix(r.Name, nodePrefix) {
+		if r.Name == nodePrefix+node {
+			return nil
+		}
+		return refuse(RequesterNotAllowed, "%s asks for a certificate of the node %s; a node may ask for itself only", quote(r.Name), node)
+	}
+	return refuse(RequesterNotAllowed, "%s is neither in the group %s nor a node in the group %s", quote(r.Name), GroupBootstrappers, groupNodes)
+}

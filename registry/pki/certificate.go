@@ -5,6 +5,8 @@ package pki
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/pem"
 	"sync/atomic"
 	"time"
@@ -82,4 +84,24 @@ func (c *Certificate) ValidAt(t time.Time) bool {
 // Expired tells whether the validity has ended before t.
 func (c *Certificate) Expired(t time.Time) bool {
 	return t.After(c.NotAfter)
+}
+
+// Fingerprint is the lower-case hexadecimal SHA-256 of a certificate's DER: its identity.
+type Fingerprint string
+
+// SubjectHash returns the lower-case hexadecimal SHA-256 of a raw DER subject.
+// A TLS server names the authorities that it accepts by exactly these bytes, so
+// the hash joins what a handshake shows to a certificate. Empty input yields the
+// hash of nothing, not "".
+func SubjectHash(rawSubject []byte) string {
+	return hexSHA256(rawSubject)
+}
+
+func fingerprintOf(der []byte) Fingerprint {
+	return Fingerprint(hexSHA256(der))
+}
+
+func hexSHA256(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -6,6 +6,7 @@ package pki
 import (
 	"bytes"
 	"crypto/x509"
+	"sync"
 )
 
 // SignedBy tells whether ca is a certificate authority whose key has signed c. A
@@ -47,4 +48,27 @@ func signatureHolds(child, parent []byte) bool {
 		return false
 	}
 	return signed.CheckSignatureFrom(signer) == nil
+}
+
+// unsigned are certificates of the right name that have not signed one. The zero value is ready.
+type unsigned struct {
+	mu   sync.Mutex
+	seen map[Fingerprint]struct{}
+}
+
+func (u *unsigned) has(ca Fingerprint) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.seen[ca]
+	return ok
+}
+
+// add remembers one, and forgets all others when there are too many: what was forgotten is checked again.
+func (u *unsigned) add(ca Fingerprint) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.seen == nil || len(u.seen) >= maxUnsigned {
+		u.seen = map[Fingerprint]struct{}{}
+	}
+	u.seen[ca] = struct{}{}
 }

@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -229,4 +231,15 @@ type Reporters struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9.-]*(\{member\}[a-z0-9.-]*)?$`
 	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
+}
+
+// Matches says whether the selection has the leaf: that it verifies anything, that the leaf is one of its leaves, if it
+// names any, and that it has one of its usages, if it names any.
+func (s LeafSelection) Matches(leaf Leaf) bool {
+	if s.Nothing || len(s.Leaves) > 0 && !slices.Contains(s.Leaves, leaf.SecretName) {
+		return false
+	}
+	return len(s.Usages) == 0 || slices.ContainsFunc(s.Usages, func(usage Usage) bool {
+		return slices.Contains(leaf.Usages, usage)
+	})
 }

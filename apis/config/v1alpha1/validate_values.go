@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -116,4 +117,17 @@ func validateNodeName(name string, forEachNode bool, path *field.Path, each func
 		errs = append(errs, err)
 	}
 	return errs
+}
+
+// ranges wants CIDRs, written as ranges: a host in one would hide how much is meant.
+func (v *validator) ranges(texts []string, path *field.Path) {
+	for i, text := range texts {
+		r, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			v.add(field.Invalid(path.Index(i), text, "want a CIDR such as 10.0.0.0/24"))
+		case r.Masked() != r:
+			v.add(field.Invalid(path.Index(i), text, "bits of a host are set: want "+r.Masked().String()))
+		}
+	}
 }

@@ -7,18 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation/install"
 	"certrotation.dev/cmd/certrotation/app/ports"
 	"certrotation.dev/generated/openapi"
+	"certrotation.dev/registry/view"
 )
 
 // Config is everything that a Server is made of.
@@ -145,4 +152,30 @@ func (o *Options) webhookListener(secure *genericapiserver.SecureServingInfo) (*
 		HTTP2MaxStreamsPerConnection: secure.HTTP2MaxStreamsPerConnection,
 		DisableHTTP2:                 secure.DisableHTTP2,
 	}, nil
+}
+
+// replica says who this process is among its peers.
+type replica struct {
+	namespace, identity string
+	owners              []metav1.OwnerReference
+}
+
+func (o *Options) replica() replica {
+	r := replica{namespace: o.SystemNamespace, identity: o.Identity}
+	if name := os.Getenv(envPodName); name != "" && o.PodUID != "" {
+		// The Lease is of no use after its Pod: the garbage collector takes it.
+		r.owners = []metav1.OwnerReference{{
+			APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Name: name, UID: types.UID(o.PodUID),
+		}}
+	}
+	return r
+}
+
+// leaseName of the replica with that identity.
+func leaseName(identity string) string { return "certrotation-serve-" + identity }
+
+// epochs come from writes of this replica's own Lease.
+func (r replica) epochs(client kubernetes.Interface, clk clock.PassiveClock) *view.LeaseEpochs {
+	leases := client.CoordinationV1().Leases(r.namespace)
+	return view.NewLeaseEpochs(leases, leaseName(r.identity), r.identity, clk, r.owners...)
 }
