@@ -43,7 +43,7 @@ func (c *checker) check(node *yaml.Node, path *field.Path, depth int) {
 		return
 	}
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("line %d: aliases and anchors of YAML are not read: write out what they stand for", node.Line)))
+		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("line %d: YAML aliases and anchors are not supported: write out what they stand for", node.Line)))
 		return
 	}
 	switch node.Kind {
@@ -71,7 +71,7 @@ func (c *checker) checkMapping(node *yaml.Node, path *field.Path, depth int) {
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
-			c.add(field.Forbidden(child, fmt.Sprintf("line %d: merges of YAML are not read: write out what is merged", key.Line)))
+			c.add(field.Forbidden(child, fmt.Sprintf("line %d: YAML merge keys are not supported: write out what is merged", key.Line)))
 			continue
 		}
 		seen[key.Value] = key.Line

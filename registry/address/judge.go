@@ -43,18 +43,18 @@ func (r *Ranges) Judge(text, node string, claimants []Claimant) *Doubt {
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		return doubt("it is no IP address")
+		return doubt("it is not an IP address")
 	}
 	for _, meant := range Meanings(ip) {
 		if what := Reserved(meant); what != "" {
-			return doubt("it is %s, which is no node's own", what)
+			return doubt("it is %s, which no node can own", what)
 		}
 	}
 	switch {
 	case contains(r.Services, ip):
 		return doubt("it is in a range of Service addresses (spec.serviceCIDRs)")
 	case len(r.Nodes) > 0 && !contains(r.Nodes, ip):
-		return doubt("it is in none of the ranges of nodes (spec.nodeCIDRs)")
+		return doubt("it is outside of the ranges of node addresses (spec.nodeCIDRs)")
 	}
 	return contested(text, node, claimants)
 }
@@ -72,7 +72,7 @@ func contested(text, node string, claimants []Claimant) *Doubt {
 	case len(holders) == 1:
 		out.Message = fmt.Sprintf("node %s reports it too, and has it in its certificate", holders[0].Node)
 	default:
-		out.Message = fmt.Sprintf("node %s reports it too, and whose it is cannot be told", others[0].Node)
+		out.Message = fmt.Sprintf("node %s reports it too, and which of them owns it cannot be determined", others[0].Node)
 	}
 	return out
 }
@@ -87,7 +87,7 @@ func ParseRanges(texts []string) ([]netip.Prefix, error) {
 	for _, text := range texts {
 		r, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("range %q is no CIDR such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("range %q is not a CIDR such as 10.0.0.0/8", text)
 		}
 		ranges = append(ranges, r)
 	}

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		"multicast":                            {address: "239.0.0.1", want: "multicast"},
 		"unspecified":                          {address: "0.0.0.0", want: "unspecified"},
 		"no address":                           {address: "master-0", want: "no IP address"},
-		"another node has none in a leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node}}, contested: true, want: "node a reports it too, and whose it is cannot be told"},
+		"another node has none in a leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node}}, contested: true, want: "node a reports it too, and which of them owns it cannot be determined"},
 		"another node has it in its leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: "b", Holds: true}, {Node: node}}, contested: true, want: "node b reports it too, and has it in its certificate"},
 		"this node has it in its leaf":         {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node, Holds: true}}},
 		"both have it in their leaves":         {address: "10.0.0.10", claimants: []Claimant{{Node: "a", Holds: true}, {Node: node, Holds: true}}, contested: true, want: "cannot be told"},

@@ -134,7 +134,7 @@ func (r Requester) mayAskFor(node string) error {
 		if r.Name == nodePrefix+node {
 			return nil
 		}
-		return refuse(RequesterNotAllowed, "%s asks for a certificate of the node %s; a node may ask for itself only", quote(r.Name), node)
+		return refuse(RequesterNotAllowed, "%s requests a certificate for node %s; a node may request one for itself only", quote(r.Name), node)
 	}
 	return refuse(RequesterNotAllowed, "%s is neither in the group %s nor a node in the group %s", quote(r.Name), GroupBootstrappers, groupNodes)
 }

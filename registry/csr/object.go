@@ -41,7 +41,7 @@ func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error
 		err = strict[0]
 	}
 	if err != nil {
-		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidObject, "the body is not a CertificateSigningRequest: %.*s", maxQuoted, err.Error())
 	}
 	return accept(in, in.TypeMeta)
 }
@@ -54,17 +54,17 @@ func DecodeProtobuf(data []byte) (*certificatesv1.CertificateSigningRequest, err
 	}
 	raw, found := bytes.CutPrefix(data, []byte(protobufMagic))
 	if !found {
-		return nil, refuse(InvalidObject, "the body is no protobuf of the Kubernetes API")
+		return nil, refuse(InvalidObject, "the body is not Kubernetes protobuf")
 	}
 	envelope, in := &runtime.Unknown{}, &certificatesv1.CertificateSigningRequest{}
 	if err := envelope.Unmarshal(raw); err != nil {
-		return nil, refuse(InvalidObject, "the body is no protobuf of the Kubernetes API: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidObject, "the body is not Kubernetes protobuf: %.*s", maxQuoted, err.Error())
 	}
 	if envelope.ContentEncoding != "" {
 		return nil, refuse(InvalidObject, "the content encoding of the body is %s, want none", quote(envelope.ContentEncoding))
 	}
 	if err := in.Unmarshal(envelope.Raw); err != nil {
-		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidObject, "the body is not a CertificateSigningRequest: %.*s", maxQuoted, err.Error())
 	}
 	return accept(in, metav1.TypeMeta{APIVersion: envelope.APIVersion, Kind: envelope.Kind})
 }
@@ -147,7 +147,7 @@ const reasonApproved = "BootstrapPolicy"
 func Approve(object *certificatesv1.CertificateSigningRequest, approval *Approval, leaf, ca *pki.Certificate, now time.Time) {
 	object.Status.Certificate = pki.EncodeCertificates(leaf, ca)
 	object.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, reasonApproved,
-		"The bootstrap signer gave a certificate of the profile "+string(approval.Profile)+" to the node "+approval.Node+".", now)}
+		"The bootstrap signer issued a certificate of profile "+string(approval.Profile)+" to node "+approval.Node+".", now)}
 }
 
 // Deny sets the condition.

@@ -42,7 +42,7 @@ func ParseRequest(data []byte) (*Request, error) {
 	}
 	parsed, err := x509.ParseCertificateRequest(der)
 	if err != nil {
-		return nil, refuse(InvalidRequest, "spec.request is no certificate request: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidRequest, "spec.request is not a certificate request: %.*s", maxQuoted, err.Error())
 	}
 	// The key before the signature: a huge modulus would make the check expensive.
 	if algorithm := pki.AlgorithmOf(parsed.PublicKey); !algorithm.Valid() {
@@ -72,9 +72,9 @@ func decodeRequest(data []byte) ([]byte, error) {
 	block, rest := pem.Decode(data)
 	switch {
 	case block == nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN ")):
-		return nil, refuse(InvalidRequest, "spec.request is no PEM block of the type %s", blockRequest)
+		return nil, refuse(InvalidRequest, "spec.request is not a PEM block of type %s", blockRequest)
 	case block.Type != blockRequest || len(block.Headers) > 0:
-		return nil, refuse(InvalidRequest, "spec.request is a PEM block of the type %s, want %s without headers", quote(block.Type), blockRequest)
+		return nil, refuse(InvalidRequest, "spec.request is a PEM block of type %s, want %s without headers", quote(block.Type), blockRequest)
 	case len(bytes.TrimSpace(rest)) > 0:
 		return nil, refuse(InvalidRequest, "spec.request has more than one PEM block, or text after it")
 	}

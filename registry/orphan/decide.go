@@ -110,7 +110,7 @@ func (d *decider) unrest(domain *trust.Domain) bool {
 func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what string, held func() bool) {
 	start, err := time.Parse(time.RFC3339, meta.Annotations[trust.AnnotationDeleteGraceStart])
 	if err != nil {
-		d.add(Mark, kind, meta, fmt.Sprintf("%s is not there; it is deleted in %s unless it comes back", what, Grace))
+		d.add(Mark, kind, meta, fmt.Sprintf("%s is missing; the object is deleted in %s unless it comes back", what, Grace))
 		return
 	}
 	if until := start.Add(Grace); d.now.Before(until) {
@@ -121,13 +121,13 @@ func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what stri
 		d.recheckAt(d.now.Add(heldRecheck))
 		return
 	}
-	d.add(Delete, kind, meta, fmt.Sprintf("%s has not been there since %s", what, start.UTC().Format(time.RFC3339)))
+	d.add(Delete, kind, meta, fmt.Sprintf("%s has been missing since %s", what, start.UTC().Format(time.RFC3339)))
 }
 
 // back decides about an object whose node or member is there.
 func (d *decider) back(kind trust.ObjectKind, meta *metav1.ObjectMeta) {
 	if _, marked := meta.Annotations[trust.AnnotationDeleteGraceStart]; marked {
-		d.add(Unmark, kind, meta, "whom it belongs to is there again")
+		d.add(Unmark, kind, meta, "its node or member is back")
 	}
 }
 

@@ -125,15 +125,15 @@ func (o Observation) assessTwo(m *Member) Verdict {
 	case m.Healthy && other.Healthy:
 		return safe(ReasonInterruption, fmt.Sprintf("both members are healthy; while %s restarts, nothing can be written", m.display()))
 	case m.Healthy:
-		return unsafe(ReasonDegraded, fmt.Sprintf("%s is not healthy, and comes first: %s", other.display(), other.why()))
+		return unsafe(ReasonDegraded, fmt.Sprintf("%s is not healthy and has to be repaired first: %s", other.display(), other.why()))
 	case other.Healthy, !m.Answers && other.Answers:
-		return safe(ReasonRepair, fmt.Sprintf("%s is broken (%s), and %s is there", m.display(), m.why(), other.display()))
+		return safe(ReasonRepair, fmt.Sprintf("%s is broken (%s), and %s answers", m.display(), m.why(), other.display()))
 	case !other.Answers:
 		return unsafe(ReasonQuorumAtRisk, fmt.Sprintf(
 			"%s does not answer either: %s; have one of the two answer, or use certrotation recover", other.display(), other.why()))
 	}
 	return unsafe(ReasonQuorumAtRisk, fmt.Sprintf(
-		"both members answer but have no quorum, so they do not reach each other: look at the network and at the peer certificates of %s and %s",
+		"both members answer but have no quorum, so they do not reach each other: check the network and the peer certificates of %s and %s",
 		m.display(), other.display()))
 }
 
@@ -146,7 +146,7 @@ func (o Observation) assessMany(m *Member) Verdict {
 	}
 	if x, y := disconnected(well); x != nil {
 		return unsafe(ReasonDisconnected, fmt.Sprintf(
-			"without %s, %s and %s would have to agree, but they are not connected: look at the network and at their peer certificates%s",
+			"without %s, %s and %s would have to agree, but they are not connected: check the network and their peer certificates%s",
 			m.display(), x.display(), y.display(), failureOf(x, y)))
 	}
 	if !m.Healthy {
@@ -154,7 +154,7 @@ func (o Observation) assessMany(m *Member) Verdict {
 			m.display(), m.why(), len(well), o.Quorum()))
 	}
 	if len(well) < len(others) {
-		return unsafe(ReasonDegraded, "a member is broken already, and comes first: "+listBroken(others))
+		return unsafe(ReasonDegraded, "another member is already broken and has to be repaired first: "+listBroken(others))
 	}
 	return safe(ReasonHealthy, fmt.Sprintf("without %s, %d healthy voters are left, of %d that a quorum needs",
 		m.display(), len(well), o.Quorum()))

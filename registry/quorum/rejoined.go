@@ -32,10 +32,10 @@ func Rejoined(o Observation, node string) Verdict {
 	}
 	for _, other := range healthy(o.others(m)) {
 		if !slices.Contains(m.Connected, other.MemberID) {
-			return no("is not connected with %s: look at the network and at its peer certificate%s", other.display(), failureOf(m))
+			return no("is not connected with %s: check the network and its peer certificate%s", other.display(), failureOf(m))
 		}
 		if !slices.Contains(other.Connected, m.MemberID) {
-			return no("is not reached by %s: look at the network and at their trust in its peer certificate%s", other.display(), failureOf(other))
+			return no("is not reached by %s: check the network and their trust in its peer certificate%s", other.display(), failureOf(other))
 		}
 	}
 	return safe(ReasonRejoined, fmt.Sprintf("a linearizable read through the member on %s succeeds", node))

@@ -46,7 +46,7 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 		return nil, err
 	}
 	if len(template) > MaxPodBytes {
-		return nil, fmt.Errorf("pod template of %d bytes: at most %d are read", len(template), MaxPodBytes)
+		return nil, fmt.Errorf("pod template of %d bytes: the limit is %d", len(template), MaxPodBytes)
 	}
 	text, err := substitute(template, values)
 	if err != nil {
@@ -62,7 +62,7 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	setMetadata(pod, values)
 	manifest, err := encode(pod)
 	if err == nil && len(manifest) > MaxPodBytes {
-		err = fmt.Errorf("pod template makes a manifest of %d bytes: at most %d are read", len(manifest), MaxPodBytes)
+		err = fmt.Errorf("pod template makes a manifest of %d bytes: the limit is %d", len(manifest), MaxPodBytes)
 	}
 	return manifest, err
 }

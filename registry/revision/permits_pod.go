@@ -29,10 +29,10 @@ func (j *judge) metadata(pod *corev1.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		domain, _, ok := strings.Cut(key, "/")
 		if ok && (commands(domain)) && domain != "kubectl.kubernetes.io" {
-			j.never(metadataPath.Child("annotations").Key(key), "annotations of this domain are orders to kubelet or to a container runtime")
+			j.never(metadataPath.Child("annotations").Key(key), "annotations of this domain control kubelet or a container runtime")
 		}
 		if !ok && commands(key) {
-			j.never(metadataPath.Child("annotations").Key(key), "it is an order to a container runtime")
+			j.never(metadataPath.Child("annotations").Key(key), "it controls a container runtime")
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (j *judge) pod(spec *corev1.PodSpec) {
 		j.refuse(specPath.Child("hostIPC"), "the IPC of the node", askPrivileged)
 	}
 	if spec.AutomountServiceAccountToken != nil && *spec.AutomountServiceAccountToken {
-		j.never(specPath.Child("automountServiceAccountToken"), "a static pod has no token")
+		j.never(specPath.Child("automountServiceAccountToken"), "a static pod has no service account token")
 	}
 	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
 		j.never(specPath.Child("restartPolicy"), fmt.Sprintf("%q: kubelet has to keep a static pod running", spec.RestartPolicy))

@@ -48,7 +48,7 @@ func substitute(template []byte, values Values) ([]byte, error) {
 		}
 		at = end
 		if out.Len() > MaxPodBytes {
-			return nil, fmt.Errorf("with its placeholders replaced it is too long: at most %d are read", MaxPodBytes)
+			return nil, fmt.Errorf("with its placeholders replaced it is longer than %d bytes", MaxPodBytes)
 		}
 	}
 	return out.Bytes(), nil

@@ -25,7 +25,7 @@ func TestRefusedBySchema(t *testing.T) {
 		},
 		{
 			name: "no relying party", from: from(t, readers, "    relyingParties:"), to: "",
-			want: []string{"spec.trustDomains[0]", "a trust domain needs a relying party that verifies: nobody is not everybody"},
+			want: []string{"spec.trustDomains[0]", "a trust domain needs a relying party: without one nothing could be proven"},
 		},
 		{
 			name: "unknown evidence", from: "kind: acknowledgement", to: "kind: hope",

@@ -36,7 +36,7 @@ func TestLoadClass(t *testing.T) {
 		"one in the other":        {func(c *StaticPodClassSpec) { c.ResourceDirectory = DefaultManifestDirectory + "/x" }, "may neither hold"},
 		"a slash at the end":      {func(c *StaticPodClassSpec) { c.Pod.HostPaths[0] = "/var/lib/etcd/" }, "spec.pod.hostPaths[0]"},
 		"one below the other":     {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = "/var/lib/etcd/backup" }, "is below it"},
-		"the manifests":           {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = DefaultManifestDirectory }, "which is the installer's"},
+		"the manifests":           {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = DefaultManifestDirectory }, "which belongs to the installer"},
 		"above the manifests":     {func(c *StaticPodClassSpec) { c.Pod.HostPaths = []string{"/etc"} }, "is below it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,5 +98,5 @@ func forbidUnless(ok bool, path *field.Path, name PresetName) field.ErrorList {
 }
 
 func broughtTwice(name PresetName, part string) *field.Error {
-	return field.Forbidden(specPath.Child(part), fmt.Sprintf("the preset %s brings the %s of the namespace", name, part))
+	return field.Forbidden(specPath.Child(part), fmt.Sprintf("the preset %s defines the %s of the namespace", name, part))
 }

@@ -69,7 +69,7 @@ func proves(party *RelyingParty, leaf *Leaf) bool {
 func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
 	parties := domain.RelyingParties
 	if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return declared.verifiesAnything(&party) }) {
-		return field.ErrorList{field.Required(path.Child("relyingParties"), "nobody verifies anything of the domain: declare who does; "+
+		return field.ErrorList{field.Required(path.Child("relyingParties"), "no relying party verifies any leaf of the domain: declare who does; "+
 			instead("who verifies"))}
 	}
 	var errs field.ErrorList

@@ -58,7 +58,7 @@ func validateProbeEndpoint(party *RelyingParty, endpoint *ProbeEndpoint, domain 
 func validateEndpointMember(party *RelyingParty, member string, path *field.Path) field.ErrorList {
 	switch {
 	case party.ForEachNode != nil && member != "":
-		return field.ErrorList{field.Forbidden(path, "with forEachNode an endpoint is one of every node")}
+		return field.ErrorList{field.Forbidden(path, "must be empty with forEachNode: the endpoint stands for every node")}
 	case party.ForEachNode != nil:
 		return nil
 	case member == "":
@@ -115,8 +115,8 @@ func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path
 	switch proof := party.Evidence.TLSProbe.Proof; proof {
 	case ProofHandshake:
 		if !domain.verifiesClients(party) {
-			return field.ErrorList{field.Invalid(path, proof, "needs a leaf with the usage ClientAuth that the party verifies: it is by "+
-				"its like that a handshake is tried")}
+			return field.ErrorList{field.Invalid(path, proof, "needs a leaf with the usage ClientAuth that the party verifies: the "+
+				"probe presents one like it")}
 		}
 	case ProofAcceptableAuthorities:
 	default:
@@ -145,7 +145,7 @@ func validateClientLeaf(name string, domain *declaredDomain, path *field.Path) f
 	case leaf == nil:
 		return field.ErrorList{field.NotFound(path, name)}
 	case leaf.ForEachNode != nil:
-		return field.ErrorList{field.Invalid(path, name, "all members are probed with one leaf, and this is one for each node")}
+		return field.ErrorList{field.Invalid(path, name, "all members are probed with the same leaf, and this one exists once for each node")}
 	case !slices.Contains(leaf.Usages, ClientAuth):
 		return field.ErrorList{field.Invalid(path, name, "the leaf must have the usage ClientAuth")}
 	}

@@ -65,7 +65,7 @@ func validateAccount(name, written string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, written,
 			"there are no wildcards, and {member} is replaced once in the name of a user or a service account")}
 	case everybody.Has(written):
-		return field.ErrorList{field.Invalid(path, written, "is everybody: leave out reporters and bind the right instead")}
+		return field.ErrorList{field.Invalid(path, written, "includes everybody: leave out reporters and grant the permission by RBAC instead")}
 	}
 	return nil
 }

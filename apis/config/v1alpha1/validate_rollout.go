@@ -17,7 +17,7 @@ import (
 func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Path) {
 	at = at.Child("staticPod")
 	if rollout.StaticPod == nil {
-		v.add(field.Required(at, "the only kind of rollout so far"))
+		v.add(field.Required(at, "it is the only kind of rollout"))
 		return
 	}
 	r := rollout.StaticPod

@@ -127,7 +127,7 @@ func (v *validator) ranges(texts []string, path *field.Path) {
 		case err != nil:
 			v.add(field.Invalid(path.Index(i), text, "want a CIDR such as 10.0.0.0/24"))
 		case r.Masked() != r:
-			v.add(field.Invalid(path.Index(i), text, "bits of a host are set: want "+r.Masked().String()))
+			v.add(field.Invalid(path.Index(i), text, "host bits are set: want "+r.Masked().String()))
 		}
 	}
 }

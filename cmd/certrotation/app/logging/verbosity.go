@@ -44,7 +44,7 @@ func check(config *logsapi.LoggingConfiguration) error {
 	return errors.Join(errs...)
 }
 
-var errBodies = fmt.Errorf("the verbosity is %d at most: above it the bodies of requests are logged, and they hold private keys", MaxVerbosity)
+var errBodies = fmt.Errorf("the verbosity must be at most %d: above it the bodies of requests are logged, which contain private keys", MaxVerbosity)
 
 // debugFlags is where a generic API server that profiles lets its flags be set.
 const debugFlags = "/debug/flags"

@@ -23,7 +23,7 @@ const (
 )
 
 // errBusy answers for tokens above the limit. It is no statement about the token.
-var errBusy = errors.New("too many tokens to look at, try again")
+var errBusy = errors.New("too many bearer tokens, try again later")
 
 // headersOfTokens are where delegated authentication looks for a bearer token.
 var headersOfTokens = []string{"Authorization", "Sec-WebSocket-Protocol"}

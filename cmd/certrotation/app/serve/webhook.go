@@ -32,7 +32,7 @@ const (
 )
 
 // stranger is the answer to whoever is not kube-apiserver. It is given before anything of the request is read.
-const stranger = "reviews are for kube-apiserver"
+const stranger = "only kube-apiserver may send reviews"
 
 // webhook is the face of admission. It is served on the secure port, behind its authentication, and on a listener of its own
 // if there are client certificates to know kube-apiserver by.

@@ -36,13 +36,13 @@ func answerTo(name string, refusal *csr.Refusal) *apierrors.StatusError {
 // internal says nothing of the files of this machine to whoever asks; the log does.
 func internal(ctx context.Context, err error) error {
 	klog.FromContext(ctx).Error(err, "Cannot answer a request")
-	return apierrors.NewInternalError(errors.New("the log of the signer says what is wrong"))
+	return apierrors.NewInternalError(errors.New("see the log of the signer"))
 }
 
 // unavailable is for what an operator has to mend while clients wait.
 func unavailable(ctx context.Context, err error) error {
 	klog.FromContext(ctx).Error(err, "Cannot sign")
-	return apierrors.NewServiceUnavailable("the CA cannot sign now; the log of the signer says why")
+	return apierrors.NewServiceUnavailable("the CA cannot sign at the moment; see the log of the signer")
 }
 
 // writeError answers with a metav1.Status.

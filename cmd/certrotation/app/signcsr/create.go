@@ -158,7 +158,7 @@ func (b body) decode() (*certificatesv1.CertificateSigningRequest, error) {
 // refused: it must leave nothing behind, and a certificate that was given out is not taken back.
 func readBody(w http.ResponseWriter, r *http.Request) (body, error) {
 	if r.URL.Query().Has("dryRun") {
-		return body{}, apierrors.NewBadRequest("the bootstrap signer has no dry run")
+		return body{}, apierrors.NewBadRequest("the bootstrap signer does not support dry run")
 	}
 	var out body
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

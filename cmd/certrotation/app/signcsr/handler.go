@@ -44,7 +44,7 @@ func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requester, ok := s.authenticate(r)
 		if !ok {
-			klog.FromContext(r.Context()).Info("Turned somebody away who is not known", "remote", r.RemoteAddr)
+			klog.FromContext(r.Context()).Info("Refused an unauthenticated request", "remote", r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeError(w, apierrors.NewUnauthorized("a bootstrap token (Authorization: Bearer) or a client certificate is required, and the one given is not valid"))
 			return

@@ -43,8 +43,8 @@ func (s *store) mayHold(approval *csr.Approval) error {
 		return err
 	}
 	return &csr.Refusal{Reason: csr.KeyHeld, Message: fmt.Sprintf(
-		"node %s has a certificate of the profile %s for another key, signed for first at %s; if that key is lost, and not stolen by whoever asks now, "+
-			"an operator of the signer releases it: certrotation sign-csr release --storage-dir DIR --node %s --profile %s",
+		"node %s has a certificate of profile %s for another key, first signed at %s; if that key is lost, and the requester is that node, "+
+			"an operator of the signer can release it: certrotation sign-csr release --storage-dir DIR --node %s --profile %s",
 		approval.Node, approval.Profile, known.Since.Format(time.RFC3339), approval.Node, approval.Profile)}
 }
 
