@@ -89,7 +89,7 @@ func checkYAML(data []byte) error {
 	return nil
 }
 
-// looksLikeJSON says whether a document begins as an object or a list of JSON does, as flow style of YAML does too.
+// looksLikeJSON reports whether a document begins as an object or a list of JSON does, as flow style of YAML does too.
 func looksLikeJSON(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return data[0] == '{' || data[0] == '['

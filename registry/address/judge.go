@@ -9,34 +9,35 @@ import (
 	"slices"
 )
 
-// Ranges say which addresses nodes may have.
+// Ranges are the configured ranges of addresses.
 type Ranges struct {
-	// Nodes are those in which a node's address has to be; none means that it may be anywhere.
+	// Nodes are the ranges in which the address of a node has to be; if there are none, it may be anywhere.
 	Nodes []netip.Prefix
-	// Services are those of virtual addresses, which no node has.
+	// Services are the ranges of virtual addresses, which no node owns.
 	Services []netip.Prefix
 }
 
-// Claimant is a node whose kubelet reports a certain address.
+// Claimant is a node whose kubelet reports an address.
 type Claimant struct {
 	Node string
-	// Holds says that a certificate of this node carries the address already.
+	// Holds means that a certificate of this node carries the address already.
 	Holds bool
 }
 
-// Doubt says why an address is not believed to be a node's.
+// Doubt says why an address is not accepted as a node's.
 type Doubt struct {
 	Address string
-	// Contested says that other nodes report the address as well; otherwise no node could have it.
+	// Contested means that other nodes report the address as well. Otherwise it is one that no node can have.
 	Contested bool
 	Message   string
 }
 
-// Judge says why an address that a kubelet reports is not believed to be its node's, nil if it is. The claimants are all who
-// report it, the node among them.
+// Judge returns why an address that a kubelet reports is not accepted as its node's, nil if it is. The claimants are
+// all nodes that report it, this node included.
 //
-// Of several claimants the only one whose certificate carries the address keeps it: whoever comes later does not get it, and
-// harms nobody by asking. Where that tells nothing, nobody gets it: which of them lies cannot be seen from here.
+// If several nodes report an address, it stays with the only one whose certificate carries it: a node that reports it
+// later does not get it, and cannot take it away. If no certificate or several carry it, none of the nodes gets it,
+// because nothing shows which of them owns it.
 func (r *Ranges) Judge(text, node string, claimants []Claimant) *Doubt {
 	doubt := func(format string, args ...any) *Doubt {
 		return &Doubt{Address: text, Message: fmt.Sprintf(format, args...)}
@@ -94,7 +95,7 @@ func ParseRanges(texts []string) ([]netip.Prefix, error) {
 	return Canonical(ranges), nil
 }
 
-// Canonical writes ranges of mapped IPv4 addresses as what they are, because that is how addresses are compared.
+// Canonical converts ranges of IPv4-mapped IPv6 addresses to IPv4, the form in which addresses are compared.
 func Canonical(ranges []netip.Prefix) []netip.Prefix {
 	out := make([]netip.Prefix, 0, len(ranges))
 	for _, r := range ranges {

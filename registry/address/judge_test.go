@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 		"another node has none in a leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node}}, contested: true, want: "node a reports it too, and which of them owns it cannot be determined"},
 		"another node has it in its leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: "b", Holds: true}, {Node: node}}, contested: true, want: "node b reports it too, and has it in its certificate"},
 		"this node has it in its leaf":         {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node, Holds: true}}},
-		"both have it in their leaves":         {address: "10.0.0.10", claimants: []Claimant{{Node: "a", Holds: true}, {Node: node, Holds: true}}, contested: true, want: "cannot be told"},
+		"both have it in their leaves":         {address: "10.0.0.10", claimants: []Claimant{{Node: "a", Holds: true}, {Node: node, Holds: true}}, contested: true, want: "cannot be determined"},
 		"it has it in its leaf, nobody else":   {address: "10.0.0.10", claimants: []Claimant{{Node: node, Holds: true}}},
 		"a leaf does not make loopback an own": {address: "127.0.0.1", claimants: []Claimant{{Node: node, Holds: true}}, want: "loopback"},
 	} {

@@ -8,8 +8,8 @@ import (
 	"net/netip"
 )
 
-// reserved are the ranges of which no machine has an address to itself, and those of the services that a cloud gives to
-// each of its machines, which tell credentials to whoever asks.
+// reserved are the ranges whose addresses do not belong to one machine alone, and the addresses of the metadata
+// services of clouds, which give credentials to every machine that asks.
 var reserved = []struct {
 	prefix netip.Prefix
 	what   string
@@ -31,8 +31,8 @@ var reserved = []struct {
 	{netip.MustParsePrefix("fd00:42::42/128"), "a metadata service"},
 }
 
-// Reserved says what an address is that no machine has to itself, such as "loopback", "" for any other. An address with a
-// zone is one of a link.
+// Reserved names the kind of an address that does not belong to one machine alone, such as "loopback"; it is "" for any
+// other. An address with a zone is link-local.
 func Reserved(ip netip.Addr) string {
 	ip = ip.Unmap()
 	if !ip.IsValid() {
@@ -49,7 +49,7 @@ func Reserved(ip netip.Addr) string {
 	return ""
 }
 
-// Ranges of IPv6 addresses that a gateway, or the machine itself, takes for an IPv4 address that is in them.
+// Ranges of IPv6 addresses which a gateway, or the machine itself, translates to an IPv4 address that they contain.
 var (
 	compatible = netip.MustParsePrefix("::/96")
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
@@ -59,7 +59,7 @@ var (
 	teredo     = netip.MustParsePrefix("2001::/32")
 )
 
-// Meanings are an address and the IPv4 addresses that it may stand for.
+// Meanings returns an address and the IPv4 addresses that it may stand for.
 func Meanings(ip netip.Addr) []netip.Addr {
 	zoned := ip.Unmap()
 	out := []netip.Addr{zoned}
@@ -69,7 +69,7 @@ func Meanings(ip netip.Addr) []netip.Addr {
 	}
 	b := ip.As16()
 	four := func(x, y, z, w byte) { out = append(out, netip.AddrFrom4([4]byte{x, y, z, w})) }
-	// Of a gateway's prefix whose length is not known, zeros are more prefix, or padding.
+	// Where the length of the gateway's prefix is not known, leading zeros belong to the prefix or are padding.
 	maybe := func(x, y, z, w byte) {
 		if x != 0 {
 			four(x, y, z, w)
@@ -80,7 +80,7 @@ func Meanings(ip netip.Addr) []netip.Addr {
 	case compatible.Contains(ip), translated.Contains(ip), nat64.Contains(ip):
 		four(b[12], b[13], b[14], b[15])
 	case nat64Local.Contains(ip):
-		// Whoever runs the gateway chooses the length of the prefix; byte 8 is passed over (RFC 6052).
+		// The operator of the gateway chooses the length of the prefix; byte 8 is skipped (RFC 6052).
 		maybe(b[6], b[7], b[9], b[10])
 		maybe(b[7], b[9], b[10], b[11])
 		maybe(b[9], b[10], b[11], b[12])

@@ -13,13 +13,13 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// backdate is for verifiers whose clock is behind.
+// backdate sets the start of certificates before now, for verifiers whose clocks are behind.
 const backdate = 5 * time.Minute
 
-// Policy is what the decision depends on besides the request.
+// Policy is the configuration on which a decision depends.
 type Policy struct {
 	Nodes *Nodes
-	// Validity of a certificate by profile: what it gets if the request does not say, and the most that it can ask for.
+	// Validity by profile: the default, and the maximum that a request can ask for.
 	Validity map[Profile]time.Duration
 }
 
@@ -74,7 +74,8 @@ func (p Policy) Decide(object *certificatesv1.CertificateSigningRequest, request
 	}, nil
 }
 
-// nodeOf takes the node out of the common name, after the organization and the prefix have said the same as the signer name.
+// nodeOf returns the node that the common name ends with. Organization and prefix of the common name must be those of
+// the signer name.
 func (t terms) nodeOf(request *Request) (string, error) {
 	if request.Organization != t.organization {
 		return "", refuse(SubjectNotAllowed, "the organization of the subject is %s; for the signer %s it must be %q",
@@ -103,15 +104,16 @@ func (r *Request) addressTexts() []string {
 	return out
 }
 
-// Sign makes the certificate. It ends with the CA at the latest. An error is one of the CA and no refusal.
+// Sign makes the certificate, which never outlives the CA. An error means that the CA cannot sign; it is not a refusal.
 func (a *Approval) Sign(ca *pki.Pair, now time.Time) (*pki.Certificate, error) {
 	return ca.Certify(a.leaf, a.request.PublicKey, now)
 }
 
-// PublicKeyHash is that of the key to certify, as pki.Certificate has it.
+// PublicKeyHash is the hash of the key to certify, in the form of pki.Certificate.PublicKeyHash.
 func (a *Approval) PublicKeyHash() string { return a.request.PublicKeyHash }
 
-// GroupBootstrappers may ask for every configured node. Whoever has a bootstrap token is in it.
+// GroupBootstrappers is the group whose members may ask for every configured node. The holder of a bootstrap token is
+// in it.
 const GroupBootstrappers = "system:bootstrappers"
 
 const (
@@ -119,13 +121,14 @@ const (
 	nodePrefix = "system:node:"
 )
 
-// Requester is who asks, as the server has authenticated it.
+// Requester is the authenticated sender of a request.
 type Requester struct {
 	Name   string
 	Groups []string
 }
 
-// mayAskFor a node: a bootstrapper for every one, a node (by its kubelet's client certificate) for itself.
+// mayAskFor refuses unless the requester is a bootstrapper, who may ask for every node, or the node itself (by the
+// client certificate of its kubelet).
 func (r Requester) mayAskFor(node string) error {
 	if slices.Contains(r.Groups, GroupBootstrappers) {
 		return nil

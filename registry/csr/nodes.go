@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/apis/document"
 )
 
-// Nodes are the nodes that certificates are signed for, and the names that these may carry.
+// Nodes are the nodes for which certificates are signed, and the names that these may carry.
 type Nodes struct {
 	// Shared names may stand in the certificate of every node, such as localhost.
 	Shared Names  `json:"shared,omitempty"`

@@ -22,15 +22,15 @@ import (
 // MaxObjectBytes bounds a whole CertificateSigningRequest.
 const MaxObjectBytes = 64 << 10
 
-// minExpirationSeconds is what the API demands too.
+// minExpirationSeconds is the minimum that the Kubernetes API requires too.
 const minExpirationSeconds = 600
 
-// protobufMagic is in front of every object that the API encodes as protobuf.
+// protobufMagic is the prefix of every object that the Kubernetes API encodes as protobuf.
 const protobufMagic = "k8s\x00"
 
-// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1 that is encoded as JSON. Unknown and doubled
-// fields are refused: a field that this signer does not know might restrict what the requester wants. What only a server
-// may set is dropped. The object is nil if it has no sound name.
+// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1 from JSON. Unknown and duplicate fields are
+// refused: a field that this signer does not know might restrict what the requester wants. Fields that only a server
+// may set are dropped. The object is nil if it has no valid name.
 func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkSize(data); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error
 	return accept(in, in.TypeMeta)
 }
 
-// DecodeProtobuf is DecodeObject for what client-go sends by default. The encoding has no names, so that fields which
-// are not known cannot be told from nothing.
+// DecodeProtobuf is DecodeObject for protobuf, which client-go sends by default. The encoding has no field names, so
+// unknown fields cannot be detected.
 func DecodeProtobuf(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkSize(data); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func checkSize(data []byte) error {
 	return nil
 }
 
-// accept takes over what a requester may set.
+// accept copies the fields that a requester may set.
 func accept(in *certificatesv1.CertificateSigningRequest, kind metav1.TypeMeta) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkKind(kind); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func TypeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"}
 }
 
-// checkKind lets an object pass that does not say its kind: typed clients leave it out, the path says it.
+// checkKind accepts an object without a kind, since typed clients leave it out: the URL determines it.
 func checkKind(have metav1.TypeMeta) error {
 	want := TypeMeta()
 	if (have.APIVersion != "" && have.APIVersion != want.APIVersion) || (have.Kind != "" && have.Kind != want.Kind) {
@@ -107,7 +107,7 @@ func checkKind(have metav1.TypeMeta) error {
 	return nil
 }
 
-// CheckName refuses what is no name of an object.
+// CheckName refuses a name that is not valid for an object.
 func CheckName(name string) error {
 	if name == "" {
 		return refuse(InvalidName, "metadata.name is required; metadata.generateName is not supported")
@@ -128,7 +128,7 @@ func checkFields(in *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// SameRequest says whether two objects ask for the same, which makes the second one a repetition.
+// SameRequest reports whether two objects ask for the same, so that the second one is a repetition of the first.
 func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
 	seconds := func(o *certificatesv1.CertificateSigningRequest) string {
 		if o.Spec.ExpirationSeconds == nil {
@@ -143,14 +143,14 @@ func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
 // reasonApproved is the reason of the condition Approved.
 const reasonApproved = "BootstrapPolicy"
 
-// Approve sets the condition and the certificate, which is followed by its CA.
+// Approve sets the condition Approved, and the certificate followed by its CA.
 func Approve(object *certificatesv1.CertificateSigningRequest, approval *Approval, leaf, ca *pki.Certificate, now time.Time) {
 	object.Status.Certificate = pki.EncodeCertificates(leaf, ca)
 	object.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, reasonApproved,
 		"The bootstrap signer issued a certificate of profile "+string(approval.Profile)+" to node "+approval.Node+".", now)}
 }
 
-// Deny sets the condition.
+// Deny sets the condition Denied.
 func Deny(object *certificatesv1.CertificateSigningRequest, refusal *Refusal, now time.Time) {
 	object.Status.Certificate = nil
 	object.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
@@ -165,7 +165,7 @@ func condition(kind certificatesv1.RequestConditionType, reason, message string,
 	}
 }
 
-// Issued returns the certificate that an object carries, nil if it has none that is sound.
+// Issued returns the certificate that an object carries, nil if there is none that can be parsed.
 func Issued(object *certificatesv1.CertificateSigningRequest) *pki.Certificate {
 	certs, err := pki.ParseChain(object.Status.Certificate)
 	if err != nil {

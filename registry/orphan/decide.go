@@ -86,14 +86,14 @@ type decider struct {
 	plan    *Plan
 }
 
-// effective says whether everything that is configured takes effect.
+// effective reports whether everything that is configured takes effect.
 func (d *decider) effective() bool {
 	return !slices.ContainsFunc(d.namespace.Problems, func(p trust.Problem) bool {
 		return p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim
 	})
 }
 
-// unrest says whether nothing of a domain may be deleted now: a rotation is in flight, or the clock is not to be trusted.
+// unrest reports whether nothing of a domain may be deleted now: a rotation is in flight, or the clock is not to be trusted.
 // It is asked only when a grace period is over.
 func (d *decider) unrest(domain *trust.Domain) bool {
 	held, known := d.unrests[domain.Name]

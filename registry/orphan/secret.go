@@ -74,7 +74,7 @@ func leafIn(secret *inventory.Secret) *pki.Certificate {
 	return nil
 }
 
-// belongs says whether a leaf is of a trust domain: it consents to the configuration, and the label says so, or, where there is
+// belongs reports whether a leaf is of a trust domain: it consents to the configuration, and the label says so, or, where there is
 // none, its signer does.
 func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Domain) bool {
 	if !trust.Consents(secret.Annotations, domain.Configuration) {
@@ -91,7 +91,7 @@ func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Doma
 	})
 }
 
-// presented says whether any member was seen to present a leaf. What members that are gone were seen to present does not
+// presented reports whether any member was seen to present a leaf. What members that are gone were seen to present does not
 // count.
 func (d *decider) presented(leaf pki.Fingerprint) bool {
 	for _, domain := range d.namespace.Domains {
@@ -107,13 +107,13 @@ func (d *decider) presented(leaf pki.Fingerprint) bool {
 	return false
 }
 
-// unnamed says whether a Secret is claimed only because it is a leaf that exists.
+// unnamed reports whether a Secret is claimed only because it is a leaf that exists.
 func (d *decider) unnamed(claim inventory.Claim, name string) bool {
 	domain := d.namespace.Domain(claim.Domain)
 	return domain != nil && slices.ContainsFunc(domain.Leaves, func(l trust.Leaf) bool { return l.Unnamed && l.Name == name })
 }
 
-// counted says whether a member of the roster counts, without being configured, for which is says yes: it is not proven to
+// counted reports whether a member of the roster counts, without being configured, for which is says yes: it is not proven to
 // be gone, and may well be running.
 func counted(domain *trust.Domain, is func(trust.RosterMember) bool) bool {
 	return slices.ContainsFunc(trust.Missing(domain), is)

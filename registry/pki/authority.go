@@ -115,7 +115,7 @@ func GenerationName(namespace, name string, now time.Time) string {
 	return generationPrefix(namespace, name) + strconv.FormatInt(now.Unix(), 10)
 }
 
-// IsGenerationOf tells whether GenerationName makes commonName for this Secret at
+// IsGenerationOf reports whether GenerationName makes commonName for this Secret at
 // some time.
 func IsGenerationOf(commonName, namespace, name string) bool {
 	seconds, found := strings.CutPrefix(commonName, generationPrefix(namespace, name))

@@ -37,7 +37,7 @@ func (p *Pair) Issue(profile Profile, now time.Time) (*Pair, error) {
 	return leaf, nil
 }
 
-// checkSigner tells whether p can sign at now anything that outlasts now.
+// checkSigner returns an error unless p can sign at now a certificate that is still valid after now.
 func (p *Pair) checkSigner(now time.Time) error {
 	if p.key == nil || p.Certificate == nil {
 		return ErrNoKey
@@ -114,9 +114,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Certify is Issue for a key that somebody else holds: it signs a leaf for the public
-// key and returns it. Key in the profile is ignored, the algorithm is that of the key,
-// which has to be Valid: a weak key is refused with ErrKeyAlgorithm.
+// Certify is Issue for a key that somebody else holds: it signs a leaf for the public key. The key algorithm of the
+// profile is ignored; that of the public key has to be Valid, otherwise Certify fails with ErrKeyAlgorithm.
 func (p *Pair) Certify(profile Profile, public crypto.PublicKey, now time.Time) (*Certificate, error) {
 	leaf, err := p.certify(profile, public, now)
 	if err != nil {

@@ -38,7 +38,7 @@ func KeyAlgorithms() []KeyAlgorithm {
 	return []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
 }
 
-// Valid tells whether new keys may be of this algorithm.
+// Valid reports whether new keys may be of this algorithm.
 func (a KeyAlgorithm) Valid() bool {
 	return slices.Contains(KeyAlgorithms(), a)
 }

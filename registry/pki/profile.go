@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Profile is what a certificate shall look like.
+// Profile says what a certificate looks like.
 type Profile struct {
 	// CommonName and Organizations make up the subject.
 	CommonName    string
@@ -49,7 +49,7 @@ func (p Profile) Normalized() (Profile, error) {
 	p.IPAddresses = addresses
 	p.DNSNames = sortedSet(p.DNSNames)
 	p.Organizations = sortedSet(p.Organizations)
-	// ServerAuth sorts after ClientAuth; reports show it first.
+	// Certificate.Usages has ServerAuth before ClientAuth, which sorts the other way.
 	p.Usages = sortedSet(p.Usages)
 	slices.Reverse(p.Usages)
 	return p, nil
@@ -94,8 +94,8 @@ func (p Profile) subject() pkix.Name {
 	return pkix.Name{CommonName: p.CommonName, Organization: p.Organizations}
 }
 
-// plausibleName admits what fits into a DNS name of a certificate: printable
-// ASCII without spaces, at most 253 bytes. Wildcards and addresses pass.
+// plausibleName accepts what fits into a DNS name of a certificate: printable ASCII without spaces, at most 253 bytes.
+// Wildcards and addresses are accepted too.
 func plausibleName(name string) bool {
 	notPrintable := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	return name != "" && len(name) <= 253 && !strings.ContainsFunc(name, notPrintable)
@@ -119,7 +119,7 @@ func sortedSet[S ~string](in []S) []S {
 	return slices.Compact(out)
 }
 
-// Usage is an extended key usage that the rotation of a PKI cares about.
+// Usage is an extended key usage that certrotation issues and reports.
 type Usage string
 
 // The usages that are issued and reported.
@@ -128,8 +128,8 @@ const (
 	ClientAuth Usage = "ClientAuth"
 )
 
-// usagesOf reports ServerAuth before ClientAuth and leaves out everything else.
-// "Any" stands for both, as every verifier reads it.
+// usagesOf returns ServerAuth before ClientAuth and ignores all other usages. "Any" stands for both, as every verifier
+// reads it.
 func usagesOf(extended []x509.ExtKeyUsage) []Usage {
 	named := func(usage x509.ExtKeyUsage) bool {
 		return slices.Contains(extended, usage) || slices.Contains(extended, x509.ExtKeyUsageAny)

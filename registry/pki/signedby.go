@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// SignedBy tells whether ca is a certificate authority whose key has signed c. A
+// SignedBy reports whether ca is a certificate authority whose key has signed c. A
 // self-signed root is signed by itself.
 //
 // Names are compared byte for byte; only then is the signature checked, and the
@@ -50,7 +50,7 @@ func signatureHolds(child, parent []byte) bool {
 	return signed.CheckSignatureFrom(signer) == nil
 }
 
-// unsigned are certificates of the right name that have not signed one. The zero value is ready.
+// unsigned remembers CAs that have the name of an issuer but have not signed the certificate. The zero value is ready.
 type unsigned struct {
 	mu   sync.Mutex
 	seen map[Fingerprint]struct{}
@@ -63,7 +63,7 @@ func (u *unsigned) has(ca Fingerprint) bool {
 	return ok
 }
 
-// add remembers one, and forgets all others when there are too many: what was forgotten is checked again.
+// add remembers a CA. When there are too many, all others are forgotten and will be checked again.
 func (u *unsigned) add(ca Fingerprint) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

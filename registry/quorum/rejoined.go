@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Rejoined says whether the member on a node takes part again after a restart: it is a voter, a linearizable read through
-// it succeeds, it sees the same leader as the others, and it is connected with every other healthy voter, in both
-// directions. A pod that is Ready has shown none of that.
+// Rejoined decides whether the member on a node takes part again after a restart: it is a voter, a linearizable read
+// through it succeeds, it sees the same leader as the others, and it is connected with every other healthy voter, in
+// both directions. The readiness of its pod shows none of that.
 func Rejoined(o Observation, node string) Verdict {
 	m := o.Member(node)
 	no := func(format string, args ...any) Verdict {
@@ -21,7 +21,7 @@ func Rejoined(o Observation, node string) Verdict {
 		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", node))
 	case o.Problem != "":
 		return unsafe(ReasonContradiction, o.Problem)
-	case m.Learner && m.Answers: // It refuses reads of clients, so it does not look healthy either.
+	case m.Learner && m.Answers: // A learner refuses reads of clients, so it is not healthy either.
 		return no("is a learner: promote it")
 	case !m.Healthy:
 		return no("is not healthy: %s", m.why())

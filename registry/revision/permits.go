@@ -90,7 +90,7 @@ func (j *judge) walk(value any, known fieldSet, at *field.Path) {
 	}
 }
 
-// empty says whether a field says nothing: the encoder writes some that were never set.
+// empty reports whether a field says nothing: the encoder writes some that were never set.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -55,7 +55,7 @@ func (j *judge) mounts(pod *corev1.Pod, c *corev1.Container, at *field.Path) {
 	}
 }
 
-// ofRevision says whether a volume is the directory of the revision.
+// ofRevision reports whether a volume is the directory of the revision.
 func (j *judge) ofRevision(pod *corev1.Pod, volume string) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == volume && v.HostPath != nil && v.HostPath.Path == j.values.Directory
@@ -110,7 +110,7 @@ func (j *judge) handler(get *corev1.HTTPGetAction, socket *corev1.TCPSocketActio
 	}
 }
 
-// own says whether an address is the node's.
+// own reports whether an address is the node's.
 func (j *judge) own(host string) bool {
 	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {

@@ -37,7 +37,7 @@ func (j *judge) metadata(pod *corev1.Pod) {
 	}
 }
 
-// commands says whether a domain is one of Kubernetes or of a runtime, written in either direction.
+// commands reports whether a domain is one of Kubernetes or of a runtime, written in either direction.
 func commands(domain string) bool {
 	domain = strings.ToLower(domain)
 	for _, owner := range []string{"kubernetes.io", "k8s.io", "crio.io", "containerd.io", "nri.io", "katacontainers.io", "nvidia.com"} {

@@ -22,8 +22,8 @@ const (
 	firstRevision = 1
 )
 
-// epochStart returns the first revision of an epoch. It names the content that the store had
-// when it took the epoch; the first change of the epoch gets the revision after it.
+// epochStart returns the first revision of an epoch. It stands for the content that the store had when it took the
+// epoch; the first change of the epoch gets the revision after it.
 func epochStart(epoch uint64) uint64 {
 	return epoch << sequenceBits
 }
@@ -53,7 +53,7 @@ func (s span) contains(revision uint64) bool {
 	return s.first <= revision && revision <= s.last
 }
 
-// standing says what a store can do with a revision that a request brought along.
+// standing says how a store can serve a revision that a request asks for.
 type standing int
 
 const (
@@ -63,15 +63,15 @@ const (
 	standingCompacted
 	// standingFuture revisions lie ahead in the current epoch.
 	standingFuture
-	// standingForeign revisions come from another replica, or from nowhere.
+	// standingForeign revisions come from another replica, or were invented by the client.
 	standingForeign
 	// standingAhead revisions are foreign and of a later epoch than the current one.
 	standingAhead
 )
 
-// admit returns the state to serve a request from that brought along a revision. If exact,
-// the history must reach back to it; otherwise any state that is not older will do. A
-// revision of another replica is expired: what it stands for is unknown here.
+// admit returns the state from which to serve a request for a revision. If exact, the history must reach back to that
+// revision; otherwise any state that is not older will do. A revision that another replica has issued is expired: this
+// replica does not know what it stands for.
 func (s *Store) admit(ctx context.Context, revision uint64, exact bool, expired string) (*state, error) {
 	current, err := s.readable()
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Store) admit(ctx context.Context, revision uint64, exact bool, expired 
 	return nil, apierrors.NewResourceExpired(expired)
 }
 
-// admitMinimum is admit for the textual resource version of a request that wants a state that
-// is not older; "" and "0" want none in particular.
+// admitMinimum is admit for the resource version of a request that wants a state that is not older than it. "" and "0"
+// accept any state.
 func (s *Store) admitMinimum(ctx context.Context, resourceVersion, expired string) (*state, error) {
 	minimum, err := s.parse(resourceVersion)
 	if err != nil {

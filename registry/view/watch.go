@@ -15,11 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Watch streams the changes of the selected objects. The options follow upstream: without a
-// resource version ("" or "0") the stream starts with an ADDED event per object, unless
-// initial events are declined; with one it resumes behind it, unless they are asked for.
-// Anything that goes wrong after the options were parsed is an ERROR event, after which the
-// stream ends. A consumer that falls behind the history is cut off.
+// Watch streams the changes of the selected objects. The options have the meaning that they have upstream: without a
+// resource version ("" or "0") the stream starts with an ADDED event for each object, unless initial events are
+// declined; with one it resumes after that version, unless initial events are requested. Any error after the options
+// were parsed is an ERROR event, after which the stream ends. A consumer that falls behind the history is cut off.
 func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, opts.Recursive)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 	return w, nil
 }
 
-// endedWatch is a stream that is over before it began, with at most an ERROR event in it.
+// endedWatch is a stream that has already ended, with at most one ERROR event.
 type endedWatch struct {
 	events chan watch.Event
 }

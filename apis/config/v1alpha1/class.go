@@ -82,7 +82,7 @@ func validateDirectory(directory string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// within says whether a clean path is a directory or lies below it.
+// within reports whether a clean path is a directory or lies below it.
 func within(name, directory string) bool {
 	return name == directory || strings.HasPrefix(name, strings.TrimSuffix(directory, "/")+"/")
 }

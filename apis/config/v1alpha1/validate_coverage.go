@@ -24,7 +24,7 @@ func (d *declaredDomain) open() bool {
 	return d.unlisted || len(d.leaves) == 0
 }
 
-// verifiesAnything says whether the party can be a verifier at all.
+// verifiesAnything reports whether the party can be a verifier at all.
 func (d *declaredDomain) verifiesAnything(party *RelyingParty) bool {
 	if party.Verifies.Nothing {
 		return false
@@ -40,7 +40,7 @@ func (d *declaredDomain) verifiesAnything(party *RelyingParty) bool {
 	return false
 }
 
-// verifiesClients says whether the party verifies leaves by which clients authenticate themselves.
+// verifiesClients reports whether the party verifies leaves by which clients authenticate themselves.
 func (d *declaredDomain) verifiesClients(party *RelyingParty) bool {
 	if party.Verifies.Nothing {
 		return false
@@ -56,7 +56,7 @@ func (d *declaredDomain) verifiesClients(party *RelyingParty) bool {
 	return false
 }
 
-// proves says whether the party verifies the leaf, and its evidence can show that it does.
+// proves reports whether the party verifies the leaf, and its evidence can show that it does.
 func proves(party *RelyingParty, leaf *Leaf) bool {
 	if party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth) {
 		return false

@@ -60,7 +60,7 @@ func bearsToken(r *http.Request) bool {
 	return false
 }
 
-// takesTokens says whether somebody with a token calls there directly.
+// takesTokens reports whether somebody with a token calls there directly.
 func takesTokens(path string) bool {
 	return path == "/metrics" || strings.HasPrefix(path, "/metrics/") || strings.HasPrefix(path, "/debug/")
 }

@@ -85,7 +85,7 @@ func (f files) authority(authority csr.Authority, now time.Time) (*pki.Pair, err
 	return pair, nil
 }
 
-// check tells whether everything can be read, so that a signer does not start, or says that it is not ready.
+// check reports whether everything can be read, so that a signer does not start, or says that it is not ready.
 func (f files) check(now time.Time) error {
 	var errs []error
 	if _, err := f.policy(); err != nil {

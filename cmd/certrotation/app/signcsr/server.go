@@ -36,7 +36,7 @@ type Server struct {
 	clock  clock.PassiveClock
 	secure net.Listener
 	health net.Listener // nil for none
-	// ready says whether a sound request would have been signed when that was last looked at.
+	// ready reports whether a sound request would have been signed when that was last looked at.
 	ready atomic.Bool
 	// inFlight counts requests to create that are being answered.
 	inFlight atomic.Int64
