@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mostErrors are told of a document.
+// mostErrors is how many errors of a document are reported.
 const mostErrors = 20
 
-// checker finds aliases, anchors, merges, duplicate keys, and more values or levels than there may be, on the parsed nodes. The
-// conversion would report a duplicate by line and not by path.
+// checker finds aliases, anchors, merge keys, duplicate keys, and too many values or levels in the parsed nodes. The
+// conversion to JSON would report a duplicate by its line and not by its path.
 type checker struct {
 	errs   field.ErrorList
 	values int
-	// over says that nothing more is looked at.
+	// over means that the rest is not checked.
 	over bool
 }
 
@@ -88,7 +88,7 @@ func orDocument(path *field.Path) *field.Path {
 	return path
 }
 
-// Bounds of one document. What Kubernetes objects need is far below: the schema of a pod is 20 levels deep.
+// Bounds of one document. Kubernetes objects need far less: the schema of a pod is 20 levels deep.
 const (
 	// MaxDepth of lists and mappings.
 	MaxDepth = 64

@@ -18,8 +18,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// ToJSON converts a single document of YAML or JSON of at most limit bytes. Where it is refused for what stands at some place,
-// the error is an aggregate of field errors that name it.
+// ToJSON converts a single document of YAML or JSON of at most limit bytes. If something at a certain place is refused,
+// the error is an aggregate of field errors with the path of that place.
 func ToJSON(data []byte, limit int) ([]byte, error) {
 	if err := checkSize(data, limit); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func checkSize(data []byte, limit int) error {
 	return nil
 }
 
-// checkYAML parses without a value being made of anything, and looks at what was parsed.
+// checkYAML parses the document into nodes without converting any value, and checks them.
 func checkYAML(data []byte) error {
 	if err := countLines(data); err != nil {
 		return err
@@ -95,8 +95,8 @@ func looksLikeJSON(data []byte) bool {
 	return data[0] == '{' || data[0] == '['
 }
 
-// checkJSON counts what could be values, and how deep they are, in one pass over the bytes. Flow style of YAML, which has no
-// values without these characters either, is bounded by it as well.
+// checkJSON bounds the number of values and their depth in one pass over the bytes. It is also a bound for the flow
+// style of YAML, in which values need the same characters.
 func checkJSON(data []byte) error {
 	depth, values, quoted := 0, 0, false
 	for i := 0; i < len(data); i++ {
@@ -123,8 +123,8 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// countLines bounds, before a parser sees it, how many values a document can have: each needs a line, or one of the
-// characters of flow style and of nested lists.
+// countLines bounds, before a parser is called, how many values a document can have: each value needs a line, or one of
+// the characters of flow style and of nested lists.
 func countLines(data []byte) error {
 	values := 0
 	for _, c := range data {
@@ -132,7 +132,7 @@ func countLines(data []byte) error {
 		case '\n', ',', '[', '{', ':', '?', '-':
 			values++
 		}
-		// Text has such characters too, so the exact count is left to the parsed document.
+		// Text contains such characters too, so the bound is loose here and exact on the parsed document.
 		if values > 4*MaxValues {
 			return tooMany()
 		}
@@ -148,8 +148,8 @@ func tooMany() error {
 	return fmt.Errorf("more than %d values", MaxValues)
 }
 
-// Split returns the documents of a file of at most limit bytes, in order, those that hold nothing but comments too. None of
-// them was parsed.
+// Split returns the documents of a file of at most limit bytes, in order, including those that hold nothing but
+// comments. The documents are not parsed.
 func Split(data []byte, limit int) ([][]byte, error) {
 	if err := checkSize(data, limit); err != nil {
 		return nil, err

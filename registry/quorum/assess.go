@@ -12,8 +12,8 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Assess reports whether the member on a node may be restarted now. With the node "" it answers for a new revision, which
-// restarts nobody by itself: that is safe if there is a node to begin with.
+// Assess decides whether the member on a node may be restarted now. With the node "" it answers for the creation of a
+// new revision, which by itself restarts nobody: that is safe if there is a node to begin with.
 //
 // Callers must not ask while no node runs a member yet: then there is nothing to disturb, and nobody who could answer.
 func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb string) Verdict {

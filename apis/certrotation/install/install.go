@@ -49,7 +49,7 @@ func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 }
 
 // NewNegotiatedSerializer makes the serializer to serve the group with. It offers JSON and YAML only: the types have no
-// protobuf encoding, and offering one would turn a client's preference into an error 406 instead of a JSON answer.
+// protobuf encoding, and a server that offered one would answer clients which prefer it with 406 instead of JSON.
 func NewNegotiatedSerializer(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
 	return textSerializer{CodecFactory: codecs}
 }

@@ -28,17 +28,17 @@ const (
 	fingerprintLength = 64
 )
 
-// ValidateRotationRequest judges the body of the subresource rotate.
+// ValidateRotationRequest validates the body of the subresource rotate.
 func ValidateRotationRequest(request *certrotation.RotationRequest) field.ErrorList {
 	return validateReason(request.Reason, field.NewPath("reason"))
 }
 
-// ValidateAbortRequest judges the body of the subresource abort.
+// ValidateAbortRequest validates the body of the subresource abort.
 func ValidateAbortRequest(request *certrotation.AbortRequest) field.ErrorList {
 	return validateReason(request.Reason, field.NewPath("reason"))
 }
 
-// ValidateAcknowledgement judges the body of the subresource acknowledge. An empty list of trusted anchors is a report
+// ValidateAcknowledgement validates the body of the subresource acknowledge. An empty list of trusted anchors is a report
 // too: the member says that it trusts nothing.
 func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList {
 	errs := validateName(ack.Party, field.NewPath("party"))
@@ -55,7 +55,8 @@ func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList 
 	return errs
 }
 
-// ValidateWaiver judges the body of the subresource waive. How long a waiver may last is for the model to say.
+// ValidateWaiver validates the body of the subresource waive. The maximum duration of a waiver is checked in
+// registry/trust.
 func ValidateWaiver(waiver *certrotation.Waiver) field.ErrorList {
 	errs := validateName(waiver.Party, field.NewPath("party"))
 	errs = append(errs, validateName(waiver.Member, field.NewPath("member"))...)
@@ -74,7 +75,7 @@ func ValidateWaiver(waiver *certrotation.Waiver) field.ErrorList {
 	return errs
 }
 
-// validateInstance has it fit for a record and for terminals.
+// validateInstance makes sure that the name fits into a record and is safe to print.
 func validateInstance(instance string, path *field.Path) field.ErrorList {
 	switch {
 	case instance == "":
@@ -92,7 +93,7 @@ func validateReason(reason string, path *field.Path) field.ErrorList {
 	if utf8.RuneCountInString(reason) > MaxReasonLength {
 		errs = append(errs, field.TooLongCharacters(path, reason, MaxReasonLength))
 	}
-	// The reason ends up in events and on terminals.
+	// The reason is shown in events and on terminals.
 	if strings.ContainsFunc(reason, unicode.IsControl) {
 		errs = append(errs, field.Invalid(path, reason, "must not contain control characters"))
 	}

@@ -22,8 +22,8 @@ const (
 
 var byDigest = regexp.MustCompile(`^[^@\s]+@sha256:[0-9a-f]{64}$`)
 
-// LoadClass returns the spec with its defaults, or everything that is wrong with it. What a field means exactly has to be
-// the same for whoever writes the class, for the controller and for the installer on the node: so a path is clean.
+// LoadClass returns the spec with its defaults, or everything that is wrong with it. Paths have to be clean, because
+// they must mean the same to the author of the class, to the controller and to the installer on the node.
 func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	out := spec.DeepCopy()
 	out.ResourceDirectory = cmp.Or(out.ResourceDirectory, DefaultResourceDirectory)
@@ -51,8 +51,8 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	return out, nil
 }
 
-// validateHostPaths refuses those that lie below each other, or hold the manifests: a pod that may write to one would
-// choose what the other is.
+// validateHostPaths refuses paths that contain each other, or a directory of the installer: a pod that may write to one
+// could replace the other.
 func validateHostPaths(class *StaticPodClassSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, hostPath := range class.Pod.HostPaths {

@@ -19,9 +19,9 @@ import (
 	"certrotation.dev/apis/document"
 )
 
-// Load turns the spec of a configuration in a namespace into one that may be acted upon: with the preset expanded,
-// defaulted and valid. The spec is not changed; the caller owns what is returned. The error is an aggregate whose field
-// errors name paths in the object as it was written, beginning with spec.
+// Load expands, defaults and validates the spec of a configuration in a namespace. The spec is not changed; the caller
+// owns the result. The error is an aggregate whose field errors name paths in the object as it was written, beginning
+// with spec.
 func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
 	if err := Validate(spec, namespace).ToAggregate(); err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigura
 	return expanded, nil
 }
 
-// MaxSize bounds a document, in bytes. An object of the API may be three times as large; a configuration of thousands of
-// leaves is well below.
+// MaxSize bounds a document, in bytes. The API server accepts objects three times as large; a configuration of
+// thousands of leaves is well below.
 const MaxSize = 512 << 10
 
 // Decode reads one RotationConfiguration in YAML or JSON, from a file; those in the cluster are decoded by its API server
@@ -66,8 +66,8 @@ func Decode(data []byte) (*RotationConfiguration, error) {
 	return cfg, nil
 }
 
-// checkTypeMeta looks at kind and version before anything else, so that a document of another kind is told apart from
-// one with many unknown fields.
+// checkTypeMeta checks kind and version first, so that a document of another kind is reported as such and not as one
+// with many unknown fields.
 func checkTypeMeta(data []byte) error {
 	var meta metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {
@@ -106,8 +106,8 @@ func decodeError(err error) error {
 	return utilerrors.NewAggregate([]error{fmt.Errorf("decode %s: %w", Kind, err)})
 }
 
-// checkDurations finds the durations of a JSON document that do not parse. It is asked only when decoding has failed:
-// the decoder reports such a value, of which "5y" is the most likely, without saying where it stands.
+// checkDurations finds the durations of a JSON document that do not parse. It is called only when decoding has failed,
+// because the decoder reports such a value, most likely one like "5y", without its path.
 func checkDurations(data []byte) field.ErrorList {
 	var document struct {
 		Spec any `json:"spec"`

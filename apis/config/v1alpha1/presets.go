@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Expand returns a copy in which the preset is replaced by what it stands for: its trust domains come before the
-// explicit ones, its aggregate and its rollout are the configuration's, and its copies come first. The copy has no preset.
-// It fails on parameters that the preset cannot work with and on an explicit aggregate or rollout beside the preset's;
-// everything else is left to Validate.
+// Expand returns a copy in which the preset is replaced by its content: its trust domains come before the explicit
+// ones, its aggregate and its rollout become those of the configuration, and its copies come first. It fails on
+// parameters that the preset cannot work with, and on an explicit aggregate or rollout beside that of the preset;
+// everything else is checked by Validate.
 func Expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
 	out := spec.DeepCopy()
 	if spec.Preset == nil {
@@ -37,7 +37,7 @@ func Expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigu
 	return out, nil
 }
 
-// presetBringsTwice expects a valid preset and finds what it brings that the configuration has as well.
+// presetBringsTwice expects a valid preset and reports what both the preset and the configuration define.
 func presetBringsTwice(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	var errs field.ErrorList
 	expanded := expandPreset(spec.Preset, namespace)

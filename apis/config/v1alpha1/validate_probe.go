@@ -77,7 +77,8 @@ func membersOf(party *RelyingParty) []string {
 	return party.Members
 }
 
-// validateEndpointsOfMembers wants each member probed, and each leaf that it presents seen at one of its endpoints.
+// validateEndpointsOfMembers requires that each member is probed, and that each leaf that it presents is seen at one of
+// its endpoints.
 func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.ErrorList {
 	endpoints := party.Evidence.TLSProbe.Endpoints
 	members := membersOf(party)
@@ -110,7 +111,7 @@ func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.Err
 	return errs
 }
 
-// validateProof refuses what a probe cannot see: a server shows nothing but whose client certificates it accepts.
+// validateProof refuses what a probe cannot observe: a server only shows whose client certificates it accepts.
 func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	switch proof := party.Evidence.TLSProbe.Proof; proof {
 	case ProofHandshake:
@@ -125,7 +126,8 @@ func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path
 	return nil
 }
 
-// validateAddress allows the placeholder for the whole host only: an address takes its place, which may be one of IPv6.
+// validateAddress accepts the placeholder only as the whole host, because it is replaced by an address, which may be an
+// IPv6 address.
 func validateAddress(address string, forEachNode bool, path *field.Path) field.ErrorList {
 	if address == "" {
 		return field.ErrorList{field.Required(path, "host:port")}

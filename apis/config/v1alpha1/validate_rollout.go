@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rollout expects that the trust domains and the aggregate have been visited, and that defaults are set.
+// rollout must run after the trust domains and the aggregate, with defaults set.
 func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Path) {
 	at = at.Child("staticPod")
 	if rollout.StaticPod == nil {
@@ -21,7 +21,7 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 		return
 	}
 	r := rollout.StaticPod
-	// Names of pods, directories and labels are made of it.
+	// It becomes part of the names of pods and directories, and of labels.
 	v.add(validateLabelName(r.Name, at.Child("name"))...)
 	v.add(validateSelector(&r.NodeSelector, at.Child("nodeSelector"))...)
 	if len(r.NodeSelector.MatchLabels)+len(r.NodeSelector.MatchExpressions) == 0 {
@@ -68,7 +68,7 @@ func validateRevisionLimit(limit int32, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateStrategy accepts the empty strategy, which stands for the default.
+// validateStrategy accepts the empty strategy, which means the default.
 func validateStrategy(strategy QuorumStrategy, at *field.Path) field.ErrorList {
 	known := []QuorumStrategy{QuorumAutomatic, QuorumHighAvailability, QuorumTwoNode, QuorumSingleNode}
 	if strategy == "" || slices.Contains(known, strategy) {
@@ -99,7 +99,7 @@ func validateClassName(name string, at *field.Path) field.ErrorList {
 	return validateName(name, at)
 }
 
-// rolledOutParty is a party whose evidence is what a rollout has brought to its nodes.
+// rolledOutParty is a party whose evidence is what a rollout has installed on its nodes.
 type rolledOutParty struct {
 	party *RelyingParty
 	// bundle is the ConfigMap of its trust domain.
@@ -107,7 +107,8 @@ type rolledOutParty struct {
 	path   *field.Path
 }
 
-// rollouts expects that all else has been visited. A rollout proves what it brings: the bundles and leaves of the aggregate.
+// rollouts must run last. A rollout can only be evidence for what it distributes: the bundles and leaves of the
+// aggregate.
 func (v *validator) rollouts(spec *RotationConfigurationSpec, namespace string) {
 	aggregate, rollout := spec.Aggregate, spec.Rollout
 	if spec.Preset != nil && len(validatePreset(spec.Preset, specPath)) == 0 {
