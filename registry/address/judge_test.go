@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		"metadata":                             {address: "169.254.169.254", want: "link-local"},
 		"multicast":                            {address: "239.0.0.1", want: "multicast"},
 		"unspecified":                          {address: "0.0.0.0", want: "unspecified"},
-		"no address":                           {address: "master-0", want: "no IP address"},
+		"no address":                           {address: "master-0", want: "not an IP address"},
 		"another node has none in a leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node}}, contested: true, want: "node a reports it too, and which of them owns it cannot be determined"},
 		"another node has it in its leaf":      {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: "b", Holds: true}, {Node: node}}, contested: true, want: "node b reports it too, and has it in its certificate"},
 		"this node has it in its leaf":         {address: "10.0.0.10", claimants: []Claimant{{Node: "a"}, {Node: node, Holds: true}}},

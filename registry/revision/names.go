@@ -53,7 +53,7 @@ func CopyName(name string, n int) string {
 }
 
 // NodeCopyName is the name of the copy of an object for revision n and one node, which holds only what that node may
-// see. It has the form NAME-N-NODE-hHASH: the hash distinguishes names that would otherwise be equal, and its letter
+// see. It has the form NAME-N-NODE-nHASH: the hash distinguishes names that would otherwise be equal, and its letter
 // makes sure that no CopyName is the same.
 func NodeCopyName(name string, n int, node string) string {
 	sum := sha256.New()

@@ -16,7 +16,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// MaxVerbosity is the highest one at which client-go prints no body.
+// MaxVerbosity is the highest verbosity at which client-go logs no bodies of requests.
 const MaxVerbosity = 7
 
 // Apply configures the logs of the process. It is called once, before anything is logged.
@@ -30,7 +30,7 @@ func Apply(config *logsapi.LoggingConfiguration) error {
 	return nil
 }
 
-// check returns everything that would have bodies logged.
+// check returns an error for every setting that would make client-go log bodies.
 func check(config *logsapi.LoggingConfiguration) error {
 	var errs []error
 	if config.Verbosity > MaxVerbosity {
@@ -46,14 +46,13 @@ func check(config *logsapi.LoggingConfiguration) error {
 
 var errBodies = fmt.Errorf("the verbosity must be at most %d: above it the bodies of requests are logged, which contain private keys", MaxVerbosity)
 
-// debugFlags is where a generic API server that profiles lets its flags be set.
+// debugFlags is the path at which a generic API server with profiling lets flags be set.
 const debugFlags = "/debug/flags"
 
-// maxFlag bounds the body of a request for a verbosity: a few digits.
+// maxFlag bounds the body of a request that sets the verbosity, which is a few digits.
 const maxFlag = 64
 
-// LimitDebugFlags passes requests on, but for those that would set a verbosity above the limit, or anything else than the
-// verbosity.
+// LimitDebugFlags passes requests on, except those that would set a verbosity above the limit, or any other flag.
 func LimitDebugFlags(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		flag, ok := strings.CutPrefix(r.URL.Path, debugFlags+"/")
