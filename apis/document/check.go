@@ -32,12 +32,12 @@ func (c *checker) check(node *yaml.Node, path *field.Path, depth int) {
 	if c.over {
 		return
 	}
-	if c.values++; c.values > MaxValues {
+	if c.values++; c.values > maxValues {
 		c.add(field.Forbidden(orDocument(path), tooMany().Error()))
 		c.over = true
 		return
 	}
-	if depth > MaxDepth {
+	if depth > maxDepth {
 		c.add(field.Forbidden(orDocument(path), tooDeep().Error()))
 		c.over = true
 		return
@@ -90,8 +90,8 @@ func orDocument(path *field.Path) *field.Path {
 
 // Bounds of one document. Kubernetes objects need far less: the schema of a pod is 20 levels deep.
 const (
-	// MaxDepth of lists and mappings.
-	MaxDepth = 64
-	// MaxValues of a document, keys included. In memory each takes some 200 bytes while a document is read.
-	MaxValues = 200000
+	// maxDepth of lists and mappings.
+	maxDepth = 64
+	// maxValues of a document, keys included. In memory each takes some 200 bytes while a document is read.
+	maxValues = 200000
 )

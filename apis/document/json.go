@@ -107,7 +107,7 @@ func checkJSON(data []byte) error {
 			quoted = !quoted
 		case quoted:
 		case c == '[', c == '{':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > maxDepth {
 				return tooDeep()
 			}
 			values++
@@ -116,7 +116,7 @@ func checkJSON(data []byte) error {
 		case c == ',', c == ':':
 			values++
 		}
-		if values > MaxValues {
+		if values > maxValues {
 			return tooMany()
 		}
 	}
@@ -133,7 +133,7 @@ func countLines(data []byte) error {
 			values++
 		}
 		// Text contains such characters too, so the bound is loose here and exact on the parsed document.
-		if values > 4*MaxValues {
+		if values > 4*maxValues {
 			return tooMany()
 		}
 	}
@@ -141,11 +141,11 @@ func countLines(data []byte) error {
 }
 
 func tooDeep() error {
-	return fmt.Errorf("more than %d levels of lists and mappings", MaxDepth)
+	return fmt.Errorf("more than %d levels of lists and mappings", maxDepth)
 }
 
 func tooMany() error {
-	return fmt.Errorf("more than %d values", MaxValues)
+	return fmt.Errorf("more than %d values", maxValues)
 }
 
 // Split returns the documents of a file of at most limit bytes, in order, including those that hold nothing but

@@ -37,19 +37,19 @@ func Age(t metav1.Time, now time.Time) string {
 	return duration.HumanDuration(max(now.Sub(t.Time), 0))
 }
 
-// Unknown is the cell of a value for which there is no current evidence.
-const Unknown = "?"
+// unknown is the cell of a value for which there is no current evidence.
+const unknown = "?"
 
 // Trust renders a count as TRUSTED/TOTAL. Members without current evidence must not look like members that do not
-// trust: their number is shown in addition, and the cell is Unknown if it is all of them.
+// trust: their number is shown in addition, and the cell is unknown if it is all of them.
 func Trust(count certrotation.TrustCount) string {
 	switch {
 	case count.Unknown == 0:
 		return fmt.Sprintf("%d/%d", count.Trusted, count.Total)
 	case count.Unknown >= count.Total:
-		return Unknown
+		return unknown
 	}
-	return fmt.Sprintf("%d/%d (%d%s)", count.Trusted, count.Total, count.Unknown, Unknown)
+	return fmt.Sprintf("%d/%d (%d%s)", count.Trusted, count.Total, count.Unknown, unknown)
 }
 
 // Ready renders the condition Ready as its status.

@@ -38,7 +38,7 @@ func (p Policy) Decide(object *certificatesv1.CertificateSigningRequest, request
 	if err != nil {
 		return nil, err
 	}
-	request, err := ParseRequest(object.Spec.Request)
+	request, err := parseRequest(object.Spec.Request)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ type Request struct {
 	PublicKeyHash string
 }
 
-// ParseRequest reads and checks the content of spec.request. Errors are refusals.
-func ParseRequest(data []byte) (*Request, error) {
+// parseRequest reads and checks the content of spec.request. Errors are refusals.
+func parseRequest(data []byte) (*Request, error) {
 	der, err := decodeRequest(data)
 	if err != nil {
 		return nil, err

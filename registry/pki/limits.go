@@ -13,8 +13,8 @@ const (
 	// MaxChain bounds the length of the chain that is stored with a key. crypto/tls and OpenSSL do not verify longer
 	// ones.
 	MaxChain = 16
-	// MaxCertificateBytes bounds the DER of one certificate, which is smaller even with all the names that it may have.
-	MaxCertificateBytes = 64 << 10
+	// maxCertificateBytes bounds the DER of one certificate, which is smaller even with all the names that it may have.
+	maxCertificateBytes = 64 << 10
 	// MaxAlternativeNames bounds the names and addresses of one certificate.
 	MaxAlternativeNames = 1024
 

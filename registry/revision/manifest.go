@@ -35,10 +35,10 @@ type Values struct {
 	Permitted *configv1alpha1.PermittedPod
 }
 
-// MaxPodBytes bounds the template of a static pod, its manifest, and the text in between. The largest known manifest is
+// maxPodBytes bounds the template of a static pod, its manifest, and the text in between. The largest known manifest is
 // a tenth of it. Without a bound, whoever may write the ConfigMap of the template could have large texts parsed again
 // and again.
-const MaxPodBytes = 256 << 10
+const maxPodBytes = 256 << 10
 
 // Manifest makes the manifest of a static pod from its template: it replaces the placeholders (see substitute), parses
 // the result strictly, refuses a pod that cannot be a static pod of this revision, sets the metadata and encodes it.
@@ -46,8 +46,8 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	if err := values.check(); err != nil {
 		return nil, err
 	}
-	if len(template) > MaxPodBytes {
-		return nil, fmt.Errorf("pod template of %d bytes: the limit is %d", len(template), MaxPodBytes)
+	if len(template) > maxPodBytes {
+		return nil, fmt.Errorf("pod template of %d bytes: the limit is %d", len(template), maxPodBytes)
 	}
 	text, err := substitute(template, values)
 	if err != nil {
@@ -57,13 +57,13 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pod template with its placeholders replaced: %w", err)
 	}
-	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory), Permits(values.Permitted, pod, values)); err != nil {
+	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory), permits(values.Permitted, pod, values)); err != nil {
 		return nil, fmt.Errorf("pod template: %w", err)
 	}
 	setMetadata(pod, values)
 	manifest, err := encode(pod)
-	if err == nil && len(manifest) > MaxPodBytes {
-		err = fmt.Errorf("pod template makes a manifest of %d bytes: the limit is %d", len(manifest), MaxPodBytes)
+	if err == nil && len(manifest) > maxPodBytes {
+		err = fmt.Errorf("pod template makes a manifest of %d bytes: the limit is %d", len(manifest), maxPodBytes)
 	}
 	return manifest, err
 }
@@ -93,7 +93,7 @@ func ParsePod(text []byte) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := document.ToJSON(single, MaxPodBytes)
+	encoded, err := document.ToJSON(single, maxPodBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read it as YAML: %w", err)
 	}
@@ -111,7 +111,7 @@ func ParsePod(text []byte) (*corev1.Pod, error) {
 // singleDocument returns the only document of text. A second one is refused, because readers of YAML such as kubelet
 // ignore it silently. A document that holds nothing but comments does not count.
 func singleDocument(text []byte) ([]byte, error) {
-	documents, err := document.Split(text, MaxPodBytes)
+	documents, err := document.Split(text, maxPodBytes)
 	if err != nil {
 		return nil, fmt.Errorf("split it into YAML documents: %w", err)
 	}

@@ -16,12 +16,12 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Permits checks the pod of a manifest against what the owner of the nodes permits, and returns nil if it may run
+// permits checks the pod of a manifest against what the owner of the nodes permits, and returns nil if it may run
 // there. A field that is neither named by the class nor known to be harmless is refused, and so is one that a later
 // version of Kubernetes adds. The error names each field, and what to ask the owner of the class for.
 //
 // The pod is checked as kubelet reads it, with its placeholders replaced.
-func Permits(permitted *configv1alpha1.PermittedPod, pod *corev1.Pod, values Values) error {
+func permits(permitted *configv1alpha1.PermittedPod, pod *corev1.Pod, values Values) error {
 	if permitted == nil {
 		return errors.New("no StaticPodClass permits the pod")
 	}

@@ -154,7 +154,7 @@ func TestPermitsRefuses(t *testing.T) {
 		"an anchor that nobody uses":      {in("{operator: Exists}", "&a {operator: Exists}"), "YAML aliases and anchors"},
 		"an unknown field":                {in("#spec", "hostRoot: true"), `unknown field "spec.hostRoot"`},
 		"a field in other letters":        {in("#spec", "HostPID: true"), `unknown field "spec.HostPID"`},
-		"too long a text":                 {in("#spec", "# "+strings.Repeat("x", MaxPodBytes)), "the limit is 262144"},
+		"too long a text":                 {in("#spec", "# "+strings.Repeat("x", maxPodBytes)), "the limit is 262144"},
 		"too long once it is expanded":    {in("command: [/etcd, --name=NODE_NAME]", "command: ['"+strings.Repeat("NODE_IP ", 120_000)+"']"), "the limit is 262144"},
 	}
 	if len(tests) < 30 {

@@ -47,8 +47,8 @@ func substitute(template []byte, values Values) ([]byte, error) {
 			out.Write(template[at:end])
 		}
 		at = end
-		if out.Len() > MaxPodBytes {
-			return nil, fmt.Errorf("with its placeholders replaced it is longer than %d bytes", MaxPodBytes)
+		if out.Len() > maxPodBytes {
+			return nil, fmt.Errorf("with its placeholders replaced it is longer than %d bytes", maxPodBytes)
 		}
 	}
 	return out.Bytes(), nil

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// MaxReasonLength bounds a reason, in characters.
-	MaxReasonLength = 256
-	// MaxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves;
+	// maxReasonLength bounds a reason, in characters.
+	maxReasonLength = 256
+	// maxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves;
 	// the limit keeps a report from filling the record that the evidence is stored in.
-	MaxFingerprints = 256
-	// MaxInstanceLength bounds the name of a process, in characters.
-	MaxInstanceLength = 253
+	maxFingerprints = 256
+	// maxInstanceLength bounds the name of a process, in characters.
+	maxInstanceLength = 253
 
 	fingerprintLength = 64
 )
@@ -80,8 +80,8 @@ func validateInstance(instance string, path *field.Path) field.ErrorList {
 	switch {
 	case instance == "":
 		return field.ErrorList{field.Required(path, "")}
-	case utf8.RuneCountInString(instance) > MaxInstanceLength:
-		return field.ErrorList{field.TooLongCharacters(path, instance, MaxInstanceLength)}
+	case utf8.RuneCountInString(instance) > maxInstanceLength:
+		return field.ErrorList{field.TooLongCharacters(path, instance, maxInstanceLength)}
 	case strings.ContainsFunc(instance, unicode.IsControl):
 		return field.ErrorList{field.Invalid(path, instance, "must not contain control characters")}
 	}
@@ -90,8 +90,8 @@ func validateInstance(instance string, path *field.Path) field.ErrorList {
 
 func validateReason(reason string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if utf8.RuneCountInString(reason) > MaxReasonLength {
-		errs = append(errs, field.TooLongCharacters(path, reason, MaxReasonLength))
+	if utf8.RuneCountInString(reason) > maxReasonLength {
+		errs = append(errs, field.TooLongCharacters(path, reason, maxReasonLength))
 	}
 	// The reason is shown in events and on terminals.
 	if strings.ContainsFunc(reason, unicode.IsControl) {
@@ -112,8 +112,8 @@ func validateName(name string, path *field.Path) field.ErrorList {
 }
 
 func validateFingerprints(fingerprints []string, path *field.Path) field.ErrorList {
-	if len(fingerprints) > MaxFingerprints {
-		return field.ErrorList{field.TooMany(path, len(fingerprints), MaxFingerprints)}
+	if len(fingerprints) > maxFingerprints {
+		return field.ErrorList{field.TooMany(path, len(fingerprints), maxFingerprints)}
 	}
 	var errs field.ErrorList
 	seen := sets.New[string]()

@@ -15,6 +15,6 @@
 // ConfigMap is claimed once in the namespace, and that each leaf has a party that verifies it and one that presents it.
 // Decode reads an object from a file, strictly.
 //
-// All functions are pure: they read no clock and do no I/O, and may be called from any goroutine. Load, Decode and Expand
+// All functions are pure: they read no clock and do no I/O, and may be called from any goroutine. Load and Decode
 // return values that the caller owns.
 package v1alpha1

@@ -26,7 +26,7 @@ func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigura
 	if err := Validate(spec, namespace).ToAggregate(); err != nil {
 		return nil, err
 	}
-	expanded, err := Expand(spec, namespace)
+	expanded, err := expand(spec, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -34,15 +34,15 @@ func Load(spec *RotationConfigurationSpec, namespace string) (*RotationConfigura
 	return expanded, nil
 }
 
-// MaxSize bounds a document, in bytes. The API server accepts objects three times as large; a configuration of
+// maxSize bounds a document, in bytes. The API server accepts objects three times as large; a configuration of
 // thousands of leaves is well below.
-const MaxSize = 512 << 10
+const maxSize = 512 << 10
 
 // Decode reads one RotationConfiguration in YAML or JSON, from a file; those in the cluster are decoded by its API server
 // and by the schema of the CustomResourceDefinition. Unknown and duplicate fields are errors that name their path,
 // as are a second document, a wrong kind or version, and durations that do not parse. Nothing is defaulted.
 func Decode(data []byte) (*RotationConfiguration, error) {
-	data, err := document.ToJSON(data, MaxSize)
+	data, err := document.ToJSON(data, maxSize)
 	if _, places := errors.AsType[utilerrors.Aggregate](err); err != nil && !places {
 		return nil, decodeError(err)
 	} else if err != nil {

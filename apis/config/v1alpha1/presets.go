@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Expand returns a copy in which the preset is replaced by its content: its trust domains come before the explicit
+// expand returns a copy in which the preset is replaced by its content: its trust domains come before the explicit
 // ones, its aggregate and its rollout become those of the configuration, and its copies come first. It fails on
 // parameters that the preset cannot work with, and on an explicit aggregate or rollout beside that of the preset;
 // everything else is checked by Validate.
-func Expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
+func expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
 	out := spec.DeepCopy()
 	if spec.Preset == nil {
 		return out, nil

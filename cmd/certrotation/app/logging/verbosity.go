@@ -16,8 +16,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// MaxVerbosity is the highest verbosity at which client-go logs no bodies of requests.
-const MaxVerbosity = 7
+// maxVerbosity is the highest verbosity at which client-go logs no bodies of requests.
+const maxVerbosity = 7
 
 // Apply configures the logs of the process. It is called once, before anything is logged.
 func Apply(config *logsapi.LoggingConfiguration) error {
@@ -33,18 +33,18 @@ func Apply(config *logsapi.LoggingConfiguration) error {
 // check returns an error for every setting that would make client-go log bodies.
 func check(config *logsapi.LoggingConfiguration) error {
 	var errs []error
-	if config.Verbosity > MaxVerbosity {
+	if config.Verbosity > maxVerbosity {
 		errs = append(errs, fmt.Errorf("-v=%d: %w", config.Verbosity, errBodies))
 	}
 	for _, item := range config.VModule {
-		if item.Verbosity > MaxVerbosity {
+		if item.Verbosity > maxVerbosity {
 			errs = append(errs, fmt.Errorf("--vmodule=%s=%d: %w", item.FilePattern, item.Verbosity, errBodies))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-var errBodies = fmt.Errorf("the verbosity must be at most %d: above it the bodies of requests are logged, which contain private keys", MaxVerbosity)
+var errBodies = fmt.Errorf("the verbosity must be at most %d: above it the bodies of requests are logged, which contain private keys", maxVerbosity)
 
 // debugFlags is the path at which a generic API server with profiling lets flags be set.
 const debugFlags = "/debug/flags"
@@ -62,7 +62,7 @@ func LimitDebugFlags(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(io.LimitReader(r.Body, maxFlag))
 		level, notNumber := strconv.ParseUint(string(body), 10, 31)
-		if err != nil || flag != "v" || notNumber != nil || level > MaxVerbosity {
+		if err != nil || flag != "v" || notNumber != nil || level > maxVerbosity {
 			http.Error(w, errBodies.Error(), http.StatusBadRequest)
 			return
 		}

@@ -21,11 +21,11 @@ import (
 
 // Defaults of the flags.
 const (
-	DefaultSecurePort      = 8443
-	DefaultWebhookPort     = 9443
-	DefaultSystemNamespace = "certrotation-system"
-	DefaultSignerSecret    = "certrotation-signer" //nolint:gosec // the name of a Secret, not its content
-	DefaultServiceName     = "certrotation"
+	defaultSecurePort      = 8443
+	defaultWebhookPort     = 9443
+	defaultSystemNamespace = "certrotation-system"
+	defaultSignerSecret    = "certrotation-signer" //nolint:gosec // the name of a Secret, not its content
+	defaultServiceName     = "certrotation"
 )
 
 // Environment variables that a Pod sets from the downward API, as defaults for values that cannot be found out
@@ -82,10 +82,10 @@ func NewOptions() *Options {
 		Metrics:         metrics.NewOptions(),
 		ServeAPI:        true,
 		ServeWebhook:    true,
-		WebhookPort:     DefaultWebhookPort,
-		SystemNamespace: DefaultSystemNamespace,
-		SignerSecret:    DefaultSignerSecret,
-		ServiceName:     DefaultServiceName,
+		WebhookPort:     defaultWebhookPort,
+		SystemNamespace: defaultSystemNamespace,
+		SignerSecret:    defaultSignerSecret,
+		ServiceName:     defaultServiceName,
 		PodUID:          os.Getenv(envPodUID),
 	}
 	if namespace := os.Getenv(envPodNamespace); namespace != "" {
@@ -106,7 +106,7 @@ func (o *Options) recommend() {
 	// admission chain, including policies and webhooks, also in a dry run.
 	r.Admission = nil
 	r.FeatureGate = utilfeature.DefaultFeatureGate
-	r.SecureServing.BindPort = DefaultSecurePort
+	r.SecureServing.BindPort = defaultSecurePort
 	// The certificate is kept in memory; no directory is needed, and the root file system may be read-only.
 	r.SecureServing.ServerCert.CertDirectory = ""
 	r.SecureServing.ServerCert.PairName = ""
