@@ -54,10 +54,10 @@ type Plan struct {
 	Recheck time.Time
 }
 
-// Assess is trust.Assess, or a replacement by a caller that has the assessment already.
+// Assess is trust.Assess, or what the caller knows better.
 type Assess func(d *trust.Domain, now time.Time) *trust.Assessment
 
-// Decide makes the plan for a namespace. n is what has been derived from its sources s.
+// Decide says what to do in a namespace. n is what its sources amount to.
 func Decide(s *inventory.Sources, n *inventory.Namespace, assess Assess, now time.Time) *Plan {
 	d := &decider{sources: s, namespace: n, assess: assess, now: now, plan: &Plan{}, unrests: map[string]bool{}}
 	if s == nil || n == nil || !d.effective() {
