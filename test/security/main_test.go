@@ -5,7 +5,7 @@ package security
 
 import "testing"
 
-// consents is the border that an object's own word is.
+// consents is the border that objects have to consent.
 func consents() []edit {
 	return []edit{
 		{
