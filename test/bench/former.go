@@ -198,7 +198,7 @@ func (b *bench) applyFormer(ctx context.Context, f *former, p formerPorts) error
 
 // accountKubeconfig has the rights of the ServiceAccount of one of our programs.
 func (b *bench) accountKubeconfig(program string) (string, error) {
-	user := fmt.Sprintf("system:serviceaccount:%s:certrotation-%s", installation.Namespace, program)
+	user := account(program)
 	path, err := b.cluster.UserKubeconfig(user, "system:serviceaccounts", "system:serviceaccounts:"+installation.Namespace)
 	if err != nil {
 		return "", fmt.Errorf("make a kubeconfig for %s: %w", user, err)

@@ -38,7 +38,9 @@ type bench struct {
 	// kube talks protobuf, kubeJSON talks JSON, rotations is ours. All of them count what they receive in wire.
 	kube, kubeJSON kubernetes.Interface
 	rotations      versioned.Interface
-	wire           atomic.Int64
+	// controller writes records, which the guard lets nobody else do.
+	controller versioned.Interface
+	wire       atomic.Int64
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -105,7 +107,17 @@ func (b *bench) connect() error {
 	if b.rotations, err = versioned.NewForConfigAndClient(json, http); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
+	controller := b.cluster.AdminConfig()
+	controller.Impersonate = rest.ImpersonationConfig{UserName: account(installation.Controller)}
+	if b.controller, err = versioned.NewForConfig(controller); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
 	return nil
+}
+
+// account is the user that one of our programs is.
+func account(program string) string {
+	return fmt.Sprintf("system:serviceaccount:%s:certrotation-%s", installation.Namespace, program)
 }
 
 // stop ends what start started and removes it. After a failure the logs stay.
