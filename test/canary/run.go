@@ -152,7 +152,10 @@ func (r *Run) takeKeys(secret *corev1.Secret) {
 			}
 			key := pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})
 			hash := sha256.Sum256(key)
-			if _, err := Of(key); err != nil || r.seen[hash] {
+			if r.seen[hash] {
+				continue
+			}
+			if _, err := Of(key); err != nil {
 				continue
 			}
 			r.seen[hash] = true

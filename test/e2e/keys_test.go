@@ -53,7 +53,7 @@ func (s *system) stop(c *cluster.Cluster) error {
 		s.keys.Stop()
 	}
 	if err := c.Stop(context.Background()); err != nil {
-		return fmt.Errorf("stop the system: %w", err)
+		fmt.Fprintln(os.Stderr, "stop the system:", err)
 	}
 	if watched {
 		fmt.Println("canary:", s.keys.Summary())
@@ -61,7 +61,8 @@ func (s *system) stop(c *cluster.Cluster) error {
 			return err
 		}
 	}
-	return os.RemoveAll(c.Dir())
+	_ = os.RemoveAll(c.Dir())
+	return nil
 }
 
 // TestKeyInALogIsFound: the search at the end of the tests, for the keys that the real API server has shown until now, fails
