@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -94,6 +95,7 @@ func (b *bench) borders(ctx context.Context) error {
 			b.report.Measurements = append(b.report.Measurements, at.reviews[writers].measurement)
 		}
 		b.report.Measurements = append(b.report.Measurements, at.issuance.measurement)
+		b.report.benchmarks.WriteString(at.benchmarks())
 	}
 	b.report.print(reviewTable(builds, note))
 	b.report.print(issuanceTable(builds, note, b.opts.leaves))
@@ -211,6 +213,24 @@ func (b *bench) replaceAll(ctx context.Context, subjects []*subject, times int) 
 	after, err := b.cpu()
 	result.CPU, result.Milliseconds = spent(before, after), slices.Concat(samples...)
 	return result, took, err
+}
+
+// benchmarks are the rounds as go test -bench would print them, a line for each.
+func (at *build) benchmarks() string {
+	var out strings.Builder
+	for _, writers := range reviewWriters {
+		for _, r := range at.reviews[writers].Rounds {
+			n := float64(len(r.Milliseconds))
+			fmt.Fprintf(&out, "BenchmarkReview/build=%s/writers=%d %.0f %.0f ns/op %.0f p99-ns/op %.0f serve-CPU-ns/op\n", at.name, writers, n,
+				median(r.Milliseconds)*1e6, quantile(r.Milliseconds, 0.99)*1e6, r.CPU[installation.Serve]/n*1e9)
+		}
+	}
+	for i, r := range at.issuance.Rounds {
+		n := float64(at.issuance.operations)
+		fmt.Fprintf(&out, "BenchmarkIssuance/build=%s %.0f %.0f ns/op %.0f controller-CPU-ns/op %.0f serve-CPU-ns/op %.0f kube-apiserver-CPU-ns/op\n", at.name, n,
+			at.issuance.seconds[i]/n*1e9, r.CPU[installation.Controller]/n*1e9, r.CPU[installation.Serve]/n*1e9, r.CPU[cluster.APIServer]/n*1e9)
+	}
+	return out.String()
 }
 
 func reviewTable(builds []*build, note string) *table {

@@ -74,6 +74,19 @@ func TestBordersTables(t *testing.T) {
 	}
 }
 
+// TestBordersForBenchstat: the rounds are read like the output of go test -bench, each as a repeat.
+func TestBordersForBenchstat(t *testing.T) {
+	got := parseBenchmarks(measured("former", time.Second).benchmarks())
+	want := []*goBenchmark{
+		{name: "Review/build=former/writers=1", micros: []float64{1e6, 2e6}},
+		{name: "Review/build=former/writers=16", micros: []float64{1e6, 2e6}},
+		{name: "Issuance/build=former", micros: []float64{20_000, 40_000}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(goBenchmark{})); diff != "" {
+		t.Errorf("benchmarks (-want +got):\n%s", diff)
+	}
+}
+
 // TestReviewBatch: every writer has as many reviews as any other.
 func TestReviewBatch(t *testing.T) {
 	for _, writers := range reviewWriters {
