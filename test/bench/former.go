@@ -22,7 +22,7 @@ import (
 // former is a build of another revision: what hack/bench.sh has put into a directory.
 type former struct {
 	dir string
-	// revision is the commit, and controllerFlags and serveFlags what --help of its programs prints.
+	// revision is the commit, and the others are what --help of its programs prints.
 	revision, controllerHelp, serveHelp string
 }
 
@@ -105,14 +105,13 @@ patches:
     - {op: replace, path: /spec/service/port, value: %d}
 `, base, p.api)
 	if p.webhook != 0 {
-		kustomization += `- target: {kind: ValidatingWebhookConfiguration, name: certrotation-guard}
+		kustomization += fmt.Sprintf(`- target: {kind: ValidatingWebhookConfiguration, name: certrotation-guard}
   patch: |-
-`
-		for i := range 2 {
-			kustomization += fmt.Sprintf(`    - {op: remove, path: /webhooks/%[1]d/clientConfig/service}
-    - {op: add, path: /webhooks/%[1]d/clientConfig/url, value: "https://127.0.0.1:%[2]d/validate"}
-`, i, p.webhook)
-		}
+    - {op: remove, path: /webhooks/0/clientConfig/service}
+    - {op: add, path: /webhooks/0/clientConfig/url, value: "https://127.0.0.1:%[1]d/validate"}
+    - {op: remove, path: /webhooks/1/clientConfig/service}
+    - {op: add, path: /webhooks/1/clientConfig/url, value: "https://127.0.0.1:%[1]d/validate"}
+`, p.webhook)
 	}
 	return map[string]string{
 		"kustomization.yaml": kustomization,
