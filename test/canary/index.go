@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -58,14 +57,32 @@ func (ix *index) add(key string, traces []Trace) {
 // slot spreads the first bytes of traces over a table, by the golden ratio.
 func slot(first uint64) uint64 { return first * 0x9e3779b97f4a7c15 >> 48 }
 
-// base64Run is what may be base64 of something, such as the data of a Secret in JSON: base64 of PEM, which is base64 itself.
-var base64Run = regexp.MustCompile(`[A-Za-z0-9+/]{64,}`)
+// leastRun is how many characters of base64 in a row are worth decoding: they may be the data of a Secret in JSON, which is
+// base64 of PEM, which is base64 itself.
+const leastRun = 64
+
+// base64Runs calls found for each run of characters of base64 that is long enough.
+func base64Runs(data []byte, found func(text []byte)) {
+	begin := 0
+	for i, c := range data {
+		if 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' {
+			continue
+		}
+		if i-begin >= leastRun {
+			found(data[begin:i])
+		}
+		begin = i + 1
+	}
+	if len(data)-begin >= leastRun {
+		found(data[begin:])
+	}
+}
 
 // in says which traces are in data, or in what is base64 in it.
 func (ix *index) in(data []byte) []hit {
 	found := map[hit]bool{}
 	ix.plain(data, func(h hit) { found[h] = true })
-	for _, text := range base64Run.FindAll(data, -1) {
+	base64Runs(data, func(text []byte) {
 		for shift := range 4 {
 			whole := text[shift:]
 			decoded, err := base64.StdEncoding.DecodeString(string(whole[:len(whole)/4*4]))
@@ -74,7 +91,7 @@ func (ix *index) in(data []byte) []hit {
 			}
 			ix.plain(decoded, func(h hit) { found[hit{h.key, h.form + ", in base64"}] = true })
 		}
-	}
+	})
 	return slices.SortedFunc(maps.Keys(found), func(a, b hit) int { return strings.Compare(a.key+" "+a.form, b.key+" "+b.form) })
 }
 
