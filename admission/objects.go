@@ -16,6 +16,7 @@ import (
 
 // claimable is a kind of object that a configuration claims by its name, whether it exists or not.
 type claimable[T any] struct {
+	*Handler
 	kind     trust.ObjectKind
 	metadata func(*T) *metav1.ObjectMeta
 	// fields names those that differ and that the model reads.
@@ -23,53 +24,39 @@ type claimable[T any] struct {
 	with   func(s *inventory.Sources, name string, object *T) *inventory.Sources
 }
 
-func (h *Handler) reviewSecret(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
-	return reviewObject(ctx, h, req, &claimable[corev1.Secret]{
-		kind: trust.SecretKind, metadata: func(s *corev1.Secret) *metav1.ObjectMeta { return &s.ObjectMeta },
-		fields: changedSecretFields, with: (*inventory.Sources).WithSecret,
-	})
-}
-
-func (h *Handler) reviewConfigMap(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
-	return reviewObject(ctx, h, req, &claimable[corev1.ConfigMap]{
-		kind: trust.ConfigMapKind, metadata: func(cm *corev1.ConfigMap) *metav1.ObjectMeta { return &cm.ObjectMeta },
-		fields: changedConfigMapFields, with: (*inventory.Sources).WithConfigMap,
-	})
-}
-
-func reviewObject[T any](ctx context.Context, h *Handler, req *admissionv1.AdmissionRequest, of *claimable[T]) (*verdict, error) {
+func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionRequest) (*verdict, error) {
 	n := h.inventory.Namespace(req.Namespace)
 	if n == nil {
 		return allowed(), nil
 	}
-	e, err := decodeEdit(req, func(o *T) string { return of.metadata(o).Name })
+	e, err := decodeEdit(req, func(o *T) string { return h.metadata(o).Name })
 	if err != nil {
 		return nil, err
 	}
 	old, changed := &metav1.ObjectMeta{}, &metav1.ObjectMeta{}
 	if e.old != nil {
-		old = of.metadata(e.old)
+		old = h.metadata(e.old)
 	}
 	if e.changed != nil {
-		changed = of.metadata(e.changed)
+		changed = h.metadata(e.changed)
 	}
-	claim, claimed := n.Claim(of.kind, e.name)
+	claim, claimed := n.Claim(h.kind, e.name)
 	if !claimed || othersOwn(claim, old.Annotations, changed.Annotations) {
 		return allowed(), nil
 	}
 	fields := []string{""}
 	if e.old != nil && e.changed != nil {
-		fields = of.fields(e.old, e.changed)
+		fields = h.fields(e.old, e.changed)
 	}
 	if len(fields) == 0 {
 		return allowed(), nil
 	}
 	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
 		// What the review says the object was is the truth: the edit applies to this version or not at all.
-		before := inventory.Build(of.with(s, e.name, e.old))
-		after := inventory.Build(of.with(s, e.name, e.changed))
-		f := h.judgeClaim(req, of.kind, e.name, before, after)
-		if of.kind == trust.SecretKind && e.changed != nil && (changed.DeletionTimestamp == nil || len(changed.Finalizers) > 0) {
+		before := inventory.Build(h.with(s, e.name, e.old))
+		after := inventory.Build(h.with(s, e.name, e.changed))
+		f := h.judgeClaim(req, h.kind, e.name, before, after)
+		if h.kind == trust.SecretKind && e.changed != nil && (changed.DeletionTimestamp == nil || len(changed.Finalizers) > 0) {
 			f.violations = append(f.violations, h.uncounted(e.name, before, after)...)
 		}
 		return f

@@ -14,6 +14,8 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
 )
 
 // The service account with which kube-controller-manager empties a namespace that is being deleted.
@@ -47,9 +49,15 @@ func (h *Handler) review(ctx context.Context, req *admissionv1.AdmissionRequest)
 func (h *Handler) reviewerOf(resource metav1.GroupResource) func(context.Context, *admissionv1.AdmissionRequest) (*verdict, error) {
 	switch resource {
 	case metav1.GroupResource{Group: corev1.GroupName, Resource: "secrets"}:
-		return h.reviewSecret
+		return (&claimable[corev1.Secret]{
+			Handler: h, kind: trust.SecretKind, metadata: func(s *corev1.Secret) *metav1.ObjectMeta { return &s.ObjectMeta },
+			fields: changedSecretFields, with: (*inventory.Sources).WithSecret,
+		}).review
 	case metav1.GroupResource{Group: corev1.GroupName, Resource: "configmaps"}:
-		return h.reviewConfigMap
+		return (&claimable[corev1.ConfigMap]{
+			Handler: h, kind: trust.ConfigMapKind, metadata: func(cm *corev1.ConfigMap) *metav1.ObjectMeta { return &cm.ObjectMeta },
+			fields: changedConfigMapFields, with: (*inventory.Sources).WithConfigMap,
+		}).review
 	case metav1.GroupResource{Group: configv1alpha1.GroupName, Resource: "rotationconfigurations"}:
 		return h.reviewConfiguration
 	case recordResource:

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -48,7 +49,7 @@ type AggregatedBundle struct {
 // exists and is readable: what runs keeps what it has (NeverEmpty). Trust comes before leaves: while the ConfigMap is
 // behind, the Secret is not written.
 func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*Bundle) ([]Action, []Blocker) {
-	if p := firstProblem(a.Secret.Problem, a.ConfigMap.Problem); p != nil {
+	if p := cmp.Or(a.Secret.Problem, a.ConfigMap.Problem); p != nil {
 		return nil, []Blocker{{Object: p.Object, Reason: ReasonObjectProblem, Message: p.Message}}
 	}
 	if blockers := a.missingBundles(bundles); len(blockers) > 0 {
@@ -74,15 +75,6 @@ func AssessAggregate(a *Aggregate, leaves map[string]*Leaf, bundles map[string]*
 
 func (a *Aggregate) write(action Action) []Action {
 	return consenting([]Action{action}, a.Configuration)
-}
-
-func firstProblem(problems ...*Problem) *Problem {
-	for _, p := range problems {
-		if p != nil {
-			return p
-		}
-	}
-	return nil
 }
 
 func (a *Aggregate) missingBundles(bundles map[string]*Bundle) []Blocker {

@@ -6,9 +6,11 @@
 // of the protocol lives anywhere else.
 //
 // A Domain is a snapshot of one trust domain, made by registry/view/inventory from Secrets, ConfigMaps, Nodes, the
-// configuration and what is recorded: requests, roster, waivers, evidence and refused writes. Assess derives the stage, the blockers and the next actions from it. Judge says which invariants
-// an edit of an object would break, JudgeConfiguration those of an edit of the configuration. PlanRotation lists the steps of
-// a rotation before it starts.
+// configuration and what is recorded: requests, roster, waivers, evidence, refused writes, and how far the controller's clock
+// is off. Assess derives the stage, the blockers and the next actions from it; the last thing that it derives is when time
+// alone changes them (recheck.go). Judge says which invariants an edit of an object would break, JudgeAggregate,
+// JudgeConfiguration and JudgeRecord those of an edit of what else there is. PlanRotation lists the steps of a rotation before
+// it starts.
 //
 // Everything here is a pure function of its arguments: no I/O, no randomness, no clock but the one passed in, and no
 // private key. Values are never mutated after they are built, so they may be shared between goroutines; the package

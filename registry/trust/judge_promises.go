@@ -233,7 +233,7 @@ func (e *domainEdit) stepsRefused() []Violation {
 
 // possible are the steps of a domain that cannot be taken back, whatever else is to be done before them.
 func (a *assessor) possible() []string {
-	out := a.assess()
+	out := Assess(a.d, a.now)
 	var steps []string
 	for _, step := range []func(*Assessment) *Action{a.generateFirst, a.dropExpired, a.abort, a.promote, a.retire, a.destroyPrevious} {
 		action := step(out)

@@ -106,11 +106,11 @@ func (j *judge) judgeNext(old, s *Signer) {
 	case old.Next == nil:
 	case s.Next == nil && same(old.Next, s.Active):
 		// Promoted: judgeActive has asked for the evidence.
-	case len(j.before.under[old.Next.Fingerprint]) > 0 && !keptIn(s.Previous, old.Next):
+	case len(j.before.under[old.Next.Fingerprint]) > 0 && !slices.ContainsFunc(s.Previous, old.Next.Equal):
 		j.refuse(AnchorInUse, object, j.before.under[old.Next.Fingerprint],
 			fmt.Sprintf("the key of %s would be lost, and leaves are signed by it already", old.Next.Subject),
 			"let the rotation end, then rotate again")
-	case s.Next == nil && !keptIn(s.Previous, old.Next):
+	case s.Next == nil && !slices.ContainsFunc(s.Previous, old.Next.Equal):
 		j.refuse(AnchorInUse, object, nil,
 			fmt.Sprintf("the key of %s would be lost while its anchor is in the bundle", old.Next.Subject),
 			fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`: the key is destroyed when nothing needs it", s.Name))
@@ -153,8 +153,4 @@ func replacedBy(old, s *Signer) []*pki.Certificate {
 		keep = append([]*pki.Certificate{old.Active}, keep...)
 	}
 	return keep
-}
-
-func keptIn(kept []*pki.Certificate, ca *pki.Certificate) bool {
-	return slices.ContainsFunc(kept, ca.Equal)
 }

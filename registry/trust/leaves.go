@@ -48,7 +48,10 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	}
 	best, against := a.bestSigner(l.Name)
 	reason := a.wants(l, best)
-	current := a.signers[l.Name]
+	current, subject := a.signers[l.Name], "an unknown CA"
+	if current != nil {
+		subject = current.Subject
+	}
 	switch {
 	case best == nil && reason != "":
 		return nil, append(against, Blocker{
@@ -58,7 +61,7 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	case best == nil:
 		return nil, a.waitsToLeave(current, against)
 	case reason == "" && a.olderThan(current, best):
-		reason = fmt.Sprintf("it is signed by %s, which is being replaced", subjectOr(current, "an unknown CA"))
+		reason = fmt.Sprintf("it is signed by %s, which is being replaced", subject)
 	case reason == "":
 		return nil, a.waitsToLeave(current, against)
 	}
@@ -147,13 +150,6 @@ func hosts(names, addresses []string) []string {
 	all := slices.Concat(names, addresses)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-func subjectOr(c *pki.Certificate, unknown string) string {
-	if c == nil {
-		return unknown
-	}
-	return c.Subject
 }
 
 // refresh is when a certificate is to be renewed at the latest: at a part of its validity, or some time before its end.
