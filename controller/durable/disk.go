@@ -45,6 +45,9 @@ func (d Disk) open(name string, flags int) (f *os.File, err error) {
 
 // at does something relative to the directory of a name.
 func (d Disk) at(what, name string, do func(parent int, base string) error) error {
+	if !fs.ValidPath(name) {
+		return &fs.PathError{Op: what, Path: name, Err: fs.ErrInvalid}
+	}
 	parent, err := d.walk(path.Dir(name))
 	if err == nil {
 		err = errors.Join(do(parent, path.Base(name)), unix.Close(parent))
@@ -57,9 +60,6 @@ func (d Disk) at(what, name string, do func(parent int, base string) error) erro
 
 // walk opens a directory.
 func (d Disk) walk(dir string) (int, error) {
-	if !fs.ValidPath(dir) {
-		return -1, fs.ErrInvalid
-	}
 	at, err := unix.Open(string(d), directoryFlags&^unix.O_NOFOLLOW, 0)
 	for component := range strings.SplitSeq(dir, "/") {
 		if err != nil {
