@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/controller/rollout/generation"
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -26,18 +26,17 @@ func TestBesideInstaller(t *testing.T) {
 	end := now.Add(-time.Hour)
 	ca := disktest.Authority(t, "signer@1", end)
 	node := disktest.NewNode(t, "node-0")
-	installer, err := generation.Open(generation.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
+	installer, err := generation.Open(nodedisk.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer installer.Close()
 	expired := request(node, 7, node.Files(ca, end))
 	if _, err := installer.Install(t.Context(), expired); err != nil {
 		t.Fatal(err)
 	}
 	node.WriteData(disktest.Revision{Key: disktest.Key("etcd-signer"), Value: disktest.Encode(t, disktest.Secret(t, "etcd-signer", ca))})
 	o := optionsFor(node, now)
-	o.Peers = []diagnosis.Member{}
+	o.Peers = []nodedisk.Member{}
 	mustRecover(t, o)
 	checkInUse(t, o, "7/7")
 

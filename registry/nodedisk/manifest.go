@@ -60,8 +60,16 @@ type Member struct {
 }
 
 // Usable tells whether there is a manifest that kubelet can run.
-func (m *Manifest) Usable() bool {
-	return m.Present && !m.Defects.Has(Unreadable) && !m.Defects.Has(ManifestUnreadable)
+func (m *Manifest) Usable() bool { return m.Present && m.Problem() == "" }
+
+// Problem says why kubelet cannot run a manifest that is there, "" if it can.
+func (m *Manifest) Problem() string {
+	for _, d := range m.Defects {
+		if d.Reason == Unreadable || d.Reason == ManifestUnreadable {
+			return d.Message
+		}
+	}
+	return ""
 }
 
 // FromInstaller tells whether the installer has made it: it mounts the directory of the revision that it names.
@@ -134,19 +142,18 @@ func (l Layout) ParseManifest(m *Manifest, text []byte) {
 func (l Layout) recognize(m *Manifest, text []byte) {
 	pod, err := revision.ParsePod(text)
 	if err != nil {
-		m.Defects.Add(ManifestForeign, m.Path, "the installer has not made it: %v", err)
+		m.Defects.Add(ManifestForeign, m.Path, "it is not as the installer writes it: %v", err)
 		return
 	}
 	n, ok := revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
 	if !ok {
-		m.Defects.Add(ManifestForeign, m.Path, "the installer has not made it: annotation %s is %q",
-			revision.AnnotationRevision, pod.Annotations[revision.AnnotationRevision])
+		m.Defects.Add(ManifestForeign, m.Path, "annotation %s is %q", revision.AnnotationRevision, pod.Annotations[revision.AnnotationRevision])
 		return
 	}
 	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.HostPath != nil && path.Clean(v.HostPath.Path) == l.HostDirectory(n)
 	}) {
-		m.Defects.Add(ManifestForeign, m.Path, "the installer has not made it: it says that it is of revision %d, and does not mount %s", n, l.HostDirectory(n))
+		m.Defects.Add(ManifestForeign, m.Path, "it says that it is of revision %d, and does not mount %s", n, l.HostDirectory(n))
 		return
 	}
 	m.Revision, m.RestartHash, m.Pod = n, pod.Annotations[revision.AnnotationRestartHash], pod

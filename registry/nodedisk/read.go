@@ -31,7 +31,7 @@ func (l Layout) ReadInstalled(resources, manifests fs.FS) (*Installed, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotInstalled, manifest.Defects.Err())
 	}
 	if !manifest.FromInstaller() {
-		return nil, manifest.Defects.Err()
+		return nil, fmt.Errorf("the installer has not made it: %w", manifest.Defects.Err())
 	}
 	dir := l.DirectoryName(manifest.Revision)
 	if ok, err := IsDirectory(resources, dir); err != nil || !ok {

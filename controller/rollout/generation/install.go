@@ -124,7 +124,8 @@ func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error
 	switch {
 	case current == nil:
 	case current.Number > o.Revision:
-		return nil, nil, fmt.Errorf("%w: its pointer is at generation %d, asked for was %d", ErrNewer, current.Number, o.Revision)
+		return nil, nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer,
+			path.Join(n.layout.DirectoryName(installed.Revision), nodedisk.PointerName), current.Number, o.Revision)
 	case current.Number == o.Revision && len(current.Defects) == 0 && !holds(current, o):
 		return nil, nil, fmt.Errorf("%w: revision %d is on this node with other content: a revision never changes, make a new one", ErrContent, current.Number)
 	}
