@@ -151,13 +151,13 @@ func (r *recovery) planRestore(ctx context.Context, candidates []diagnosis.Candi
 	}
 	chosen, err := diagnosis.Choose(trials, r.Revision)
 	if err != nil {
-		return r.settled(trials, err)
+		return r.keepInUse(trials, err)
 	}
 	return r.planSwitch(ctx, chosen)
 }
 
-// settled says that there is nothing to do where the generation in use works and no peer is there to refuse it.
-func (r *recovery) settled(trials []diagnosis.Trial, err error) (*Plan, error) {
+// keepInUse says that there is nothing to do where the generation in use works and no peer is there to refuse it.
+func (r *recovery) keepInUse(trials []diagnosis.Trial, err error) (*Plan, error) {
 	for i := range trials {
 		t := &trials[i]
 		reached := slices.ContainsFunc(t.Verdicts, func(v diagnosis.Verdict) bool { return v.Reached })

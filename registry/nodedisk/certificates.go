@@ -29,7 +29,7 @@ type Pair struct {
 	Chain       []*pki.Certificate
 }
 
-// Content is what the files of a generation hold.
+// Content is what is in the files of a generation.
 type Content struct {
 	Bundles []Bundle
 	Pairs   []Pair

@@ -47,7 +47,7 @@ const (
 	Expired Reason = "Expired"
 )
 
-// Defect is something that is not as the installer leaves it. It holds no content of a file.
+// Defect is something that is not as the installer leaves it. It has no content of a file.
 type Defect struct {
 	Reason  Reason
 	Path    string

@@ -5,7 +5,7 @@
 // NAME is the rollout's name, R and M are revisions, M >= R:
 //
 //	MANIFESTS/NAME-pod.yaml                  what kubelet runs
-//	RESOURCES/NAME-pod.lock                  held by whoever writes below
+//	RESOURCES/NAME-pod.lock                  locked by whoever writes below
 //	RESOURCES/NAME-pod-R/NAME-pod.yaml       the manifest of R, which mounts this directory
 //	RESOURCES/NAME-pod-R/generation-M/       trust and leaves of M together, and generation.json, which lists them
 //	RESOURCES/NAME-pod-R/current             a symbolic link to generation-M: the pointer
@@ -16,6 +16,6 @@
 // that is decided elsewhere: controller/rollout/generation installs and prunes, registry/diagnosis judges for people.
 //
 // A file system that is passed in must follow no symbolic link below its root (controller/durable does not). No value
-// holds a private key, and no defect quotes a file. Values are never changed after they were made. The package has no
+// has a private key, and no defect quotes a file. Values are never changed after they were made. The package has no
 // clock and starts no goroutine.
 package nodedisk

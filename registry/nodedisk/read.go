@@ -24,7 +24,7 @@ type Installed struct {
 }
 
 // ReadInstalled returns what the node runs at its next start of the static pod: made by the installer and without a defect,
-// or it fails. The error is ErrNotInstalled, or holds each Defect.
+// or it fails. The error is ErrNotInstalled, or has each Defect.
 func (l Layout) ReadInstalled(resources, manifests fs.FS) (*Installed, error) {
 	manifest := l.ReadManifest(manifests, ".")
 	if manifest.Defects.Has(ManifestMissing) {

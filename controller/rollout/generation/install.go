@@ -126,7 +126,7 @@ func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error
 	case current.Number > o.Revision:
 		return nil, nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer,
 			path.Join(n.layout.DirectoryName(installed.Revision), nodedisk.PointerName), current.Number, o.Revision)
-	case current.Number == o.Revision && len(current.Defects) == 0 && !holds(current, o):
+	case current.Number == o.Revision && len(current.Defects) == 0 && !o.wrote(current):
 		return nil, nil, fmt.Errorf("%w: revision %d is on this node with other content: a revision never changes, make a new one", ErrContent, current.Number)
 	}
 	return &installed, current, nil
@@ -142,8 +142,8 @@ func (n *Node) pointedAt(m *nodedisk.Manifest) *nodedisk.Generation {
 	return n.layout.ReadGeneration(n.resources, path.Join(dir, nodedisk.GenerationName(pointer.Generation)), pointer.Generation)
 }
 
-// holds tells whether a generation is what the order would write.
-func holds(g *nodedisk.Generation, o *order) bool {
+// wrote tells whether a generation is what the order would write.
+func (o *order) wrote(g *nodedisk.Generation) bool {
 	return len(g.Defects) == 0 && g.Record.ContentHash == o.record.ContentHash && g.Record.RestartHash == o.record.RestartHash &&
 		g.Record.Node == o.record.Node && maps.Equal(g.Record.Files, o.record.Files)
 }
@@ -182,7 +182,7 @@ func (n *Node) ensureGeneration(w *durable.Writer, dir string, o *order) (change
 	name := path.Join(dir, nodedisk.GenerationName(o.Revision))
 	there, err := nodedisk.IsDirectory(n.resources, name)
 	w.Do("write generation", name, func() error { return err })
-	if there && holds(n.layout.ReadGeneration(n.resources, name, o.Revision), o) {
+	if there && o.wrote(n.layout.ReadGeneration(n.resources, name, o.Revision)) {
 		w.Sync(dir)
 		return false
 	}
