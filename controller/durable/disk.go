@@ -221,7 +221,7 @@ func (i *info) Sys() any           { return &i.stat }
 func (i *info) Mode() fs.FileMode {
 	mode := fs.FileMode(i.stat.Mode & 0o777)
 	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
-		if uint32(i.stat.Mode)&bit != 0 {
+		if uint32(i.stat.Mode)&bit != 0 { //nolint:unconvert // elsewhere than on Linux it has 16 bits
 			mode |= is
 		}
 	}
