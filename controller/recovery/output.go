@@ -52,9 +52,9 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 	}
 	dir := r.OutputDirectory
 	p.step(func() error {
-		w := newWriter()
-		if exists(dir) {
-			w.Rename(name(dir), name(dir)+"-set-aside-"+r.time())
+		w := r.writer()
+		if r.exists(dir) {
+			w.Rename(name(dir), name(dir)+"-set-aside-"+r.attempt())
 		} else {
 			w.MkdirAll(name(filepath.Dir(dir)))
 		}

@@ -40,6 +40,8 @@ type Options struct {
 	// OutputDirectory gets what the rest of the cluster needs after a reissue.
 	OutputDirectory string
 	Clock           clock.PassiveClock
+	// root is the file system of the node; tests have another one, which fails.
+	root durable.FileSystem
 }
 
 // Plan is what a recovery would do. It is made without a change to the disk.
@@ -111,6 +113,9 @@ func ReadDisk(l nodedisk.Layout) (*nodedisk.Disk, error) {
 // New looks at the disk and at the peers and plans what brings the member back.
 func New(ctx context.Context, o Options) (*Plan, error) {
 	o = o.resolved()
+	if o.root == nil {
+		o.root = durable.Disk("/")
+	}
 	disk, err := ReadDisk(o.Layout)
 	if err != nil {
 		return nil, err
@@ -227,7 +232,8 @@ func (r *recovery) dataDirectory() string {
 
 // asideDirectory is where this recovery puts what it replaces.
 func (r *recovery) asideDirectory() string {
-	return filepath.Join(r.ResourceDirectory, r.SetAsideName(r.time()))
+	return filepath.Join(r.ResourceDirectory, r.SetAsideName(r.attempt()))
 }
 
-func (r *recovery) time() string { return r.now.UTC().Format("20060102T150405Z") }
+// attempt names what this recovery has put aside.
+func (r *recovery) attempt() string { return r.now.UTC().Format("20060102T150405Z") }

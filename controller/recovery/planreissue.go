@@ -172,7 +172,7 @@ func (r *recovery) latest() int {
 
 // tree is the directory of a revision: its manifest and its one generation. The pointer is not a file and not in it.
 func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int) (map[string][]byte, error) {
-	text, err := nodedisk.ReadFile(root, name(source.Manifest.Path), nodedisk.MaxManifestBytes)
+	text, err := nodedisk.ReadFile(r.root, name(source.Manifest.Path), nodedisk.MaxManifestBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -15,22 +15,20 @@ import (
 	"certrotation.dev/registry/nodedisk"
 )
 
-// root is the file system of the node. What a recovery writes goes by absolute paths, on which no link is followed.
-const root = durable.Disk("/")
-
-// name is an absolute path as a name in root.
+// name is an absolute path as a name in the file system of the node. What a recovery writes goes by such paths, so that on no
+// part of them a link is followed.
 func name(file string) string { return strings.TrimPrefix(filepath.Clean(file), "/") }
 
-func newWriter() *durable.Writer { return &durable.Writer{FS: root} }
+func (r *recovery) writer() *durable.Writer { return &durable.Writer{FS: r.root} }
 
 // exists says whether there is anything at a path.
-func exists(file string) bool {
-	_, err := root.Lstat(name(file))
+func (r *recovery) exists(file string) bool {
+	_, err := r.root.Lstat(name(file))
 	return err == nil
 }
 
 func (r *recovery) pointAt(directory *nodedisk.Directory, number int) error {
-	w := newWriter()
+	w := r.writer()
 	r.setAside(w, directory.Pointer.Path, filepath.Base(directory.Path))
 	w.Link(nodedisk.GenerationName(number), name(directory.Pointer.Path))
 	if w.Err != nil {
@@ -41,11 +39,11 @@ func (r *recovery) pointAt(directory *nodedisk.Directory, number int) error {
 
 // installManifest puts the copy of the manifest that a directory keeps where kubelet looks.
 func (r *recovery) installManifest(directory *nodedisk.Directory) error {
-	data, err := nodedisk.ReadFile(root, name(filepath.Join(directory.Path, r.ManifestName())), nodedisk.MaxManifestBytes)
+	data, err := nodedisk.ReadFile(r.root, name(filepath.Join(directory.Path, r.ManifestName())), nodedisk.MaxManifestBytes)
 	if err != nil {
 		return err
 	}
-	w := newWriter()
+	w := r.writer()
 	r.setAside(w, r.Manifest(), "manifests")
 	w.File(name(r.Manifest()), data)
 	if w.Err != nil {
@@ -57,7 +55,7 @@ func (r *recovery) installManifest(directory *nodedisk.Directory) error {
 // setAside keeps what is about to be replaced. What a rename can replace stays in its place meanwhile: there must be no
 // moment without it. Anything else is moved.
 func (r *recovery) setAside(w *durable.Writer, file, under string) {
-	info, err := root.Lstat(name(file))
+	info, err := r.root.Lstat(name(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -67,11 +65,11 @@ func (r *recovery) setAside(w *durable.Writer, file, under string) {
 	switch {
 	case w.Err != nil:
 	case info.Mode().Type() == fs.ModeSymlink:
-		target, err := root.ReadLink(name(file))
+		target, err := r.root.ReadLink(name(file))
 		w.Do("set aside", file, func() error { return err })
 		w.Link(target, aside)
 	case info.Mode().IsRegular():
-		data, err := nodedisk.ReadFile(root, name(file), nodedisk.MaxManifestBytes)
+		data, err := nodedisk.ReadFile(r.root, name(file), nodedisk.MaxManifestBytes)
 		w.Do("set aside", file, func() error { return err })
 		w.File(aside, data)
 	default:
@@ -84,8 +82,8 @@ func (r *recovery) setAside(w *durable.Writer, file, under string) {
 // installDirectory puts the directory of a revision in its place as a whole. If there is one already, which no process reads
 // since etcd does not run, the two are exchanged.
 func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int) error {
-	w := newWriter()
-	if !exists(dir) {
+	w := r.writer()
+	if !r.exists(dir) {
 		makeTree(w, dir, tree, nodedisk.GenerationName(number))
 		return w.Err
 	}
@@ -110,7 +108,7 @@ func makeTree(w *durable.Writer, dir string, files map[string][]byte, pointer st
 // exchange gives each of two names what is at the other. Where the file system cannot do that in one step it is done in
 // three, with a moment without b.
 func exchange(w *durable.Writer, a, b string) {
-	w.Do("exchange "+a+" and", b, func() error { return root.Exchange(a, b) })
+	w.Do("exchange "+a+" and", b, func() error { return w.FS.Exchange(a, b) })
 	if errors.Is(w.Err, errors.ErrUnsupported) {
 		w.Err = nil
 		between := nodedisk.Staged(a)
