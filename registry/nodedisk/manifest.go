@@ -109,10 +109,14 @@ func (l Layout) ReadManifest(fsys fs.FS, dir string) Manifest {
 
 // ParseManifest takes from the text of a manifest what Manifest holds of it.
 func (l Layout) ParseManifest(m *Manifest, text []byte) {
-	pod := &corev1.Pod{}
-	if err := document.Unmarshal(text, MaxManifestBytes, pod, false); err != nil {
-		m.Defects.Add(ManifestUnreadable, m.Path, "it is no YAML of a Pod")
-		return
+	pod, foreign := revision.ParsePod(text)
+	if foreign != nil {
+		// kubelet takes more than the installer writes.
+		pod = &corev1.Pod{}
+		if err := document.Unmarshal(text, MaxManifestBytes, pod, false); err != nil {
+			m.Defects.Add(ManifestUnreadable, m.Path, "it is no YAML of a Pod")
+			return
+		}
 	}
 	if pod.Kind != "Pod" || len(pod.Spec.Containers) == 0 {
 		m.Defects.Add(ManifestUnreadable, m.Path, "it is no Pod with containers but %q", pod.Kind)
@@ -135,16 +139,15 @@ func (l Layout) ParseManifest(m *Manifest, text []byte) {
 	}
 	slices.Sort(m.Uses)
 	m.Uses = slices.Compact(m.Uses)
-	l.recognize(m, text)
+	if foreign != nil {
+		m.Defects.Add(ManifestForeign, m.Path, "it is not as the installer writes it: %v", foreign)
+		return
+	}
+	l.recognize(m, pod)
 }
 
 // recognize finds out whether the installer has made a manifest.
-func (l Layout) recognize(m *Manifest, text []byte) {
-	pod, err := revision.ParsePod(text)
-	if err != nil {
-		m.Defects.Add(ManifestForeign, m.Path, "it is not as the installer writes it: %v", err)
-		return
-	}
+func (l Layout) recognize(m *Manifest, pod *corev1.Pod) {
 	n, ok := revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
 	if !ok {
 		m.Defects.Add(ManifestForeign, m.Path, "annotation %s is %q", revision.AnnotationRevision, pod.Annotations[revision.AnnotationRevision])
