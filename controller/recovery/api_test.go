@@ -17,6 +17,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -225,7 +226,7 @@ func TestControllerGoesOnFromRecovery(t *testing.T) {
 
 func optionsFor(node *disktest.Node, now time.Time) Options {
 	return Options{
-		Layout:      Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources},
+		Layout:      nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources},
 		PeerTimeout: time.Second, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
 		OutputDirectory: filepath.Join(node.Resources, "recovered"), Clock: testclock.NewFakePassiveClock(now),
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // damage is a node on whose disk a test does something.
@@ -78,8 +78,8 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 			d.must(os.Remove(filepath.Join(d.Directory(7), "current")))
 			d.must(os.Mkdir(filepath.Join(d.Directory(7), "current"), 0o700))
 		}, want: []string{"error PointerBroken", "info GenerationWorks"}},
-		"generation without its record": {do: func(d damage) { d.must(os.Remove(d.file(generation.RecordName))) }, want: []string{"error GenerationIncomplete"}},
-		"record that is cut":            {do: func(d damage) { d.edit(d.file(generation.RecordName), func(s string) string { return s[:len(s)/2] }) }, want: []string{"error GenerationIncomplete"}},
+		"generation without its record": {do: func(d damage) { d.must(os.Remove(d.file(nodedisk.RecordName))) }, want: []string{"error GenerationIncomplete"}},
+		"record that is cut":            {do: func(d damage) { d.edit(d.file(nodedisk.RecordName), func(s string) string { return s[:len(s)/2] }) }, want: []string{"error GenerationIncomplete"}},
 		"bundle changed by hand": {do: func(d damage) {
 			d.edit(d.file(disktest.ServerBundle), func(s string) string { return s + "\n# mine\n" })
 		}, want: []string{"error HashMismatch"}},
@@ -87,7 +87,7 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 		"directory that is everybody's":     {do: func(d damage) { d.must(os.Chmod(d.Directory(7), 0o755)) }, want: []string{"warning FileMode"}},
 		"file that nobody installed":        {do: func(d damage) { d.Write(d.file("secrets/etcd-all-certs/note"), nil) }, want: []string{"warning FileUnexpected"}},
 		"symbolic link in a generation":     {do: func(d damage) { d.must(os.Symlink("/etc/passwd", d.file("secrets/link"))) }, want: []string{"warning FileUnexpected"}},
-		"key missing":                       {do: func(d damage) { d.must(os.Remove(d.file(key))) }, want: []string{"error FileMissing", "error FileMissing"}},
+		"key missing":                       {do: func(d damage) { d.must(os.Remove(d.file(key))) }, want: []string{"error FileMissing"}},
 		"key of another certificate":        {do: func(d damage) { d.swapKey(key) }, want: []string{"error KeyMismatch"}},
 		"certificate that is none":          {do: func(d damage) { d.reinstall(func(f map[string][]byte) { f[cert] = []byte("x") }) }, want: []string{"error Unparsable"}},
 		"leaf of another authority":         {do: func(d damage) { d.foreignLeaf(end) }, want: []string{"error Untrusted"}},
@@ -113,7 +113,7 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 			node.Install(5, 5, node.Files(ca, end))
 			node.Install(7, 7, node.Files(ca, end))
 			tc.do(damage{node, t})
-			disk, err := ReadDisk(Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources})
+			disk, err := ReadDisk(nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,10 +180,10 @@ func (d damage) allUntil(end time.Time) {
 
 func TestReadDiskRefuses(t *testing.T) {
 	node := disktest.NewNode(t, "node-0")
-	l := Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources}
-	for name, change := range map[string]func(*Layout){
-		"no manifests": func(l *Layout) { l.ManifestDirectory += "-none" },
-		"no resources": func(l *Layout) { l.ResourceDirectory += "-none" },
+	l := nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources}
+	for name, change := range map[string]func(*nodedisk.Layout){
+		"no manifests": func(l *nodedisk.Layout) { l.ManifestDirectory += "-none" },
+		"no resources": func(l *nodedisk.Layout) { l.ResourceDirectory += "-none" },
 	} {
 		other := l
 		change(&other)

@@ -5,10 +5,12 @@ package recovery
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -21,13 +23,17 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/protobuf/proto"
 
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // ErrRunning reports that etcd has its data open.
 var ErrRunning = errors.New("etcd is running")
 
-const lockWait = 500 * time.Millisecond
+// How long to wait for the lock of etcd's data, and for whoever listens where etcd would.
+const (
+	lockWait    = 500 * time.Millisecond
+	dialTimeout = 2 * time.Second
+)
 
 // etcdData is the data directory of an etcd that does not run, opened read-only. etcd cannot open it before Close.
 type etcdData struct {
@@ -115,8 +121,8 @@ func tombstone(revision []byte) (bool, error) {
 }
 
 // members are those that the cluster had when this member was last up, with the addresses where peers reach them.
-func (e *etcdData) members() ([]diagnosis.Member, error) {
-	var out []diagnosis.Member
+func (e *etcdData) members() ([]nodedisk.Member, error) {
+	var out []nodedisk.Member
 	err := e.view(func(tx *bolt.Tx) error {
 		bucket := tx.Bucket([]byte("members"))
 		if bucket == nil {
@@ -130,13 +136,13 @@ func (e *etcdData) members() ([]diagnosis.Member, error) {
 			if err := json.Unmarshal(value, &m); err != nil {
 				return errors.New("a member cannot be read")
 			}
-			for _, address := range addressesOf(strings.Join(m.PeerURLs, ",")) {
-				out = append(out, diagnosis.Member{Name: m.Name, Address: address})
+			for _, address := range nodedisk.Addresses(strings.Join(m.PeerURLs, ",")) {
+				out = append(out, nodedisk.Member{Name: m.Name, Address: address})
 			}
 			return nil
 		})
 	})
-	slices.SortFunc(out, func(a, b diagnosis.Member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b nodedisk.Member) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
 }
 
@@ -157,4 +163,27 @@ func guarded(file string, do func() error) (err error) {
 		}
 	}()
 	return do()
+}
+
+// refuseRunning fails with ErrRunning while etcd listens where the manifest says, or has its data open.
+func refuseRunning(ctx context.Context, m *nodedisk.Manifest, dataDirectory string) error {
+	// A kubelet that has not reached an API server since it started does not end a pod whose manifest is moved away.
+	const next = "stop it first: stop kubelet (systemctl stop kubelet) and then the pod (crictl stopp $(crictl pods --quiet --name NAME)); start kubelet again afterwards"
+	for _, address := range m.Listens {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		cancel()
+		if err == nil {
+			conn.Close()
+			return fmt.Errorf("something listens on %s: %w; %s", address, ErrRunning, next)
+		}
+	}
+	if dataDirectory == "" || !hasEtcdData(dataDirectory) {
+		return nil
+	}
+	data, err := openEtcdData(dataDirectory)
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, next)
+	}
+	return data.Close()
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -21,9 +21,10 @@ func FuzzParseManifest(f *testing.F) {
 	f.Add([]byte("kind: Pod\nspec: {containers: [{command: [sh, -c, 'etcd --data-dir /x --name']}]}"))
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := &diagnosis.Manifest{Present: true}
-		if err := parseManifest(m, data, "etcd"); err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("the error has several lines: %q", err)
+		layout := nodedisk.Layout{Name: "etcd"}
+		m := &nodedisk.Manifest{Present: true}
+		if layout.ParseManifest(m, data); strings.Contains(m.Problem(), "\n") {
+			t.Errorf("the problem has several lines: %q", m.Problem())
 		}
 		if len(m.Mounts) != 1 {
 			return
@@ -32,8 +33,8 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		after := &diagnosis.Manifest{Present: true}
-		if err := parseManifest(after, moved, "etcd"); err == nil && (len(after.Mounts) != 1 || after.Mounts[0] != m.Mounts[0]+1) {
+		after := &nodedisk.Manifest{Present: true}
+		if layout.ParseManifest(after, moved); after.Usable() && (len(after.Mounts) != 1 || after.Mounts[0] != m.Mounts[0]+1) {
 			t.Errorf("moved to revision %d, it mounts %v", m.Mounts[0]+1, after.Mounts)
 		}
 	})
@@ -117,11 +118,10 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"revision":1,"files":{"../../etc/shadow":"00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, generation.RecordName), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, nodedisk.RecordName), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		g := readGeneration(&diagnosis.Disk{}, 1, 1, dir)
-		if g.Intact(nil) {
+		if diagnosis.IsIntact(nodedisk.Layout{}.ReadGeneration(os.DirFS(dir), ".", 1), nil) {
 			t.Error("a generation without files counts as intact")
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery/disktest"
 	"certrotation.dev/controller/rollout/generation"
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -26,18 +26,17 @@ func TestBesideInstaller(t *testing.T) {
 	end := now.Add(-time.Hour)
 	ca := disktest.Authority(t, "signer@1", end)
 	node := disktest.NewNode(t, "node-0")
-	installer, err := generation.Open(generation.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
+	installer, err := generation.Open(nodedisk.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer installer.Close()
 	expired := request(node, 7, node.Files(ca, end))
 	if _, err := installer.Install(t.Context(), expired); err != nil {
 		t.Fatal(err)
 	}
 	node.WriteData(disktest.Revision{Key: disktest.Key("etcd-signer"), Value: disktest.Encode(t, disktest.Secret(t, "etcd-signer", ca))})
 	o := optionsFor(node, now)
-	o.Peers = []diagnosis.Member{}
+	o.Peers = []nodedisk.Member{}
 	mustRecover(t, o)
 	checkInUse(t, o, "7/7")
 
@@ -55,6 +54,44 @@ func TestBesideInstaller(t *testing.T) {
 		t.Errorf("the installer with the next revision: %+v, %v", result, err)
 	}
 	checkInUse(t, o, "8/8")
+}
+
+// TestDoctorAgreesWithInstaller: what the installer accepts, doctor does not call an error.
+func TestDoctorAgreesWithInstaller(t *testing.T) {
+	now := time.Now()
+	end := now.Add(disktest.Life / 2)
+	ca, other := disktest.Authority(t, "signer@1", end), disktest.Authority(t, "other@1", end)
+	for name, file := range map[string]struct {
+		path string
+		data []byte
+	}{
+		"nothing else":                  {},
+		"an authority without a key":    {"secrets/other/ca.crt", other.CertPEM()},
+		"a key without a certificate":   {"secrets/other/sa.key", []byte("x")},
+		"a file that is no certificate": {"configmaps/other/config.yaml", []byte("x")},
+		"a bundle of another authority": {"configmaps/other/ca-bundle.crt", other.CertPEM()},
+		"an anchor and its key":         {"secrets/other/tls.crt", ca.CertPEM()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := disktest.NewNode(t, "node-0")
+			installer, err := generation.Open(nodedisk.Layout{Name: "etcd", ResourceDirectory: node.Resources, ManifestDirectory: node.Manifests})
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := node.Files(ca, end)
+			if file.path != "" {
+				files[file.path] = file.data
+			}
+			if key, err := ca.KeyPEM(); strings.HasSuffix(file.path, "tls.crt") && err == nil {
+				files["secrets/other/tls.key"] = key
+			}
+			if _, err := installer.Install(t.Context(), request(node, 7, files)); err != nil {
+				t.Fatal(err)
+			}
+			o := optionsFor(node, now)
+			checkInUse(t, o, "7/7")
+		})
+	}
 }
 
 // request is what the installer pod of a revision asks for.

@@ -12,17 +12,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/apis/document"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
 // moveManifest makes the manifest of another revision of one that was installed: it mounts the directory of that revision
 // and says so. Everything else stays as it is, known to this program or not.
-func moveManifest(text []byte, name string, from, to int64, restartHash string) ([]byte, error) {
+func moveManifest(text []byte, name string, from, to int, restartHash string) ([]byte, error) {
 	pod := map[string]any{}
-	if err := document.Unmarshal(text, maxManifestBytes, &pod, false); err != nil {
+	if err := document.Unmarshal(text, nodedisk.MaxManifestBytes, &pod, false); err != nil {
 		return nil, errors.New("the manifest is no YAML of an object")
 	}
-	directory := regexp.MustCompile(`(^|[^A-Za-z0-9._-])` + regexp.QuoteMeta(name+"-pod-"+strconv.FormatInt(from, 10)) + `($|[^A-Za-z0-9._-])`)
+	directory := regexp.MustCompile(`(^|[^A-Za-z0-9._-])` + regexp.QuoteMeta(name+"-pod-"+strconv.Itoa(from)) + `($|[^A-Za-z0-9._-])`)
 	moved, ok := replaced(pod, directory, fmt.Sprintf("${1}%s-pod-%d${2}", name, to)).(map[string]any)
 	if !ok {
 		return nil, errors.New("the manifest is no object")
@@ -31,7 +32,7 @@ func moveManifest(text []byte, name string, from, to int64, restartHash string) 
 	if !ok {
 		return nil, errors.New("the manifest has no metadata")
 	}
-	number := strconv.FormatInt(to, 10)
+	number := strconv.Itoa(to)
 	set(metadata, "labels", map[string]string{revision.LabelRevision: number})
 	set(metadata, "annotations", map[string]string{revision.AnnotationRevision: number, revision.AnnotationRestartHash: restartHash})
 	return yaml.Marshal(moved)

@@ -21,7 +21,7 @@ import (
 )
 
 // planOutput writes what the rest of the cluster needs before anything else is changed: the recovery of the disk can be
-// repeated, but a client that nobody kept cannot be asked for.
+// repeated, but a client that nobody kept cannot be asked for. The output of an earlier recovery is moved out of the way.
 func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *vault) error {
 	if r.OutputDirectory == "" {
 		return nil
@@ -36,10 +36,10 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 	if err := errors.Join(v.signerManifests(manifests), r.leafManifests(manifests, m, v), r.clients(p, files, manifests, m, v)); err != nil {
 		return err
 	}
-	for name, secret := range manifests {
-		file := "3-leaf-" + name
+	for secretName, secret := range manifests {
+		file := "3-leaf-" + secretName
 		if inventory.HoldsAuthority(secret.Data) {
-			file = "1-signer-" + name
+			file = "1-signer-" + secretName
 		}
 		if err := addManifest(files, file, secret); err != nil {
 			return err
@@ -52,10 +52,14 @@ func (r *recovery) planOutput(p *Plan, source *diagnosis.Candidate, m *made, v *
 	}
 	dir := r.OutputDirectory
 	p.step(func() error {
-		if err := r.keepFormer(dir); err != nil {
-			return err
+		w := r.writer()
+		if r.exists(dir) {
+			w.Rename(name(dir), name(dir)+"-set-aside-"+r.attempt())
+		} else {
+			w.MkdirAll(name(filepath.Dir(dir)))
 		}
-		return writeTree(dir, files, nil)
+		makeTree(w, dir, files, "")
+		return w.Err
 	}, "write %s to %s", strings.Join(slices.Sorted(maps.Keys(files)), ", "), dir)
 	return nil
 }
@@ -68,18 +72,6 @@ func addManifest(files map[string][]byte, name string, object any) error {
 		return fmt.Errorf("encode manifest %s: %w", name, err)
 	}
 	files[filepath.Join("manifests", name+".yaml")] = text
-	return nil
-}
-
-// keepFormer moves the output of an earlier recovery out of the way.
-func (r *recovery) keepFormer(dir string) error {
-	if !exists(dir) {
-		return makeWay(filepath.Dir(filepath.Clean(dir)))
-	}
-	aside := filepath.Clean(dir) + "-set-aside-" + filepath.Base(r.asideDirectory())[len(r.Name+setAsideInfix):]
-	if err := rename(dir, aside); err != nil {
-		return fmt.Errorf("set aside the output of an earlier recovery: %w", err)
-	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -25,7 +25,7 @@ type peer struct {
 }
 
 // serve starts the peer, which demands a certificate as etcd does.
-func (p peer) serve(t *testing.T, name string) diagnosis.Member {
+func (p peer) serve(t *testing.T, name string) nodedisk.Member {
 	t.Helper()
 	key, err := p.leaf.KeyPEM()
 	if err != nil {
@@ -46,16 +46,16 @@ func (p peer) serve(t *testing.T, name string) diagnosis.Member {
 	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return diagnosis.Member{Name: name, Address: strings.TrimPrefix(server.URL, "https://")}
+	return nodedisk.Member{Name: name, Address: strings.TrimPrefix(server.URL, "https://")}
 }
 
 // nobody is an address where nothing listens.
-func nobody(t *testing.T, name string) diagnosis.Member {
+func nobody(t *testing.T, name string) nodedisk.Member {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	return diagnosis.Member{Name: name, Address: listener.Addr().String()}
+	return nodedisk.Member{Name: name, Address: listener.Addr().String()}
 }

@@ -11,9 +11,38 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/controller/rollout/generation"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/controller/durable"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 )
+
+// Options of a recovery.
+type Options struct {
+	nodedisk.Layout
+	// Peers of this member; nil to take them from the manifest or from etcd's data.
+	Peers []nodedisk.Member
+	// PeerTimeout bounds one probe.
+	PeerTimeout time.Duration
+	// Revision names the generation to bring back, as REVISION/NUMBER or NUMBER; "" for the newest that a quorum accepts.
+	Revision string
+	// Reissue makes everything that has expired anew, also if an older generation would work.
+	Reissue bool
+	// DataDirectory of etcd; "" to take it from the manifest.
+	DataDirectory string
+	// SecretFiles are files or directories with the Secrets of the signers. They are used instead of etcd's data.
+	SecretFiles []string
+	// EtcdPrefix is the kube-apiserver's flag of that name, Namespace where the Secrets are.
+	EtcdPrefix, Namespace string
+	// ClientSecrets are leaves of clients of etcd that are reissued for OutputDirectory.
+	ClientSecrets []string
+	// OutputDirectory gets what the rest of the cluster needs after a reissue.
+	OutputDirectory string
+	Clock           clock.PassiveClock
+	// root is the file system of the node; tests have another one, which fails.
+	root durable.FileSystem
+}
 
 // Plan is what a recovery would do. It is made without a change to the disk.
 type Plan struct {
@@ -55,12 +84,38 @@ func (p *Plan) next(format string, args ...any) {
 // recovery is one attempt.
 type recovery struct {
 	Options
-	disk *diagnosis.Disk
+	disk *nodedisk.Disk
 	now  time.Time
+}
+
+// resolved has directories themselves where the operator has named links to them. Below them no link is followed.
+func (o Options) resolved() Options {
+	for _, dir := range []*string{&o.ManifestDirectory, &o.ResourceDirectory} {
+		if absolute, err := filepath.Abs(*dir); err == nil {
+			*dir = absolute
+		}
+		if real, err := filepath.EvalSymlinks(*dir); err == nil {
+			*dir = real
+		}
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(filepath.Clean(o.OutputDirectory))); err == nil && o.OutputDirectory != "" {
+		o.OutputDirectory = filepath.Join(dir, filepath.Base(o.OutputDirectory))
+	}
+	return o
+}
+
+// ReadDisk reads what is on the disk of this node. Whatever is wrong with it is part of the result; it fails only if the
+// directories themselves cannot be read.
+func ReadDisk(l nodedisk.Layout) (*nodedisk.Disk, error) {
+	return l.ReadDisk(durable.Disk(l.ResourceDirectory), durable.Disk(l.ManifestDirectory))
 }
 
 // New looks at the disk and at the peers and plans what brings the member back.
 func New(ctx context.Context, o Options) (*Plan, error) {
+	o = o.resolved()
+	if o.root == nil {
+		o.root = durable.Disk("/")
+	}
 	disk, err := ReadDisk(o.Layout)
 	if err != nil {
 		return nil, err
@@ -83,7 +138,7 @@ func New(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.lock = func() (func() error, error) { return generation.TryLock(o.ResourceDirectory, o.Name) }
+	p.lock = func() (func() error, error) { return durable.Disk(o.ResourceDirectory).TryLock(o.LockName()) }
 	return p, nil
 }
 
@@ -101,13 +156,13 @@ func (r *recovery) planRestore(ctx context.Context, candidates []diagnosis.Candi
 	}
 	chosen, err := diagnosis.Choose(trials, r.Revision)
 	if err != nil {
-		return r.settled(trials, err)
+		return r.keepInUse(trials, err)
 	}
 	return r.planSwitch(ctx, chosen)
 }
 
-// settled says that there is nothing to do where the generation in use works and no peer is there to refuse it.
-func (r *recovery) settled(trials []diagnosis.Trial, err error) (*Plan, error) {
+// keepInUse says that there is nothing to do where the generation in use works and no peer is there to refuse it.
+func (r *recovery) keepInUse(trials []diagnosis.Trial, err error) (*Plan, error) {
 	for i := range trials {
 		t := &trials[i]
 		reached := slices.ContainsFunc(t.Verdicts, func(v diagnosis.Verdict) bool { return v.Reached })
@@ -118,6 +173,35 @@ func (r *recovery) settled(trials []diagnosis.Trial, err error) (*Plan, error) {
 		}
 	}
 	return nil, err
+}
+
+// planSwitch makes a generation that is on the disk the one in use: first the pointer, then the manifest, so that a manifest
+// never leads to something else than it was meant to.
+func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, error) {
+	p := &Plan{}
+	directory := t.Directory
+	pointed := directory.Current() == t.Generation
+	running, _ := r.disk.Running()
+	if pointed && running == directory {
+		p.next("Generation %s is in use already, and a quorum accepts it: there is nothing to do.", t.ID())
+		return p, nil
+	}
+	if running != directory {
+		if err := refuseRunning(ctx, usable(r.disk), r.dataDirectory()); err != nil {
+			return nil, fmt.Errorf("bring back generation %s: %w", t.ID(), err)
+		}
+	}
+	if !pointed {
+		p.step(func() error { return r.pointAt(directory, t.Number) },
+			"point %s at %s", directory.Pointer.Path, nodedisk.GenerationName(t.Number))
+	}
+	if running != directory {
+		p.step(func() error { return r.installManifest(directory) },
+			"put %s in the place of %s", filepath.Join(directory.Path, r.ManifestName()), r.Manifest())
+		p.next("Start kubelet (systemctl start kubelet): it starts the static pod with revision %d.", directory.Revision)
+	}
+	p.next("Run `certrotation doctor` when etcd is up: it probes the peers.")
+	return p, nil
 }
 
 // try probes every peer with each candidate.
@@ -139,64 +223,6 @@ func (r *recovery) try(ctx context.Context, candidates []diagnosis.Candidate) ([
 	return out, nil
 }
 
-// Verdicts probes the peers and says what each makes of a generation, and it of them.
-func Verdicts(ctx context.Context, g *diagnosis.Generation, files diagnosis.Files, peers []diagnosis.Member, timeout time.Duration, now time.Time) ([]diagnosis.Verdict, error) {
-	sightings, err := Probe(ctx, g, files, peers, timeout)
-	if err != nil {
-		return nil, err
-	}
-	verdicts := make([]diagnosis.Verdict, 0, len(sightings))
-	for i := range sightings {
-		verdicts = append(verdicts, g.Judge(files, &sightings[i], now))
-	}
-	return verdicts, nil
-}
-
-// ErrPeersUnknown reports that nothing says who the peers are.
-var ErrPeersUnknown = errors.New("it is not known who the peers of this member are: name them with --peers, or say --peers= for a single member")
-
-// PeersOf are the peers of this member: those that are given, or those that the manifest names, or those that etcd's data
-// knows if etcd does not run. An empty list is a cluster of one.
-func PeersOf(d *diagnosis.Disk, given []diagnosis.Member, dataDirectory string) ([]diagnosis.Member, error) {
-	if given != nil {
-		return given, nil
-	}
-	m := usable(d)
-	members := m.InitialCluster
-	if dataDirectory == "" {
-		dataDirectory = m.DataDirectory
-	}
-	if len(members) == 0 && dataDirectory != "" && hasEtcdData(dataDirectory) {
-		data, err := openEtcdData(dataDirectory)
-		if err != nil {
-			return nil, fmt.Errorf("%w (etcd's data would say, but cannot be read: %w)", ErrPeersUnknown, err)
-		}
-		defer data.Close()
-		if members, err = data.members(); err != nil {
-			return nil, err
-		}
-	}
-	if len(members) == 0 {
-		return nil, ErrPeersUnknown
-	}
-	return slices.DeleteFunc(slices.Clone(members), func(peer diagnosis.Member) bool {
-		return peer.Name == m.Self || slices.Contains(m.Listens, peer.Address)
-	}), nil
-}
-
-// usable is the manifest in use, or the newest copy of one if there is none.
-func usable(d *diagnosis.Disk) *diagnosis.Manifest {
-	if d.Manifest.Present && d.Manifest.Problem == "" {
-		return &d.Manifest
-	}
-	for i := range slices.Backward(d.Directories) {
-		if m := &d.Directories[i].Manifest; m.Present && m.Problem == "" {
-			return m
-		}
-	}
-	return &diagnosis.Manifest{}
-}
-
 func (r *recovery) dataDirectory() string {
 	if r.DataDirectory != "" {
 		return r.DataDirectory
@@ -206,5 +232,8 @@ func (r *recovery) dataDirectory() string {
 
 // asideDirectory is where this recovery puts what it replaces.
 func (r *recovery) asideDirectory() string {
-	return filepath.Join(r.ResourceDirectory, r.Name+setAsideInfix+r.now.UTC().Format("20060102T150405Z"))
+	return filepath.Join(r.ResourceDirectory, r.SetAsideName(r.attempt()))
 }
+
+// attempt names what this recovery has put aside.
+func (r *recovery) attempt() string { return r.now.UTC().Format("20060102T150405Z") }

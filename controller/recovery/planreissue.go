@@ -5,8 +5,6 @@ package recovery
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -72,7 +70,7 @@ type objects struct {
 	secrets []*corev1.Secret
 	bundles []*corev1.ConfigMap
 	// latest revision in the API, 0 if it is not known.
-	latest int64
+	latest int
 }
 
 // stored reads the files that were given, or etcd's data.
@@ -112,7 +110,7 @@ func (r *recovery) stored() (*objects, error) {
 }
 
 // latestRevision is the highest number of a revision in the API, 0 if there is none.
-func latestRevision(data *etcdData, prefix, namespace string) (int64, error) {
+func latestRevision(data *etcdData, prefix, namespace string) (int, error) {
 	statuses, err := data.newest(stored(prefix, "configmaps", namespace) + strings.TrimSuffix(revision.StatusName(0), "0"))
 	latest := 0
 	for key := range statuses {
@@ -120,10 +118,10 @@ func latestRevision(data *etcdData, prefix, namespace string) (int64, error) {
 			latest = max(latest, n)
 		}
 	}
-	return int64(latest), err
+	return latest, err
 }
 
-func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnosis.Reissue, v *vault, number int64) (*Plan, error) {
+func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnosis.Reissue, v *vault, number int) (*Plan, error) {
 	p := &Plan{}
 	for _, again := range reissue.Resign {
 		p.Steps = append(p.Steps, fmt.Sprintf("re-sign the CA %s of Secret %s/%s, which expired at %s: same key, same subject",
@@ -141,7 +139,7 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(r.ResourceDirectory, fmt.Sprintf("%s-pod-%d", r.Name, number))
+	dir := filepath.Join(r.ResourceDirectory, r.DirectoryName(number))
 	tree, err := r.tree(source, made, number)
 	if err != nil {
 		return nil, err
@@ -150,8 +148,8 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 		return nil, err
 	}
 	p.step(func() error { return r.installDirectory(dir, tree, number) }, "write generation %d/%d to %s", number, number, dir)
-	p.step(func() error { return r.installManifest(&diagnosis.Directory{Revision: number, Path: dir}) },
-		"put %s in the place of %s", filepath.Join(dir, r.manifestName()), r.manifest())
+	p.step(func() error { return r.installManifest(&nodedisk.Directory{Revision: number, Path: dir}) },
+		"put %s in the place of %s", filepath.Join(dir, r.ManifestName()), r.Manifest())
 	r.explainReissue(p)
 	return p, nil
 }
@@ -161,8 +159,8 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 // What a recovery makes takes the number of the latest revision that there is, here or in the API, and not a new one: the
 // API goes on counting from there, and a revision that this node had under another content would stop its installer. For
 // the number itself, whose content in the API has expired, the installer refuses, which is right.
-func (r *recovery) latest() int64 {
-	last := int64(1)
+func (r *recovery) latest() int {
+	last := 1
 	for _, d := range r.disk.Directories {
 		last = max(last, d.Revision)
 	}
@@ -172,63 +170,47 @@ func (r *recovery) latest() int64 {
 	return last
 }
 
-// installDirectory puts a directory in its place as a whole. If there is one already, which no process reads since etcd does
-// not run, the two are exchanged.
-func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int64) error {
-	point := func(temporary string) error {
-		return makeLink(generation.Name(int(number)), filepath.Join(temporary, generation.PointerName))
-	}
-	if !exists(dir) {
-		return writeTree(dir, tree, point)
-	}
-	aside := filepath.Join(r.asideDirectory(), filepath.Base(dir))
-	if err := makeWay(filepath.Dir(aside)); err != nil {
-		return fmt.Errorf("set aside %s: %w", dir, err)
-	}
-	if err := writeTree(aside, tree, point); err != nil {
-		return err
-	}
-	if err := exchange(aside, dir); err != nil {
-		return fmt.Errorf("exchange %s and %s: %w", dir, aside, err)
-	}
-	return errors.Join(syncDirectory(filepath.Dir(aside)), syncDirectory(r.ResourceDirectory))
-}
-
 // tree is the directory of a revision: its manifest and its one generation. The pointer is not a file and not in it.
-func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int64) (map[string][]byte, error) {
-	was, err := readRecord(source.Path)
+func (r *recovery) tree(source *diagnosis.Candidate, m *made, number int) (map[string][]byte, error) {
+	text, err := nodedisk.ReadFile(r.root, name(source.Manifest.Path), nodedisk.MaxManifestBytes)
 	if err != nil {
 		return nil, err
 	}
-	text, err := readBounded(source.Manifest.Path, maxManifestBytes)
-	if err != nil {
-		return nil, err
-	}
-	now := &generation.Record{Revision: int(number), Node: was.Node, Files: map[string]string{}, RecoveredFrom: source.ID()}
-	tree := map[string][]byte{}
-	dir := generation.Name(int(number))
-	for name, data := range m.files {
-		tree[filepath.Join(dir, name)] = data
-		now.Files[name] = hexHash(data)
-	}
+	now := &nodedisk.Record{Revision: number, Node: source.Record.Node, Files: nodedisk.Hashes(m.files), RecoveredFrom: source.ID()}
 	listed, err := json.Marshal(now.Files)
 	if err != nil {
 		return nil, err
 	}
-	now.ContentHash = recoveredPrefix + hexHash(listed)
-	now.RestartHash = recoveredPrefix + hexHash(append(listed, text...))
-	manifest, err := moveManifest(text, r.Name, source.Directory.Revision, number, now.RestartHash)
-	if err != nil {
+	now.ContentHash = recoveredPrefix + nodedisk.Hash(listed)
+	now.RestartHash = recoveredPrefix + nodedisk.Hash(append(listed, text...))
+	tree := map[string][]byte{}
+	dir := nodedisk.GenerationName(number)
+	for file, data := range m.files {
+		tree[path.Join(dir, file)] = data
+	}
+	if tree[r.ManifestName()], err = moveManifest(text, r.Name, source.Directory.Revision, number, now.RestartHash); err != nil {
 		return nil, fmt.Errorf("make the manifest of revision %d: %w", number, err)
 	}
-	tree[r.manifestName()] = manifest
-	tree[filepath.Join(dir, generation.RecordName)], err = now.Encode()
+	tree[path.Join(dir, nodedisk.RecordName)], err = now.Encode()
 	return tree, err
 }
 
-func hexHash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+// explainReissue says what is left for a person after a reissue.
+func (r *recovery) explainReissue(p *Plan) {
+	p.next("Run the same command on every other member. Each works alone: re-signed authorities keep key and subject, so all of them accept each other.")
+	p.next("Start kubelet (systemctl start kubelet): it starts etcd from the new manifest. It serves when a majority of the members is back: `certrotation doctor` probes the peers.")
+	if r.OutputDirectory == "" {
+		p.next("Nothing was written for the API server (--output-dir was empty).")
+		return
+	}
+	out := r.OutputDirectory
+	p.next("Give the kube-apiserver of this node %s (--etcd-cafile) and the pair %s, .key (--etcd-certfile, --etcd-keyfile), and restart it.",
+		filepath.Join(out, "etcd-ca-bundle.crt"), filepath.Join(out, "etcd-client.crt"))
+	p.next("As soon as the API serves, before the certrotation controller runs: `kubectl apply --server-side --force-conflicts --field-manager=certrotation-recover -f %s`, so that "+
+		"API and disk agree. Do this with the output of every node; the signers are the same in all of them. Until then the API knows the "+
+		"expired signer only. A controller that runs leaves it alone while it sees, by a tlsProbe, members that were recovered, and says so.", filepath.Join(out, "manifests"))
+	p.next("Then the controller reissues what else has expired and brings a revision of its own to the nodes, one at a time.")
+	p.next("%s and %s hold private keys: remove them when the cluster is healthy.", out, r.asideDirectory())
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -15,11 +15,12 @@ import (
 
 	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
 // Probe connects to each peer with the leaf of a generation and returns what each has shown, in the order of the peers.
-func Probe(ctx context.Context, g *diagnosis.Generation, files diagnosis.Files, peers []diagnosis.Member, timeout time.Duration) ([]diagnosis.Sighting, error) {
+func Probe(ctx context.Context, g *nodedisk.Generation, files nodedisk.ListenerFiles, peers []nodedisk.Member, timeout time.Duration) ([]diagnosis.Sighting, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(g.Path, files.Cert), filepath.Join(g.Path, files.Key))
 	if err != nil {
 		return nil, fmt.Errorf("load the leaf of generation %s for probes: %w", g.ID(), errors.New("certificate or key cannot be used"))
@@ -39,7 +40,7 @@ func Probe(ctx context.Context, g *diagnosis.Generation, files diagnosis.Files, 
 
 // probe asks for something over the finished connection: only an answer shows that the peer accepts the leaf, because with
 // TLS 1.3 a client that is refused learns that after its own handshake.
-func probe(ctx context.Context, peer diagnosis.Member, pair *tls.Certificate) diagnosis.Sighting {
+func probe(ctx context.Context, peer nodedisk.Member, pair *tls.Certificate) diagnosis.Sighting {
 	s := diagnosis.Sighting{Peer: peer}
 	conn, err := connection.Dial(ctx, (&net.Dialer{}).DialContext, peer.Address)
 	if err != nil {

@@ -5,11 +5,11 @@ package recovery
 
 import (
 	"fmt"
-	"path/filepath"
 	"time"
 
-	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/controller/durable"
 	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -24,7 +24,7 @@ type made struct {
 }
 
 // makeGeneration does what a plan says, with everything that the plan does not name taken over from the old generation.
-func makeGeneration(g *diagnosis.Generation, plan *diagnosis.Reissue, v *vault, now time.Time) (*made, error) {
+func makeGeneration(g *nodedisk.Generation, plan *diagnosis.Reissue, v *vault, now time.Time) (*made, error) {
 	if err := v.resign(plan.Resign, now); err != nil {
 		return nil, err
 	}
@@ -49,13 +49,10 @@ func makeGeneration(g *diagnosis.Generation, plan *diagnosis.Reissue, v *vault, 
 }
 
 // takeOver reads what was installed.
-func (m *made) takeOver(g *diagnosis.Generation) error {
-	was, err := readRecord(g.Path)
-	if err != nil {
-		return err
-	}
-	for name := range was.Files {
-		if m.files[name], err = readBounded(filepath.Join(g.Path, name), max(pki.MaxPEMBytes, generation.MaxRecordBytes)); err != nil {
+func (m *made) takeOver(g *nodedisk.Generation) error {
+	var err error
+	for name := range g.Record.Files {
+		if m.files[name], err = nodedisk.ReadFile(durable.Disk(g.Path), name, nodedisk.MaxFileBytes); err != nil {
 			return fmt.Errorf("take over generation %s: %w", g.ID(), err)
 		}
 	}
@@ -68,7 +65,7 @@ func (m *made) takeOver(g *diagnosis.Generation) error {
 	return nil
 }
 
-func (m *made) issue(g *diagnosis.Generation, leaf *diagnosis.ReissueLeaf, v *vault, now time.Time) error {
+func (m *made) issue(g *nodedisk.Generation, leaf *diagnosis.ReissueLeaf, v *vault, now time.Time) error {
 	pair, err := v.signing(leaf.Authority).Issue(leaf.Profile, now)
 	if err != nil {
 		return fmt.Errorf("reissue leaf %s: %w", leaf.Name, err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"certrotation.dev/apis/document"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -131,9 +132,10 @@ func (d decoder) secretFile(file string) ([]*corev1.Secret, error) {
 }
 
 func (d decoder) secretDocuments(file string) ([]*corev1.Secret, error) {
-	data, err := readGiven(file, maxSecretFileBytes)
+	// The operator has named the file, or its directory: a link may lead to it.
+	data, err := nodedisk.ReadFile(os.DirFS(filepath.Dir(file)), filepath.Base(file), maxSecretFileBytes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	var out []*corev1.Secret
 	documents, err := document.Split(data, maxSecretFileBytes)

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/diagnosis"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -78,4 +80,30 @@ func (v *vault) signing(ca *pki.Certificate) *pki.Pair {
 		return pair
 	}
 	return v.pairs[ca.Fingerprint]
+}
+
+// consent is the annotation of a Secret without which no controller goes on with what a recovery has made: the one that it had,
+// or, where nothing is known of it, that of the signers, if they agree.
+func (v *vault) consent(name string) map[string]string {
+	if secret := v.secrets[name]; secret != nil {
+		return consentOf(secret)
+	}
+	var agreed map[string]string
+	for _, signer := range v.signers {
+		consent := consentOf(v.secrets[signer.Name])
+		if agreed != nil && agreed[trust.AnnotationConfiguration] != consent[trust.AnnotationConfiguration] {
+			return nil
+		}
+		agreed = consent
+	}
+	return agreed
+}
+
+// consentOf is the consent of an object, nil if it has none.
+func consentOf(object metav1.Object) map[string]string {
+	configuration, ok := object.GetAnnotations()[trust.AnnotationConfiguration]
+	if !ok {
+		return nil
+	}
+	return map[string]string{trust.AnnotationConfiguration: configuration}
 }

@@ -5,28 +5,29 @@ package diagnosis
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"certrotation.dev/registry/nodedisk"
 )
 
 // clockTolerance is how far file times may lie in the future: filesystems and clocks round.
 const clockTolerance = 2 * time.Minute
 
 // Diagnose says what does not fit together on a disk, what is in use first.
-func Diagnose(d *Disk, now time.Time) []Finding {
-	out := d.checkClock(now)
+func Diagnose(d *nodedisk.Disk, now time.Time) []Finding {
+	out := checkClock(d, now)
 	directory, current := d.Running()
-	out = append(out, d.checkManifest()...)
+	out = append(out, checkManifest(d)...)
 	if directory != nil {
-		out = append(out, d.checkDirectory(directory)...)
+		out = append(out, checkDirectory(directory)...)
 	}
 	if current != nil {
-		out = append(out, current.describe())
-		out = append(out, current.Check(d.Manifest.Uses, now)...)
+		out = append(out, describe(current))
+		out = append(out, Check(current, d.Manifest.Uses, now)...)
 	}
-	out = append(out, d.describeOthers(directory, current, now)...)
+	out = append(out, describeOthers(d, directory, current, now)...)
 	for _, leftover := range d.Leftovers {
 		out = append(out, Finding{
 			Severity: Info, Reason: ReasonLeftover, Object: leftover, Message: "an interrupted installation has left this; nothing uses it",
@@ -43,7 +44,7 @@ func Diagnose(d *Disk, now time.Time) []Finding {
 }
 
 // checkClock compares the clock with what cannot be from the future.
-func (d *Disk) checkClock(now time.Time) []Finding {
+func checkClock(d *nodedisk.Disk, now time.Time) []Finding {
 	var out []Finding
 	if newest, what := d.NewestBeginning(); now.Before(newest) {
 		out = append(out, Finding{
@@ -62,79 +63,54 @@ func (d *Disk) checkClock(now time.Time) []Finding {
 	return out
 }
 
-// NewestBeginning is the latest moment at which a certificate on the disk becomes valid, and where it is: a clock that says
-// less is wrong.
-func (d *Disk) NewestBeginning() (time.Time, string) {
-	var newest time.Time
-	var where string
-	for _, g := range d.Generations() {
-		for i := range g.Pairs {
-			if c := g.Pairs[i].Certificate; c != nil && c.NotBefore.After(newest) {
-				newest, where = c.NotBefore, filepath.Join(g.Path, g.Pairs[i].Cert)
-			}
-		}
-		for i := range g.Bundles {
-			for _, ca := range g.Bundles[i].Anchors {
-				if ca.NotBefore.After(newest) {
-					newest, where = ca.NotBefore, filepath.Join(g.Path, g.Bundles[i].Path)
-				}
-			}
-		}
-	}
-	return newest, where
-}
-
 const nextRecover = "run `certrotation recover --dry-run`"
 
-func (d *Disk) checkManifest() []Finding {
+func checkManifest(d *nodedisk.Disk) []Finding {
 	m := &d.Manifest
 	f := Finding{Severity: Error, Object: m.Path, NextStep: nextRecover + ": it names the generation to bring back"}
 	switch {
 	case !m.Present:
-		f.Reason, f.Message = ReasonManifestMissing, "there is no manifest, so kubelet runs no "+d.Name
-	case m.Problem != "":
-		f.Reason, f.Message = ReasonManifestUnreadable, "kubelet cannot use the manifest: "+m.Problem
+		f.Reason, f.Message = nodedisk.ManifestMissing, "there is no manifest, so kubelet runs no "+d.Name
+	case !m.Usable():
+		f.Reason, f.Message = nodedisk.ManifestUnreadable, "kubelet cannot use the manifest: "+m.Problem()
 	case len(m.Mounts) == 0:
 		f.Reason = ReasonManifestMounts
 		f.Message = fmt.Sprintf("the manifest mounts no %s-pod-REVISION of %s", d.Name, d.ResourceDirectory)
 	case len(m.Mounts) > 1:
 		f.Reason, f.Message = ReasonManifestMounts, fmt.Sprintf("the manifest mounts several revisions: %v", m.Mounts)
 	case d.Directory(m.Mounts[0]) == nil:
-		f.Reason = ReasonDirectoryMissing
+		f.Reason = nodedisk.DirectoryMissing
 		f.Message = fmt.Sprintf("the manifest mounts the directory of revision %d, which does not exist", m.Mounts[0])
 	default:
-		return tooOpen(m.Path, m.TooOpen)
+		return checkModes(m.Defects)
 	}
-	return append([]Finding{f}, tooOpen(m.Path, m.TooOpen)...)
+	return append([]Finding{f}, checkModes(m.Defects)...)
 }
 
-func tooOpen(path, mode string) []Finding {
-	if mode == "" {
-		return nil
+// checkModes warns of modes only: an operator may run a manifest that the installer has not made.
+func checkModes(defects nodedisk.Defects) []Finding {
+	var out []Finding
+	for _, d := range defects {
+		if d.Reason == nodedisk.FileMode {
+			out = append(out, Finding{Severity: Warning, Reason: d.Reason, Object: d.Path, Message: d.Message, NextStep: "chmod u=rwX,go= " + d.Path})
+		}
 	}
-	return []Finding{{
-		Severity: Warning, Reason: ReasonFileMode, Object: path, Message: "others than its owner may read it: its mode is " + mode,
-		NextStep: "chmod go= " + path,
-	}}
+	return out
 }
 
-func (d *Disk) checkDirectory(directory *Directory) []Finding {
-	out := tooOpen(directory.Path, directory.TooOpen)
-	pointer := filepath.Join(directory.Path, "current")
-	f := Finding{Severity: Error, Object: pointer, NextStep: nextRecover + ": it names the generation to point at"}
-	switch {
-	case !directory.Pointer.Present:
-		f.Reason, f.Message = ReasonPointerMissing, "there is no pointer to a generation"
-	case directory.Pointer.Problem != "":
-		f.Reason, f.Message = ReasonPointerBroken, fmt.Sprintf("it points at %q: %s", directory.Pointer.Target, directory.Pointer.Problem)
-	default:
-		return out
+func checkDirectory(directory *nodedisk.Directory) []Finding {
+	out := checkModes(directory.Defects)
+	for _, d := range directory.Pointer.Defects {
+		out = append(out, Finding{
+			Severity: Error, Reason: d.Reason, Object: d.Path, Message: d.Message,
+			NextStep: nextRecover + ": it names the generation to point at",
+		})
 	}
-	return append(out, f)
+	return out
 }
 
 // describe names what is in use, so that nodes can be compared.
-func (g *Generation) describe() Finding {
+func describe(g *nodedisk.Generation) Finding {
 	var ends time.Time
 	for i := range g.Pairs {
 		if c := g.Pairs[i].Certificate; c != nil && (ends.IsZero() || c.NotAfter.Before(ends)) {
@@ -154,16 +130,16 @@ func (g *Generation) describe() Finding {
 }
 
 // describeOthers says of each generation that is not in use whether it would work.
-func (d *Disk) describeOthers(running *Directory, current *Generation, now time.Time) []Finding {
+func describeOthers(d *nodedisk.Disk, running *nodedisk.Directory, current *nodedisk.Generation, now time.Time) []Finding {
 	var out []Finding
 	for _, g := range d.Generations() {
 		if g == current {
 			continue
 		}
 		directory := d.Directory(g.Revision)
-		uses, problem := d.usesOf(directory, directory == running)
+		uses, problem := usesOf(d, directory, directory == running)
 		f := Finding{Severity: Info, Reason: ReasonGenerationWorks, Object: g.Path, Message: fmt.Sprintf("not in use; it would work (--revision=%s)", g.ID())}
-		if problem != "" || !g.Works(uses, now) {
+		if problem != "" || !works(g, uses, now) {
 			f.Reason, f.Message = ReasonGenerationBroken, "not in use; it would not work: "+firstOf(problem, g, uses, now)
 		}
 		out = append(out, f)
@@ -172,7 +148,7 @@ func (d *Disk) describeOthers(running *Directory, current *Generation, now time.
 }
 
 // usesOf are the files that the manifest of a directory wants, or why that manifest cannot be used.
-func (d *Disk) usesOf(directory *Directory, running bool) (uses []string, problem string) {
+func usesOf(d *nodedisk.Disk, directory *nodedisk.Directory, running bool) (uses []string, problem string) {
 	m := &directory.Manifest
 	if running {
 		m = &d.Manifest
@@ -180,19 +156,19 @@ func (d *Disk) usesOf(directory *Directory, running bool) (uses []string, proble
 	switch {
 	case !m.Present:
 		return nil, "the manifest of its revision is missing"
-	case m.Problem != "":
-		return nil, "the manifest of its revision cannot be used: " + m.Problem
-	case !slices.Equal(m.Mounts, []int64{directory.Revision}):
+	case !m.Usable():
+		return nil, "the manifest of its revision cannot be used: " + m.Problem()
+	case !slices.Equal(m.Mounts, []int{directory.Revision}):
 		return m.Uses, fmt.Sprintf("the manifest in its directory mounts %v", m.Mounts)
 	}
 	return m.Uses, ""
 }
 
-func firstOf(problem string, g *Generation, uses []string, now time.Time) string {
+func firstOf(problem string, g *nodedisk.Generation, uses []string, now time.Time) string {
 	if problem != "" {
 		return problem
 	}
-	for _, f := range g.Check(uses, now) {
+	for _, f := range Check(g, uses, now) {
 		if f.Severity == Error {
 			return strings.TrimPrefix(f.Object, g.Path+"/") + ": " + f.Message
 		}

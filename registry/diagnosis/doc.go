@@ -5,7 +5,7 @@
 // of the generations on it would work, and what has to be made anew when none does. It is for the hours without an API
 // server: `certrotation doctor` prints its findings and `certrotation recover` does what its plans say.
 //
-// A Disk is what controller/recovery has read of one node; a Sighting is what one handshake with a peer has shown. All
+// What is on the disk, registry/nodedisk reads; a Sighting is what one handshake with a peer has shown. All
 // functions are pure: no I/O, no clock but the one passed in, no private key. Values are never changed after they were
 // made. The package starts no goroutine.
 //

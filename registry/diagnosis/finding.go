@@ -3,6 +3,8 @@
 
 package diagnosis
 
+import "certrotation.dev/registry/nodedisk"
+
 // Severity of a finding.
 type Severity string
 
@@ -16,48 +18,31 @@ const (
 	Info Severity = "info"
 )
 
-// Reason is a word in CamelCase for programs.
-type Reason string
-
-// Reasons of findings and defects.
+// Reasons of findings, beside those of defects.
 const (
-	ReasonManifestMissing      Reason = "ManifestMissing"
-	ReasonManifestUnreadable   Reason = "ManifestUnreadable"
-	ReasonManifestMounts       Reason = "ManifestMounts"
-	ReasonDirectoryMissing     Reason = "DirectoryMissing"
-	ReasonPointerMissing       Reason = "PointerMissing"
-	ReasonPointerBroken        Reason = "PointerBroken"
-	ReasonIncomplete           Reason = "GenerationIncomplete"
-	ReasonHashMismatch         Reason = "HashMismatch"
-	ReasonFileMissing          Reason = "FileMissing"
-	ReasonFileUnexpected       Reason = "FileUnexpected"
-	ReasonFileMode             Reason = "FileMode"
-	ReasonUnparsable           Reason = "Unparsable"
-	ReasonKeyMismatch          Reason = "KeyMismatch"
-	ReasonUntrusted            Reason = "Untrusted"
-	ReasonExpired              Reason = "Expired"
-	ReasonNotYetValid          Reason = "NotYetValid"
-	ReasonExpiresSoon          Reason = "ExpiresSoon"
-	ReasonAuthorityExpired     Reason = "AuthorityExpired"
-	ReasonAuthorityExpiresSoon Reason = "AuthorityExpiresSoon"
-	ReasonClock                Reason = "ClockSuspicious"
-	ReasonLeftover             Reason = "Leftover"
-	ReasonSetAside             Reason = "SetAside"
-	ReasonGenerationInUse      Reason = "GenerationInUse"
-	ReasonGenerationWorks      Reason = "GenerationWorks"
-	ReasonGenerationBroken     Reason = "GenerationBroken"
-	ReasonPeerUnreachable      Reason = "PeerUnreachable"
-	ReasonPeerRefusesUs        Reason = "PeerRefusesUs"
-	ReasonPeerNotTrusted       Reason = "PeerNotTrusted"
-	ReasonPeerAgrees           Reason = "PeerAgrees"
-	ReasonNoQuorum             Reason = "NoQuorum"
-	ReasonPeersUnknown         Reason = "PeersUnknown"
+	ReasonManifestMounts       nodedisk.Reason = "ManifestMounts"
+	ReasonNotYetValid          nodedisk.Reason = "NotYetValid"
+	ReasonExpiresSoon          nodedisk.Reason = "ExpiresSoon"
+	ReasonAuthorityExpired     nodedisk.Reason = "AuthorityExpired"
+	ReasonAuthorityExpiresSoon nodedisk.Reason = "AuthorityExpiresSoon"
+	ReasonClock                nodedisk.Reason = "ClockSuspicious"
+	ReasonLeftover             nodedisk.Reason = "Leftover"
+	ReasonSetAside             nodedisk.Reason = "SetAside"
+	ReasonGenerationInUse      nodedisk.Reason = "GenerationInUse"
+	ReasonGenerationWorks      nodedisk.Reason = "GenerationWorks"
+	ReasonGenerationBroken     nodedisk.Reason = "GenerationBroken"
+	ReasonPeerUnreachable      nodedisk.Reason = "PeerUnreachable"
+	ReasonPeerRefusesUs        nodedisk.Reason = "PeerRefusesUs"
+	ReasonPeerNotTrusted       nodedisk.Reason = "PeerNotTrusted"
+	ReasonPeerAgrees           nodedisk.Reason = "PeerAgrees"
+	ReasonNoQuorum             nodedisk.Reason = "NoQuorum"
+	ReasonPeersUnknown         nodedisk.Reason = "PeersUnknown"
 )
 
 // Finding is one thing that a person should know.
 type Finding struct {
-	Severity Severity `json:"severity"`
-	Reason   Reason   `json:"reason"`
+	Severity Severity        `json:"severity"`
+	Reason   nodedisk.Reason `json:"reason"`
 	// Object is a path or a member.
 	Object string `json:"object"`
 	// Message says what is so; NextStep what to do, "" if nothing.

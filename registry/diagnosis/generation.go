@@ -6,8 +6,10 @@ package diagnosis
 import (
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -15,76 +17,62 @@ import (
 const soonPart = 10
 
 // Check says what is wrong with a generation now. uses are the files that a manifest wants in it.
-func (g *Generation) Check(uses []string, now time.Time) []Finding {
-	out := g.checkFiles(uses)
+func Check(g *nodedisk.Generation, uses []string, now time.Time) []Finding {
+	out := checkFiles(g, uses)
 	for i := range g.Bundles {
-		out = append(out, g.checkBundle(&g.Bundles[i], now)...)
+		out = append(out, checkBundle(g, &g.Bundles[i], now)...)
 	}
 	for i := range g.Pairs {
-		out = append(out, g.checkPair(&g.Pairs[i], now)...)
+		out = append(out, checkPair(g, &g.Pairs[i], now)...)
 	}
 	return out
 }
 
-// Intact says whether everything about the generation is right but the time.
-func (g *Generation) Intact(uses []string) bool {
-	if len(g.Pairs) == 0 || Worst(g.checkFiles(uses)) == Error {
+// IsIntact says whether everything about a generation is right but the time.
+func IsIntact(g *nodedisk.Generation, uses []string) bool {
+	if len(g.Pairs) == 0 || Worst(checkFiles(g, uses)) == Error {
 		return false
 	}
 	for i := range g.Pairs {
-		if g.signer(&g.Pairs[i]) == nil {
+		if g.Signer(&g.Pairs[i]) == nil {
 			return false
 		}
 	}
 	return true
 }
 
-// Works says whether a process could use the generation now.
-func (g *Generation) Works(uses []string, now time.Time) bool {
-	return g.Intact(uses) && Worst(g.Check(uses, now)) != Error
+// works says whether a process could use a generation now.
+func works(g *nodedisk.Generation, uses []string, now time.Time) bool {
+	return IsIntact(g, uses) && Worst(Check(g, uses, now)) != Error
 }
 
-func (g *Generation) checkFiles(uses []string) []Finding {
+// nextOlder is what to do about a generation that does not work.
+const nextOlder = nextRecover + ": it names an older generation that works"
+
+// checkFiles says what is wrong with the files, but not who has signed a leaf, which checkPair does.
+func checkFiles(g *nodedisk.Generation, uses []string) []Finding {
 	var out []Finding
 	for _, d := range g.Defects {
-		severity, next := Error, "run `certrotation recover --dry-run`: it names an older generation that works"
-		if d.Reason == ReasonFileMode || d.Reason == ReasonFileUnexpected {
-			severity, next = Warning, "find out who did this: installed generations are never changed"
+		f := Finding{Severity: Error, Reason: d.Reason, Object: d.Path, Message: d.Message, NextStep: nextOlder}
+		if d.Harmless() {
+			f.Severity, f.NextStep = Warning, "find out who did this: installed generations are never changed"
 		}
-		out = append(out, Finding{Severity: severity, Reason: d.Reason, Object: path.Join(g.Path, d.Path), Message: d.Message, NextStep: next})
+		if d.Reason != nodedisk.Untrusted {
+			out = append(out, f)
+		}
 	}
 	for _, file := range uses {
-		if g.PairOf(file) == nil && g.Bundle(file) == nil && !g.isKey(file) && !g.Defective(file) {
+		if !slices.Contains(g.Files, file) && !g.Defective(file) {
 			out = append(out, Finding{
-				Severity: Error, Reason: ReasonFileMissing, Object: path.Join(g.Path, file),
-				Message:  "the manifest tells a container to use this file, which is not there",
-				NextStep: "run `certrotation recover --dry-run`: it names an older generation that works",
+				Severity: Error, Reason: nodedisk.FileMissing, Object: path.Join(g.Path, file),
+				Message: "the manifest tells a container to use this file, which is not there", NextStep: nextOlder,
 			})
 		}
 	}
 	return out
 }
 
-func (g *Generation) isKey(file string) bool {
-	for i := range g.Pairs {
-		if g.Pairs[i].Key == file {
-			return true
-		}
-	}
-	return false
-}
-
-// Defective says whether something is wrong with a file, by its path relative to the generation.
-func (g *Generation) Defective(file string) bool {
-	for _, d := range g.Defects {
-		if d.Path == file {
-			return true
-		}
-	}
-	return false
-}
-
-func (g *Generation) checkBundle(b *Bundle, now time.Time) []Finding {
+func checkBundle(g *nodedisk.Generation, b *nodedisk.Bundle, now time.Time) []Finding {
 	var out []Finding
 	valid := 0
 	for _, ca := range b.Anchors {
@@ -121,19 +109,19 @@ func (g *Generation) checkBundle(b *Bundle, now time.Time) []Finding {
 	return out
 }
 
-func (g *Generation) checkPair(p *Pair, now time.Time) []Finding {
+func checkPair(g *nodedisk.Generation, p *nodedisk.Pair, now time.Time) []Finding {
 	f := Finding{Severity: Error, Object: path.Join(g.Path, p.Cert)}
 	c := p.Certificate
-	ca := g.signer(p)
+	ca := g.Signer(p)
 	switch {
 	case c == nil:
 		return nil
 	case ca == nil:
-		f.Reason = ReasonUntrusted
+		f.Reason = nodedisk.Untrusted
 		f.Message = fmt.Sprintf("%s is signed by no anchor of its own generation (issuer %s)", c.Subject, c.Issuer)
-		f.NextStep = "run `certrotation recover --dry-run`: it names an older generation that works"
+		f.NextStep = nextOlder
 	case c.Expired(now):
-		f.Reason = ReasonExpired
+		f.Reason = nodedisk.Expired
 		f.Message = fmt.Sprintf("%s expired at %s", c.Subject, stamp(c.NotAfter))
 		f.NextStep = "stop etcd and run `certrotation recover`; it reissues the leaf"
 	case now.Before(c.NotBefore):
@@ -141,7 +129,7 @@ func (g *Generation) checkPair(p *Pair, now time.Time) []Finding {
 		f.Message = fmt.Sprintf("%s is valid from %s on", c.Subject, stamp(c.NotBefore))
 		f.NextStep = "check the clock of this node"
 	case !ca.ValidAt(now):
-		f.Reason = ReasonUntrusted
+		f.Reason = nodedisk.Untrusted
 		f.Message = fmt.Sprintf("the only anchors that signed %s are not valid now", c.Subject)
 		f.NextStep = "stop etcd and run `certrotation recover`; it renews the anchor"
 	case soon(c, now):
@@ -152,22 +140,6 @@ func (g *Generation) checkPair(p *Pair, now time.Time) []Finding {
 		return nil
 	}
 	return []Finding{f}
-}
-
-// signer is an anchor of the generation that signed a pair, one that is valid longest if there are several; nil if none did.
-func (g *Generation) signer(p *Pair) *pki.Certificate {
-	var best *pki.Certificate
-	if p.Certificate == nil {
-		return nil
-	}
-	for i := range g.Bundles {
-		for _, ca := range g.Bundles[i].Anchors {
-			if p.Certificate.SignedBy(ca) && (best == nil || ca.NotAfter.After(best.NotAfter)) {
-				best = ca
-			}
-		}
-	}
-	return best
 }
 
 // soon says whether a certificate ends within the last part of its life.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -43,10 +44,12 @@ const (
 )
 
 // generation has one pair and one bundle.
-func generation(number int64, pair *pki.Pair, anchors ...*pki.Certificate) *Generation {
-	return &Generation{
+func generation(number int, pair *pki.Pair, anchors ...*pki.Certificate) *nodedisk.Generation {
+	return &nodedisk.Generation{
 		Revision: number, Number: number, Path: "/r/etcd-pod/generation",
-		Bundles: []Bundle{{Path: bundlePath, Anchors: anchors}},
-		Pairs:   []Pair{{Name: "etcd-peer-a", Cert: peerCert, Key: peerKey, Certificate: pair.Certificate, Chain: pair.Chain}},
+		Content: nodedisk.Content{
+			Bundles: []nodedisk.Bundle{{Path: bundlePath, Anchors: anchors}},
+			Pairs:   []nodedisk.Pair{{Name: "etcd-peer-a", Cert: peerCert, Key: peerKey, Certificate: pair.Certificate, Chain: pair.Chain}},
+		},
 	}
 }

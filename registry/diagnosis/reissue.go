@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -65,7 +66,7 @@ func (r *Reissue) TrustChanges() bool { return len(r.Resign) > 0 }
 // PlanReissue decides what to make anew. It changes no trust but what time has taken away: nodes that know nothing of each
 // other may be at different points of a rotation, and each keeps its own, so a leaf is made by the key that made it before.
 // It fails if a key is missing; the text says which, and what to do.
-func PlanReissue(g *Generation, signers []Signer, now time.Time) (*Reissue, error) {
+func PlanReissue(g *nodedisk.Generation, signers []Signer, now time.Time) (*Reissue, error) {
 	r := &Reissue{}
 	for i := range g.Pairs {
 		leaf, again, err := PlanLeaf(g.Pairs[i].Name, g.Pairs[i].Certificate, signers, now)
@@ -109,7 +110,7 @@ func PlanLeaf(name string, c *pki.Certificate, signers []Signer, now time.Time) 
 
 // planTrust keeps what is valid and re-signs what has expired. All authorities of a signer that the bundle knows belong to
 // it: a node may have missed the last revision before the lights went out.
-func (r *Reissue) planTrust(b *Bundle, signers []Signer, now time.Time) (*ReissueTrust, error) {
+func (r *Reissue) planTrust(b *nodedisk.Bundle, signers []Signer, now time.Time) (*ReissueTrust, error) {
 	t := &ReissueTrust{Path: b.Path}
 	add := func(to *[]*pki.Certificate, ca *pki.Certificate) {
 		known := func(other *pki.Certificate) bool { return sameAuthority(ca, other) }

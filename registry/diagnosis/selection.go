@@ -9,22 +9,24 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"certrotation.dev/registry/nodedisk"
 )
 
 // Candidate is a generation that would work by itself.
 type Candidate struct {
-	*Generation
+	*nodedisk.Generation
 	// Directory that it is in.
-	Directory *Directory
+	Directory *nodedisk.Directory
 	// Manifest that runs it.
-	Manifest *Manifest
+	Manifest *nodedisk.Manifest
 }
 
 // Files of the listener for peers: as the manifest says, or by the names that the generation has.
-func (c *Candidate) Files() Files { return c.Generation.PeerFiles(c.Manifest) }
+func (c *Candidate) Files() nodedisk.ListenerFiles { return PeerFiles(c.Generation, c.Manifest) }
 
 // PeerFiles are the files of the listener for peers: as the manifest says, or by the names that the generation has.
-func (g *Generation) PeerFiles(m *Manifest) Files {
+func PeerFiles(g *nodedisk.Generation, m *nodedisk.Manifest) nodedisk.ListenerFiles {
 	if m.Peer.Cert != "" && m.Peer.Trust != "" {
 		return m.Peer
 	}
@@ -35,29 +37,27 @@ func (g *Generation) PeerFiles(m *Manifest) Files {
 		}
 		for j := range g.Bundles {
 			if slices.ContainsFunc(g.Bundles[j].Anchors, p.Certificate.SignedBy) {
-				return Files{Cert: p.Cert, Key: p.Key, Trust: g.Bundles[j].Path}
+				return nodedisk.ListenerFiles{Cert: p.Cert, Key: p.Key, Trust: g.Bundles[j].Path}
 			}
 		}
 	}
-	return Files{}
+	return nodedisk.ListenerFiles{}
 }
 
 // Candidates are the generations that would work by themselves, the newest first.
-func Candidates(d *Disk, now time.Time) []Candidate {
-	return d.candidates(func(g *Generation, uses []string) bool { return g.Works(uses, now) })
+func Candidates(d *nodedisk.Disk, now time.Time) []Candidate {
+	return candidates(d, func(g *nodedisk.Generation, uses []string) bool { return works(g, uses, now) })
 }
 
 // Intact are the generations whose content is right, whether it is valid now or not, the newest first.
-func Intact(d *Disk) []Candidate {
-	return d.candidates(func(g *Generation, uses []string) bool { return g.Intact(uses) })
-}
+func Intact(d *nodedisk.Disk) []Candidate { return candidates(d, IsIntact) }
 
-func (d *Disk) candidates(good func(*Generation, []string) bool) []Candidate {
+func candidates(d *nodedisk.Disk, good func(*nodedisk.Generation, []string) bool) []Candidate {
 	running, _ := d.Running()
 	var out []Candidate
 	for _, g := range d.Generations() {
 		directory := d.Directory(g.Revision)
-		uses, problem := d.usesOf(directory, directory == running)
+		uses, problem := usesOf(d, directory, directory == running)
 		if problem != "" || !good(g, uses) {
 			continue
 		}
@@ -118,7 +118,7 @@ func Choose(trials []Trial, wanted string) (*Trial, error) {
 				return &trials[i], nil
 			}
 		}
-	case !anyReached && trials[0].RecoveredFrom != "":
+	case !anyReached && trials[0].RecoveredFrom() != "":
 		// A recovery of this node was interrupted before its end: nothing else worked when it made this.
 		return &trials[0], nil
 	case !anyReached:
@@ -129,7 +129,7 @@ func Choose(trials []Trial, wanted string) (*Trial, error) {
 }
 
 func (t *Trial) named(wanted string) bool {
-	return wanted == t.ID() || wanted == strconv.FormatInt(t.Number, 10)
+	return wanted == t.ID() || wanted == strconv.Itoa(t.Number)
 }
 
 func listed(trials []Trial) string {

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"certrotation.dev/registry/nodedisk"
 )
 
-func trial(number int64, verdicts ...Verdict) Trial {
-	return Trial{Candidate: Candidate{Generation: &Generation{Revision: number, Number: number}}, Verdicts: verdicts}
+func trial(number int, verdicts ...Verdict) Trial {
+	return Trial{Candidate: Candidate{Generation: &nodedisk.Generation{Revision: number, Number: number}}, Verdicts: verdicts}
 }
 
 // TestChooseNeedsQuorum plays any verdicts: what is chosen has a majority, and nothing newer has; or a person has named it
@@ -29,7 +31,7 @@ func TestChooseNeedsQuorum(t *testing.T) {
 				reached = reached || v.Reached
 				verdicts = append(verdicts, v)
 			}
-			trials = append(trials, trial(int64(n), verdicts...))
+			trials = append(trials, trial(n, verdicts...))
 		}
 		wanted := rapid.SampledFrom([]string{"", "1", "2/2", "9"}).Draw(t, "wanted")
 		chosen, err := Choose(trials, wanted)
@@ -56,7 +58,7 @@ func TestChooseNeedsQuorum(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	recovered := trial(9, Verdict{})
-	recovered.RecoveredFrom = "7/7"
+	recovered.Record = &nodedisk.Record{RecoveredFrom: "7/7"}
 	if got, err := Choose([]Trial{recovered, trial(7, Verdict{})}, ""); err != nil || got.ID() != "9/9" {
 		t.Errorf("an interrupted recovery: %v, %v", got, err)
 	}

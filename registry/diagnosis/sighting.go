@@ -11,12 +11,13 @@ import (
 	"slices"
 	"time"
 
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
 // Sighting is what one connection to a peer has shown, made with the leaf of one generation.
 type Sighting struct {
-	Peer Member
+	Peer nodedisk.Member
 	// Answered says that the peer has answered over the finished connection: it accepts the leaf.
 	Answered bool
 	// Met says that the peer has proven to hold the key of what it presents. What follows is set only then.
@@ -31,7 +32,7 @@ type Sighting struct {
 
 // Verdict is what a sighting means for a generation.
 type Verdict struct {
-	Peer Member
+	Peer nodedisk.Member
 	// Reached, and whether each side accepts the other.
 	Reached, AcceptsUs, Accepted bool
 	// Message says what is wrong, "" if both accept each other.
@@ -42,7 +43,7 @@ type Verdict struct {
 func (v Verdict) Agrees() bool { return v.Reached && v.AcceptsUs && v.Accepted }
 
 // Judge says what a sighting means for a process that runs with this generation: files are those of its listener for peers.
-func (g *Generation) Judge(files Files, s *Sighting, now time.Time) Verdict {
+func Judge(g *nodedisk.Generation, files nodedisk.ListenerFiles, s *Sighting, now time.Time) Verdict {
 	v := Verdict{Peer: s.Peer, Reached: s.Met || s.Answered}
 	if !v.Reached {
 		v.Message = s.Failure
@@ -51,7 +52,7 @@ func (g *Generation) Judge(files Files, s *Sighting, now time.Time) Verdict {
 	v.AcceptsUs = s.Answered
 	if !v.AcceptsUs {
 		v.Message = "it refuses our leaf: " + s.Failure
-		if !g.announced(files, s.Subjects) {
+		if !announced(g, files, s.Subjects) {
 			v.Message = "it has not loaded the authority of our leaf: " + s.Failure
 		}
 	}
@@ -73,14 +74,47 @@ func (g *Generation) Judge(files Files, s *Sighting, now time.Time) Verdict {
 }
 
 // announced says whether the subject of the authority of our leaf is among those that a peer accepts.
-func (g *Generation) announced(files Files, subjects []string) bool {
+func announced(g *nodedisk.Generation, files nodedisk.ListenerFiles, subjects []string) bool {
 	pair := g.PairOf(files.Cert)
 	if pair == nil {
 		return false
 	}
-	ca := g.signer(pair)
+	ca := g.Signer(pair)
 	return ca != nil && slices.Contains(subjects, ca.SubjectHash)
 }
+
+// DescribePeers says of each peer whether it and the generation in use accept each other, and whether that is enough.
+func DescribePeers(verdicts []Verdict) []Finding {
+	var out []Finding
+	agreeing := 0
+	for _, v := range verdicts {
+		f := Finding{Severity: Error, Object: v.Peer.Name + " (" + v.Peer.Address + ")", Message: v.Message}
+		switch {
+		case v.Agrees():
+			agreeing++
+			f.Severity, f.Reason, f.Message = Info, ReasonPeerAgrees, "it accepts our leaf and our trust verifies its leaf"
+		case !v.Reached:
+			f.Severity, f.Reason, f.NextStep = Warning, ReasonPeerUnreachable, "run `certrotation doctor` on that node"
+		case !v.AcceptsUs:
+			f.Reason = ReasonPeerRefusesUs
+			f.NextStep = "compare with `certrotation doctor` on that node; `certrotation recover --dry-run` looks for a generation that it accepts"
+		default:
+			f.Reason = ReasonPeerNotTrusted
+			f.NextStep = "compare with `certrotation doctor` on that node; `certrotation recover --dry-run` looks for a generation that verifies it"
+		}
+		out = append(out, f)
+	}
+	if needed := peersNeeded(len(verdicts)); agreeing < needed {
+		out = append(out, Finding{
+			Severity: Error, Reason: ReasonNoQuorum, Object: "peers",
+			Message: fmt.Sprintf("%d of %d peers and this member accept each other; a quorum needs %d", agreeing, len(verdicts), needed),
+		})
+	}
+	return out
+}
+
+// peersNeeded is how many of the peers make a quorum together with this member.
+func peersNeeded(peers int) int { return (peers + 1) / 2 }
 
 // verify says why a client with these anchors would refuse a server at an address, "" if it would not.
 func verify(chain, anchors []*pki.Certificate, address string, now time.Time) string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -15,7 +16,7 @@ func TestJudge(t *testing.T) {
 	later := now().Add(life / 2)
 	a, b := authority(t, "a", later), authority(t, "b", later)
 	ours := generation(7, leaf(t, a, "x", later), a.Certificate)
-	files := Files{Cert: peerCert, Key: peerKey, Trust: bundlePath}
+	files := nodedisk.ListenerFiles{Cert: peerCert, Key: peerKey, Trust: bundlePath}
 	client, err := a.Issue(pki.Profile{CommonName: "c", IPAddresses: []string{"10.0.0.1"}, Usages: []pki.Usage{pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour}, now())
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {
 		address string
 		s       Sighting
-		files   Files
+		files   nodedisk.ListenerFiles
 		agrees  bool
 		says    string
 	}{
@@ -38,17 +39,17 @@ func TestJudge(t *testing.T) {
 		"not for servers":  {s: Sighting{Answered: true, Met: true, Presents: presents(client)}, says: "not for servers"},
 		"presents nothing": {s: Sighting{Answered: true, Met: true}, says: "no certificate"},
 		"neither accepts":  {s: Sighting{Met: true, Presents: presents(leaf(t, b, "y", later)), Failure: "alert"}, says: "alert; it presents"},
-		"no trust of ours": {s: Sighting{Answered: true, Met: true}, files: Files{Cert: peerCert, Trust: "other"}, says: "no trust to verify"},
+		"no trust of ours": {s: Sighting{Answered: true, Met: true}, files: nodedisk.ListenerFiles{Cert: peerCert, Trust: "other"}, says: "no trust to verify"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.s.Peer = Member{Name: "p", Address: "10.0.0.1:2380"}
+			tc.s.Peer = nodedisk.Member{Name: "p", Address: "10.0.0.1:2380"}
 			if tc.address != "" {
 				tc.s.Peer.Address = tc.address
 			}
-			if tc.files == (Files{}) {
+			if tc.files == (nodedisk.ListenerFiles{}) {
 				tc.files = files
 			}
-			v := ours.Judge(tc.files, &tc.s, now())
+			v := Judge(ours, tc.files, &tc.s, now())
 			if v.Agrees() != tc.agrees || !strings.Contains(v.Message, tc.says) || (v.Message == "") != tc.agrees {
 				t.Errorf("verdict %+v, want agrees %t and %q", v, tc.agrees, tc.says)
 			}

@@ -20,7 +20,7 @@ import (
 	doctorcmd "certrotation.dev/cmd/certrotation/app/doctor"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/controller/recovery/disktest"
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -86,7 +86,7 @@ func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) 
 	}
 	reader := members[0].client(t, ca.Certificate.PEM(), client.CertPEM(), keyOf(t, client))
 	until(t, time.Minute, "listen", func(ctx context.Context) error {
-		sightings, err := recovery.Probe(ctx, generation(t, members[1], 7), files(members[1]), []diagnosis.Member{{Name: "node-0", Address: strings.TrimPrefix(members[0].PeerURL, "https://")}}, time.Second)
+		sightings, err := recovery.Probe(ctx, generation(t, members[1], 7), files(members[1]), []nodedisk.Member{{Name: "node-0", Address: strings.TrimPrefix(members[0].PeerURL, "https://")}}, time.Second)
 		if err == nil && !sightings[0].Met {
 			err = errors.New(sightings[0].Failure)
 		}
@@ -113,7 +113,7 @@ func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) 
 
 func (m *member) options() recovery.Options {
 	return recovery.Options{
-		Layout:      recovery.Layout{Name: "etcd", ManifestDirectory: m.Manifests, ResourceDirectory: m.Resources},
+		Layout:      nodedisk.Layout{Name: "etcd", ManifestDirectory: m.Manifests, ResourceDirectory: m.Resources},
 		PeerTimeout: time.Second, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
 		OutputDirectory: filepath.Join(m.Resources, "recovered"), Clock: clock.RealClock{},
 	}
@@ -196,12 +196,12 @@ func (m *member) doctor(t *testing.T) string {
 	return out.String()
 }
 
-func files(m *member) diagnosis.Files {
+func files(m *member) nodedisk.ListenerFiles {
 	cert, key := disktest.PairFiles("etcd-peer-" + m.Name)
-	return diagnosis.Files{Cert: cert, Key: key, Trust: disktest.ServerBundle}
+	return nodedisk.ListenerFiles{Cert: cert, Key: key, Trust: disktest.ServerBundle}
 }
 
-func generation(t *testing.T, m *member, number int64) *diagnosis.Generation {
+func generation(t *testing.T, m *member, number int) *nodedisk.Generation {
 	t.Helper()
 	disk, err := recovery.ReadDisk(m.options().Layout)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/registry/nodedisk"
 )
 
 // story is what a node goes through while the power may go.
@@ -134,19 +136,15 @@ func (s story) check(t *testing.T, m *machine, when string, cut int) {
 	if r, g := m.numbers(t); [2]int{r, g} != s.to {
 		t.Fatalf("%s: run again: manifest %d, generation %d, want %v", when, r, g, s.to)
 	}
-	state, err := m.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if faults := state.faults(); len(faults) > 0 {
-		t.Fatalf("%s: run again: %v", when, faults)
+	if defects := m.defects(t); len(defects) > 0 {
+		t.Fatalf("%s: run again: %v", when, defects)
 	}
 }
 
 func (s story) isWhole(t *testing.T, m *machine, when string) {
 	t.Helper()
 	installed, err := m.Installed()
-	if errors.Is(err, ErrNotInstalled) && s.from == [2]int{} {
+	if errors.Is(err, nodedisk.ErrNotInstalled) && s.from == [2]int{} {
 		return
 	}
 	if err != nil {
@@ -159,18 +157,6 @@ func (s story) isWhole(t *testing.T, m *machine, when string) {
 	if record := installed.Generation.Record; record.RestartHash != installed.Manifest.RestartHash {
 		t.Fatalf("%s: trust of the generation is not that of the manifest", when)
 	}
-}
-
-// faults are all findings.
-func (s *State) faults() []Finding {
-	out := s.Findings
-	for _, d := range s.Directories {
-		out = append(out, below(d.Path, d.Findings)...)
-		for _, g := range d.Generations {
-			out = append(out, below(g.Path, g.Findings)...)
-		}
-	}
-	return out
 }
 
 // TestFullDisk has each operation fail once, with the next ones fine, as on a disk that is full or has a bad sector.

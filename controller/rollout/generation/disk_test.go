@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // realNode is on the disk of the machine that runs the test; its manifests mount the paths of a real node.
@@ -26,18 +29,13 @@ func realNode(tb testing.TB) *Node {
 	if err := os.Mkdir(filepath.Join(dir, "manifests"), 0o700); err != nil {
 		tb.Fatal(err)
 	}
-	node, err := Create(Layout{
+	node, err := Create(nodedisk.Layout{
 		Name: "etcd", ResourceDirectory: filepath.Join(dir, "a", "resources"), ManifestDirectory: filepath.Join(dir, "manifests"),
 		HostResourceDirectory: resources,
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := node.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
 	return node
 }
 
@@ -72,12 +70,8 @@ func TestRealDisk(t *testing.T) {
 	if got := strings.Join(pruned.Removed, " "); got != "etcd-pod-1 etcd-pod-3/generation-3" {
 		t.Errorf("removed %s", got)
 	}
-	state, err := node.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if faults := state.faults(); len(faults) > 0 {
-		t.Errorf("findings %v", faults)
+	if defects := defectsOf(t, node); len(defects) > 0 {
+		t.Errorf("defects %v", defects)
 	}
 	for _, dir := range []string{node.layout.ResourceDirectory, node.layout.ManifestDirectory} {
 		checkModes(t, dir)
@@ -94,12 +88,12 @@ func checkModes(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		want := fileMode
+		want := nodedisk.PlainMode
 		switch {
 		case name == dir || info.Mode().Type() == fs.ModeSymlink || strings.HasSuffix(name, ".lock"):
 			return nil
 		case info.IsDir():
-			want = directoryMode | fs.ModeDir
+			want = nodedisk.DirectoryMode
 		}
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
@@ -129,7 +123,6 @@ func TestConcurrentInstallers(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer node.Close()
 			if _, err := node.Install(t.Context(), request(n, c)); err != nil && !errors.Is(err, ErrNewer) {
 				t.Errorf("revision %d: %v", n, err)
 			}
@@ -146,7 +139,7 @@ func TestConcurrentInstallers(t *testing.T) {
 		}
 		// A reader holds no lock, so between its look at the manifest and at the pointer both may be newer; never older.
 		installed, err := first.Installed()
-		if errors.Is(err, ErrNotInstalled) {
+		if errors.Is(err, nodedisk.ErrNotInstalled) {
 			continue
 		}
 		if err != nil {
@@ -165,16 +158,16 @@ func TestConcurrentInstallers(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	node := realNode(t)
-	release, err := node.acquire(t.Context())
+	release, err := node.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := node.Install(ctx, request(1, content(authorities[0](), authorities[0]()))); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := node.Install(ctx, request(1, content(authorities[0](), authorities[0]()))); !errors.Is(err, durable.ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Install: %v", err)
 	}
-	if _, err := node.Prune(ctx, nil, 1); !errors.Is(err, ErrBusy) {
+	if _, err := node.Prune(ctx, nil, 1); !errors.Is(err, durable.ErrBusy) {
 		t.Errorf("Prune: %v", err)
 	}
 	// Somebody removes the file: the next one must not be content with a lock on a file that has no name.
@@ -184,7 +177,7 @@ func TestBusy(t *testing.T) {
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
-	release, err = node.acquire(t.Context())
+	release, err = node.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +193,7 @@ func TestInterrupted(t *testing.T) {
 	if _, err := node.Install(ctx, request(1, content(authorities[0](), authorities[0]()))); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
-	if _, err := node.Installed(); !errors.Is(err, ErrNotInstalled) {
+	if _, err := node.Installed(); !errors.Is(err, nodedisk.ErrNotInstalled) {
 		t.Errorf("Installed: %v", err)
 	}
 }
@@ -221,14 +214,14 @@ func TestLinksOut(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(node.layout.ManifestDirectory, "etcd-pod.yaml"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := node.manifests.ReadFile("etcd-pod.yaml", 10); err == nil {
+	if _, err := nodedisk.ReadFile(node.manifests, "etcd-pod.yaml", 10); err == nil {
 		t.Error("it reads a pipe")
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	tests := map[string]Layout{
+	tests := map[string]nodedisk.Layout{
 		"name":                  {Name: "../x", ResourceDirectory: dir, ManifestDirectory: dir},
 		"relative path":         {Name: "etcd", ResourceDirectory: "x", ManifestDirectory: dir},
 		"no resource directory": {Name: "etcd", ResourceDirectory: filepath.Join(dir, "x"), ManifestDirectory: dir},

@@ -9,6 +9,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 )
@@ -109,7 +112,7 @@ type machine struct {
 	power *supply
 }
 
-var layout = Layout{
+var layout = nodedisk.Layout{
 	Name: "etcd", ResourceDirectory: resources, HostResourceDirectory: resources, ManifestDirectory: "/etc/kubernetes/manifests",
 }
 
@@ -119,11 +122,7 @@ func newMachine() *machine {
 }
 
 func machineOf(resources, manifests *memory, power *supply) *machine {
-	return &machine{power: power, Node: &Node{
-		layout: layout, resources: resources, manifests: manifests,
-		lock:  func() (func() error, bool, error) { return func() error { return nil }, false, nil },
-		close: func() error { return nil },
-	}}
+	return &machine{power: power, Node: &Node{layout: layout, resources: resources, manifests: manifests}}
 }
 
 // restart is the machine after a loss of power.
@@ -150,11 +149,39 @@ func (m *machine) mustInstall(t *testing.T, r Request) Result {
 func (m *machine) numbers(t *testing.T) (int, int) {
 	t.Helper()
 	installed, err := m.Installed()
-	if errors.Is(err, ErrNotInstalled) {
+	if errors.Is(err, nodedisk.ErrNotInstalled) {
 		return 0, 0
 	}
 	if err != nil {
 		t.Fatalf("what the manifest and the pointer name is not whole: %v", err)
 	}
 	return installed.Manifest.Revision, installed.Generation.Number
+}
+
+// defects are all that the disk has.
+func (m *machine) defects(t *testing.T) nodedisk.Defects {
+	t.Helper()
+	return defectsOf(t, m.Node)
+}
+
+func defectsOf(t *testing.T, n *Node) nodedisk.Defects {
+	t.Helper()
+	disk, err := n.layout.ReadDisk(n.resources, n.manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := slices.Clone(disk.Manifest.Defects)
+	if dirs := disk.Manifest.Mounts; len(dirs) == 1 && disk.Directory(dirs[0]) == nil {
+		out.Add(nodedisk.DirectoryMissing, path.Join(n.layout.ResourceDirectory, n.layout.DirectoryName(dirs[0])), "")
+	}
+	for _, d := range disk.Directories {
+		out = slices.Concat(out, d.Defects, d.Manifest.Defects, d.Pointer.Defects)
+		for _, g := range d.Generations {
+			out = append(out, g.Defects...)
+		}
+	}
+	for _, leftover := range disk.Leftovers {
+		out.Add("Leftover", leftover, "")
+	}
+	return out
 }

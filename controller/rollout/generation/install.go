@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -39,7 +41,7 @@ func (n *Node) Install(ctx context.Context, request Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	release, err := n.acquire(ctx)
+	release, err := n.lock(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -48,11 +50,11 @@ func (n *Node) Install(ctx context.Context, request Request) (Result, error) {
 }
 
 func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, error) {
-	installed, err := n.before(o)
+	installed, current, err := n.before(o)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := n.checkExpiry(installed, o); err != nil {
+	if err := o.checkExpiry(current); err != nil {
 		return Result{}, err
 	}
 	if err := n.clean(); err != nil {
@@ -70,22 +72,22 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 			return Result{}, err
 		}
 	}
-	resources, manifests := &writer{fs: n.resources}, &writer{fs: n.manifests}
-	dir := n.layout.directory(result.Directory)
+	resources, manifests := &durable.Writer{FS: n.resources}, &durable.Writer{FS: n.manifests}
+	dir := n.layout.DirectoryName(result.Directory)
 	for _, step := range []func(){
 		func() { n.ensureDirectory(resources, dir) },
 		func() { result.Changed = n.ensureGeneration(resources, dir, o) },
 		func() {
-			result.Changed = resources.file(path.Join(dir, n.layout.manifestName()), manifest) || result.Changed
+			result.Changed = resources.File(path.Join(dir, n.layout.ManifestName()), manifest) || result.Changed
 		},
 		func() {
-			result.Changed = resources.link(Name(o.Revision), path.Join(dir, PointerName)) || result.Changed
+			result.Changed = resources.Link(nodedisk.GenerationName(o.Revision), path.Join(dir, nodedisk.PointerName)) || result.Changed
 		},
 		func() {
 			if inPlace {
 				return
 			}
-			result.Restart = manifests.file(n.layout.manifestName(), manifest)
+			result.Restart = manifests.File(n.layout.ManifestName(), manifest)
 			result.Changed = result.Changed || result.Restart
 		},
 	} {
@@ -93,65 +95,66 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 			return Result{}, fmt.Errorf("stop before revision %d is installed: %w", o.Revision, context.Cause(ctx))
 		}
 		step()
-		if err := errors.Join(resources.err, manifests.err); err != nil {
+		if err := errors.Join(resources.Err, manifests.Err); err != nil {
 			return Result{}, fmt.Errorf("install revision %d: %w", o.Revision, err)
 		}
 	}
-	return result, n.settle(manifests)
-}
-
-// settle has a manifest that stays last, which an earlier run may have replaced and not synced, with its mode as it should be.
-func (n *Node) settle(manifests *writer) error {
-	name := n.layout.manifestName()
-	if len(checkManifestMode(n.manifests, name)) > 0 {
-		manifests.do("set the mode of", name, func() error { return n.manifests.Chmod(name, fileMode) })
+	// A manifest that stays may have been replaced and not synced by an earlier run, or have another mode by now.
+	if n.layout.ReadManifest(n.manifests, ".").Defects.Has(nodedisk.FileMode) {
+		manifests.Chmod(n.layout.ManifestName(), nodedisk.PlainMode)
 	}
-	manifests.sync(".")
-	return manifests.err
+	manifests.Sync(".")
+	return result, manifests.Err
 }
 
 // before reads what is installed and refuses what may not follow it. A manifest that the installer has not made counts as
-// none: it is replaced.
-func (n *Node) before(o *order) (*Manifest, error) {
-	installed, err := n.layout.readManifest(n.manifests, n.layout.manifestName())
-	if f, ok := errors.AsType[Finding](err); ok && f.Reason != Unreadable {
-		return nil, nil //nolint:nilnil // no manifest is not an error
+// none: it is replaced. The generation is the one that the pointer beside the manifest names, nil if it names none.
+func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error) {
+	installed := n.layout.ReadManifest(n.manifests, ".")
+	if installed.Defects.Has(nodedisk.Unreadable) {
+		return nil, nil, installed.Defects.Err()
 	}
-	if err != nil {
-		return nil, err
+	if !installed.FromInstaller() {
+		return nil, nil, nil
 	}
 	if installed.Revision > o.Revision {
-		return nil, fmt.Errorf("%w: its manifest is of revision %d, asked for was %d", ErrNewer, installed.Revision, o.Revision)
+		return nil, nil, fmt.Errorf("%w: its manifest is of revision %d, asked for was %d", ErrNewer, installed.Revision, o.Revision)
 	}
-	dir := n.layout.directory(installed.Revision)
-	current, findings := readPointer(n.resources, dir)
-	if len(findings) > 0 {
-		return installed, nil
+	current := n.pointedAt(&installed)
+	switch {
+	case current == nil:
+	case current.Number > o.Revision:
+		return nil, nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer,
+			path.Join(n.layout.DirectoryName(installed.Revision), nodedisk.PointerName), current.Number, o.Revision)
+	case current.Number == o.Revision && len(current.Defects) == 0 && !o.wrote(current):
+		return nil, nil, fmt.Errorf("%w: revision %d is on this node with other content: a revision never changes, make a new one", ErrContent, current.Number)
 	}
-	if current > o.Revision {
-		return nil, fmt.Errorf("%w: %s points at generation %d, asked for was %d", ErrNewer, path.Join(dir, PointerName), current, o.Revision)
-	}
-	g := readGeneration(n.resources, path.Join(dir, Name(current)), current)
-	if current == o.Revision && g.Verified() && !g.holds(o) {
-		return nil, fmt.Errorf("%w: revision %d is on this node with other content: a revision never changes, make a new one", ErrContent, current)
-	}
-	return installed, nil
+	return &installed, current, nil
 }
 
-// holds tells whether a generation is what the order would write.
-func (g *Generation) holds(o *order) bool {
-	return g.Verified() && g.Record.ContentHash == o.record.ContentHash && g.Record.RestartHash == o.record.RestartHash &&
+// pointedAt is the generation that the pointer beside a manifest names, nil if it names none.
+func (n *Node) pointedAt(m *nodedisk.Manifest) *nodedisk.Generation {
+	dir := n.layout.DirectoryName(m.Revision)
+	pointer := n.layout.ReadPointer(n.resources, dir)
+	if len(pointer.Defects) > 0 {
+		return nil
+	}
+	return n.layout.ReadGeneration(n.resources, path.Join(dir, nodedisk.GenerationName(pointer.Generation)), pointer.Generation)
+}
+
+// wrote tells whether a generation is what the order would write.
+func (o *order) wrote(g *nodedisk.Generation) bool {
+	return len(g.Defects) == 0 && g.Record.ContentHash == o.record.ContentHash && g.Record.RestartHash == o.record.RestartHash &&
 		g.Record.Node == o.record.Node && maps.Equal(g.Record.Files, o.record.Files)
 }
 
 // canReload tells whether the pod of that manifest would run the order without a restart: the order is equal in all that
 // the process reads at its start, and its manifest differs in nothing but the revision.
-func (n *Node) canReload(installed *Manifest, o *order) (bool, error) {
+func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
 	if installed == nil || installed.RestartHash != o.RestartHash {
 		return false, nil
 	}
-	dir := n.layout.directory(installed.Revision)
-	if mode, err := n.resources.Mode(dir); err != nil || !mode.IsDir() {
+	if there, err := nodedisk.IsDirectory(n.resources, n.layout.DirectoryName(installed.Revision)); err != nil || !there {
 		return false, nil //nolint:nilerr // what the pod mounts is gone: it needs another directory, and a restart
 	}
 	text, err := o.manifest(n.layout, installed.Revision)
@@ -165,40 +168,38 @@ func (n *Node) canReload(installed *Manifest, o *order) (bool, error) {
 	return equality.Semantic.DeepEqual(pod, installed.Pod), nil
 }
 
-func (n *Node) ensureDirectory(w *writer, dir string) {
-	there, err := isDirectory(n.resources, dir)
-	w.do("make directory", dir, func() error { return err })
-	if !there {
-		w.mkdir(dir)
-	} else if mode, err := n.resources.Mode(dir); err == nil && mode != directoryMode|fs.ModeDir {
-		w.do("set the mode of", dir, func() error { return n.resources.Chmod(dir, directoryMode) })
+func (n *Node) ensureDirectory(w *durable.Writer, dir string) {
+	w.MkdirAll(dir)
+	if info, err := fs.Lstat(n.resources, dir); err == nil && info.Mode() != nodedisk.DirectoryMode {
+		w.Chmod(dir, nodedisk.DirectoryMode)
 	}
-	w.sync(".")
+	w.Sync(".")
 }
 
 // ensureGeneration writes the generation, unless it is there and whole. One that is damaged is exchanged at once: the
 // pointer may name it.
-func (n *Node) ensureGeneration(w *writer, dir string, o *order) (changed bool) {
-	name := path.Join(dir, Name(o.Revision))
-	there, err := isDirectory(n.resources, name)
-	w.do("write generation", name, func() error { return err })
-	if there && readGeneration(n.resources, name, o.Revision).holds(o) {
-		w.sync(dir)
+func (n *Node) ensureGeneration(w *durable.Writer, dir string, o *order) (changed bool) {
+	name := path.Join(dir, nodedisk.GenerationName(o.Revision))
+	there, err := nodedisk.IsDirectory(n.resources, name)
+	w.Do("write generation", name, func() error { return err })
+	if there && o.wrote(n.layout.ReadGeneration(n.resources, name, o.Revision)) {
+		w.Sync(dir)
 		return false
 	}
 	record, err := o.record.Encode()
-	w.do("write generation", name, func() error { return err })
-	w.tree(staged(name), o.files, record)
-	w.do("verify", staged(name), func() error {
-		return asError(readGeneration(n.resources, staged(name), o.Revision).Findings)
-	})
+	w.Do("write generation", name, func() error { return err })
+	staged := nodedisk.Staged(name)
+	w.Tree(staged, o.files)
+	w.Write(path.Join(staged, nodedisk.RecordName), record)
+	w.Sync(staged)
+	w.Do("verify", staged, func() error { return n.layout.ReadGeneration(n.resources, staged, o.Revision).Defects.Err() })
 	if there {
-		w.do("exchange", name, func() error { return n.resources.Exchange(staged(name), name) })
-		w.sync(dir)
-		w.remove(staged(name))
+		w.Do("exchange", name, func() error { return n.resources.Exchange(staged, name) })
+		w.Sync(dir)
+		w.Remove(staged)
 	} else {
-		w.rename(staged(name), name)
+		w.Rename(staged, name)
 	}
-	w.sync(dir)
+	w.Sync(dir)
 	return true
 }

@@ -13,6 +13,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 )
@@ -56,7 +58,7 @@ func TestInstallDecides(t *testing.T) {
 			if r, g := m.numbers(t); r != test.want.Directory || g != test.want.Generation {
 				t.Errorf("manifest %d, generation %d", r, g)
 			}
-			if _, err := m.resources.Mode("etcd-pod-3/generation-3"); err != nil {
+			if _, err := m.resources.Lstat("etcd-pod-3/generation-3"); err != nil {
 				t.Errorf("what ran before is gone: %v", err)
 			}
 		})
@@ -211,17 +213,17 @@ func TestRollback(t *testing.T) {
 	old := request(1, content(a, a))
 	m.mustInstall(t, old)
 	m.mustInstall(t, request(2, content(a, a, b)))
-	text, err := m.resources.ReadFile("etcd-pod-1/etcd-pod.yaml", maxManifestBytes)
+	text, err := nodedisk.ReadFile(m.resources, "etcd-pod-1/etcd-pod.yaml", nodedisk.MaxManifestBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &writer{fs: m.manifests}
-	w.file("etcd-pod.yaml", text)
+	w := &durable.Writer{FS: m.manifests}
+	w.File("etcd-pod.yaml", text)
 	installed, err := m.Installed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(sums(must(files(old.Content))), installed.Generation.Record.Files); diff != "" {
+	if diff := gocmp.Diff(nodedisk.Hashes(must(nodedisk.FilesOf(old.Content))), installed.Generation.Record.Files); diff != "" {
 		t.Errorf("files after going back (-want +got):\n%s", diff)
 	}
 	if got, want := m.mustInstall(t, request(3, content(a, a))), (Result{Changed: true, Directory: 1, Generation: 3}); got != want {
@@ -235,53 +237,45 @@ func TestRepair(t *testing.T) {
 	r := request(1, content(a, a))
 	const g = "etcd-pod-1/generation-1"
 	tests := map[string]struct {
-		damage  func(m *memory, w *writer)
+		damage  func(m *memory, w *durable.Writer)
 		restart bool
 	}{
-		"changed file": {func(m *memory, _ *writer) {
+		"changed file": {func(m *memory, _ *durable.Writer) {
 			node(m, g+"/configmaps/etcd-all-bundles/server-ca-bundle.crt").data = []byte("x")
 		}, false},
-		"missing file":   {func(_ *memory, w *writer) { w.remove(g + "/secrets/etcd-all-certs/etcd-serving-master-0.key") }, false},
-		"missing record": {func(_ *memory, w *writer) { w.remove(g + "/" + RecordName) }, false},
-		"open file": {func(m *memory, _ *writer) {
+		"missing file":   {func(_ *memory, w *durable.Writer) { w.Remove(g + "/secrets/etcd-all-certs/etcd-serving-master-0.key") }, false},
+		"missing record": {func(_ *memory, w *durable.Writer) { w.Remove(g + "/" + nodedisk.RecordName) }, false},
+		"open file": {func(m *memory, _ *durable.Writer) {
 			node(m, g+"/secrets/etcd-all-certs/etcd-serving-master-0.key").mode = 0o644
 		}, false},
-		"open generation":        {func(m *memory, _ *writer) { node(m, g).mode |= 0o055 }, false},
-		"open directory":         {func(m *memory, _ *writer) { node(m, "etcd-pod-1").mode |= 0o055 }, false},
-		"additional file":        {func(_ *memory, w *writer) { w.write(g+"/configmaps/etcd-all-bundles/x", nil) }, false},
-		"missing generation":     {func(_ *memory, w *writer) { w.remove(g) }, false},
-		"missing pointer":        {func(_ *memory, w *writer) { w.remove("etcd-pod-1/current") }, false},
-		"pointer elsewhere":      {func(_ *memory, w *writer) { w.link("../other", "etcd-pod-1/current") }, false},
-		"open manifest copy":     {func(m *memory, _ *writer) { node(m, "etcd-pod-1/etcd-pod.yaml").mode = 0o644 }, false},
-		"missing manifest copy":  {func(_ *memory, w *writer) { w.remove("etcd-pod-1/etcd-pod.yaml") }, false},
-		"missing directory":      {func(_ *memory, w *writer) { w.remove("etcd-pod-1") }, false},
-		"file instead of a link": {func(_ *memory, w *writer) { w.remove("etcd-pod-1/current"); w.write("etcd-pod-1/current", nil) }, false},
+		"open generation":        {func(m *memory, _ *durable.Writer) { node(m, g).mode |= 0o055 }, false},
+		"open directory":         {func(m *memory, _ *durable.Writer) { node(m, "etcd-pod-1").mode |= 0o055 }, false},
+		"additional file":        {func(_ *memory, w *durable.Writer) { w.Write(g+"/configmaps/etcd-all-bundles/x", nil) }, false},
+		"missing generation":     {func(_ *memory, w *durable.Writer) { w.Remove(g) }, false},
+		"missing pointer":        {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod-1/current") }, false},
+		"pointer elsewhere":      {func(_ *memory, w *durable.Writer) { w.Link("../other", "etcd-pod-1/current") }, false},
+		"open manifest copy":     {func(m *memory, _ *durable.Writer) { node(m, "etcd-pod-1/etcd-pod.yaml").mode = 0o644 }, false},
+		"missing manifest copy":  {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod-1/etcd-pod.yaml") }, false},
+		"missing directory":      {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod-1") }, false},
+		"file instead of a link": {func(_ *memory, w *durable.Writer) { w.Remove("etcd-pod-1/current"); w.Write("etcd-pod-1/current", nil) }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
 			m.mustInstall(t, r)
-			w := &writer{fs: m.resources}
+			w := &durable.Writer{FS: m.resources}
 			test.damage(m.resources.(*memory), w)
-			if w.err != nil {
-				t.Fatal(w.err)
+			if w.Err != nil {
+				t.Fatal(w.Err)
 			}
-			state, err := m.List()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(state.faults()) == 0 {
-				t.Fatal("List finds nothing")
+			if len(m.defects(t)) == 0 {
+				t.Fatal("ReadDisk finds nothing")
 			}
 			if got := m.mustInstall(t, r); got.Restart != test.restart {
 				t.Errorf("result %+v", got)
 			}
-			state, err = m.List()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := gocmp.Diff([]Finding(nil), state.faults()); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
+			if diff := gocmp.Diff(nodedisk.Defects(nil), m.defects(t)); diff != "" {
+				t.Errorf("defects (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -297,8 +291,8 @@ func TestForeignManifest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
-			(&writer{fs: m.manifests}).file("etcd-pod.yaml", []byte(text))
-			if _, err := m.Installed(); err == nil || errors.Is(err, ErrNotInstalled) {
+			(&durable.Writer{FS: m.manifests}).File("etcd-pod.yaml", []byte(text))
+			if _, err := m.Installed(); err == nil || errors.Is(err, nodedisk.ErrNotInstalled) {
 				t.Errorf("Installed: %v", err)
 			}
 			if got := m.mustInstall(t, request(2, content(authorities[0](), authorities[0]()))); !got.Restart {
@@ -313,16 +307,16 @@ func TestNameIsTaken(t *testing.T) {
 	for _, name := range []string{"etcd-pod-1", path.Join("etcd-pod-1", "generation-1")} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
-			w := &writer{fs: m.resources}
+			w := &durable.Writer{FS: m.resources}
 			if name != "etcd-pod-1" {
-				w.mkdir("etcd-pod-1")
+				w.Mkdir("etcd-pod-1")
 			}
-			w.link("elsewhere", name)
+			w.Link("elsewhere", name)
 			_, err := m.Install(t.Context(), request(1, content(authorities[0](), authorities[0]())))
 			if err == nil || !strings.Contains(err.Error(), name+" is no directory") {
 				t.Errorf("got error %v", err)
 			}
-			if _, err := m.Installed(); !errors.Is(err, ErrNotInstalled) {
+			if _, err := m.Installed(); !errors.Is(err, nodedisk.ErrNotInstalled) {
 				t.Errorf("Installed: %v", err)
 			}
 		})

@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // errPowerLoss is what each operation returns after the power was cut.
@@ -51,16 +54,16 @@ type inode struct {
 // change of names in one directory: all of it happens, or none.
 type change map[string]*inode
 
-// memory is a fileSystem that forgets at a loss of power what was not synced.
+// memory is a file system that forgets at a loss of power what was not synced.
 type memory struct {
 	root  *inode
 	power *supply
 }
 
-var _ fileSystem = (*memory)(nil)
+var _ durable.FileSystem = (*memory)(nil)
 
 func newDirectory() *inode {
-	return &inode{mode: directoryMode | fs.ModeDir, names: map[string]*inode{}, onDisk: map[string]*inode{}}
+	return &inode{mode: nodedisk.DirectoryMode, names: map[string]*inode{}, onDisk: map[string]*inode{}}
 }
 
 func newMemory(power *supply) *memory { return &memory{root: newDirectory(), power: power} }
@@ -124,7 +127,7 @@ func (m *memory) create(name string, node *inode) error {
 func (m *memory) Mkdir(name string) error { return m.create(name, newDirectory()) }
 
 func (m *memory) WriteFile(name string, data []byte) error {
-	return m.create(name, &inode{mode: fileMode, data: bytes.Clone(data)})
+	return m.create(name, &inode{mode: nodedisk.PlainMode, data: bytes.Clone(data)})
 }
 
 func (m *memory) Symlink(target, name string) error {
@@ -233,16 +236,24 @@ func (m *memory) Chmod(name string, mode fs.FileMode) error {
 	return nil
 }
 
-func (m *memory) ReadFile(name string, _ int64) ([]byte, error) {
+func (m *memory) Open(name string) (fs.File, error) {
 	node, err := m.find(name)
 	if err != nil {
 		return nil, err
 	}
-	if node.mode.Type() != 0 {
-		return nil, fmt.Errorf("%s: no regular file", name)
-	}
-	return node.data, nil
+	return &opened{Reader: bytes.NewReader(node.data), info: info{path.Base(name), node}}, nil
 }
+
+// opened is a file that is being read.
+type opened struct {
+	*bytes.Reader
+	info info
+}
+
+func (o *opened) Stat() (fs.FileInfo, error) { return o.info, nil }
+func (o *opened) Close() error               { return nil }
+
+func (m *memory) TryLock(string) (func() error, error) { return func() error { return nil }, nil }
 
 func (m *memory) ReadLink(name string) (string, error) {
 	node, err := m.find(name)
@@ -252,15 +263,15 @@ func (m *memory) ReadLink(name string) (string, error) {
 	return node.target, nil
 }
 
-func (m *memory) Mode(name string) (fs.FileMode, error) {
+func (m *memory) Lstat(name string) (fs.FileInfo, error) {
 	node, err := m.find(name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return node.mode, nil
+	return info{path.Base(name), node}, nil
 }
 
-func (m *memory) ReadDirectory(name string) ([]fs.DirEntry, error) {
+func (m *memory) ReadDir(name string) ([]fs.DirEntry, error) {
 	node, err := m.find(name)
 	if err != nil {
 		return nil, err

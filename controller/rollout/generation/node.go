@@ -4,62 +4,93 @@
 package generation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
 )
 
-// Node is the disk of one node, seen by one rollout. It is safe for concurrent use; Close ends it.
+// Node is the disk of one node, seen by one rollout. It is safe for concurrent use.
 type Node struct {
-	layout               Layout
-	resources, manifests fileSystem
-	lock                 func() (release func() error, busy bool, err error)
-	close                func() error
+	layout               nodedisk.Layout
+	resources, manifests durable.FileSystem
 }
 
-// Open opens the directories, both of which have to exist. It writes nothing.
-func Open(layout Layout) (*Node, error) {
-	if layout.HostResourceDirectory == "" {
-		layout.HostResourceDirectory = layout.ResourceDirectory
-	}
-	if err := layout.check(); err != nil {
+// Open is for directories both of which have to exist. It writes nothing.
+func Open(layout nodedisk.Layout) (*Node, error) {
+	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	resources, err := os.OpenRoot(layout.ResourceDirectory)
-	if err != nil {
+	n := &Node{layout: layout, resources: durable.Disk(layout.ResourceDirectory), manifests: durable.Disk(layout.ManifestDirectory)}
+	if _, err := fs.ReadDir(n.resources, "."); err != nil {
 		return nil, fmt.Errorf("open the directory of the static pod's resources: %w", err)
 	}
-	manifests, err := os.OpenRoot(layout.ManifestDirectory)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the directory of manifests, the staticPodPath of kubelet: %w", err), resources.Close())
+	if _, err := fs.ReadDir(n.manifests, "."); err != nil {
+		return nil, fmt.Errorf("open the directory of manifests, the staticPodPath of kubelet: %w", err)
 	}
-	return &Node{
-		layout: layout, resources: disk{resources}, manifests: disk{manifests},
-		lock:  func() (func() error, bool, error) { return tryLock(resources, layout.lockName()) },
-		close: func() error { return errors.Join(resources.Close(), manifests.Close()) },
-	}, nil
+	return n, nil
 }
 
 // Create is Open, after it has made the resource directory if there is none, for a first installation. The directory of
 // manifests belongs to kubelet: if it is missing, so is kubelet's configuration, or the path is wrong.
-func Create(layout Layout) (*Node, error) {
+func Create(layout nodedisk.Layout) (*Node, error) {
 	if _, err := os.Stat(layout.ResourceDirectory); !errors.Is(err, fs.ErrNotExist) {
 		return Open(layout)
 	}
-	if err := os.MkdirAll(layout.ResourceDirectory, directoryMode); err != nil {
+	if err := os.MkdirAll(layout.ResourceDirectory, nodedisk.DirectoryMode.Perm()); err != nil {
 		return nil, fmt.Errorf("make the directory of the static pod's resources: %w", err)
 	}
-	parent, err := os.Open(filepath.Dir(layout.ResourceDirectory))
-	if err != nil {
-		return nil, fmt.Errorf("make the directory of the static pod's resources: %w", err)
-	}
-	if err := errors.Join(parent.Sync(), parent.Close()); err != nil {
+	if err := durable.Disk(filepath.Dir(layout.ResourceDirectory)).SyncDirectory("."); err != nil {
 		return nil, fmt.Errorf("make the directory of the static pod's resources: %w", err)
 	}
 	return Open(layout)
 }
 
-// Close closes the directories.
-func (n *Node) Close() error { return n.close() }
+// Installed is what the node runs at its next start of the static pod.
+func (n *Node) Installed() (*nodedisk.Installed, error) {
+	return n.layout.ReadInstalled(n.resources, n.manifests)
+}
+
+func (n *Node) lock(ctx context.Context) (release func() error, err error) {
+	return durable.Lock(ctx, n.resources, n.layout.LockName())
+}
+
+// clean removes what an interrupted run has left. Whoever calls it holds the lock. All directories are synced, because the
+// interrupted run may also have removed something that would come back.
+func (n *Node) clean() error {
+	resources, manifests := &durable.Writer{FS: n.resources}, &durable.Writer{FS: n.manifests}
+	entries, err := fs.ReadDir(n.resources, ".")
+	resources.Do("list", n.layout.ResourceDirectory, func() error { return err })
+	for _, entry := range entries {
+		if n.layout.IsLeftover(entry.Name()) {
+			resources.Remove(entry.Name())
+		}
+		if _, _, ok := n.layout.ParseDirectoryName(entry.Name()); ok && entry.IsDir() {
+			cleanDirectory(resources, entry.Name())
+		}
+	}
+	resources.Sync(".")
+	manifests.Remove(nodedisk.Staged(n.layout.ManifestName()))
+	manifests.Sync(".")
+	if err := errors.Join(resources.Err, manifests.Err); err != nil {
+		return fmt.Errorf("remove what an interrupted run has left: %w", err)
+	}
+	return nil
+}
+
+func cleanDirectory(w *durable.Writer, dir string) {
+	entries, err := fs.ReadDir(w.FS, dir)
+	w.Do("list", dir, func() error { return err })
+	for _, entry := range entries {
+		if nodedisk.IsLeftover(entry.Name()) {
+			w.Remove(path.Join(dir, entry.Name()))
+		}
+	}
+	w.Sync(dir)
+}

@@ -7,10 +7,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
+)
+
+// Reasons to keep something that was up for removal, beside those of defects.
+const (
+	// InUse is what the manifest or a protected revision needs.
+	InUse nodedisk.Reason = "InUse"
+	// NotARevision is a name NAME-pod-SUFFIX whose suffix is no revision.
+	NotARevision nodedisk.Reason = "NotARevision"
 )
 
 // Pruned says what Prune has removed and what it has left alone.
@@ -18,7 +30,7 @@ type Pruned struct {
 	// Removed are paths below the resource directory.
 	Removed []string
 	// Kept are directories and generations that were up for removal, and why they are still there.
-	Kept []Finding
+	Kept nodedisk.Defects
 }
 
 // Prune removes the directories of revisions up to maxEligible that are not protected, and in the directories that it
@@ -26,18 +38,18 @@ type Pruned struct {
 // what the pointer of a kept directory names, and a directory that holds a protected generation. Without a manifest it
 // removes nothing: a person may have moved the manifest away to stop the pod, and will put it back.
 func (n *Node) Prune(ctx context.Context, protected sets.Set[int], maxEligible int) (Pruned, error) {
-	release, err := n.acquire(ctx)
+	release, err := n.lock(ctx)
 	if err != nil {
 		return Pruned{}, err
 	}
-	p := &pruning{node: n, w: &writer{fs: n.resources}, protected: protected, maxEligible: maxEligible}
+	p := &pruning{node: n, w: &durable.Writer{FS: n.resources}, protected: protected, maxEligible: maxEligible}
 	err = p.run(ctx)
 	return p.done, errors.Join(err, release())
 }
 
 type pruning struct {
 	node        *Node
-	w           *writer
+	w           *durable.Writer
 	protected   sets.Set[int]
 	maxEligible int
 	named       map[int]bool
@@ -45,20 +57,20 @@ type pruning struct {
 }
 
 func (p *pruning) run(ctx context.Context) error {
-	manifest := p.node.layout.manifestName()
-	text, err := p.node.manifests.ReadFile(manifest, maxManifestBytes)
-	if notExist(err) {
-		p.keep(NoManifest, manifest, "there is none, so nothing says what is in use: nothing is removed until it is back")
+	manifest := p.node.layout.ManifestName()
+	text, err := nodedisk.ReadFile(p.node.manifests, manifest, nodedisk.MaxManifestBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		p.done.Kept.Add(nodedisk.ManifestMissing, manifest, "there is none, so nothing says what is in use: nothing is removed until it is back")
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the manifest %s: %w", manifest, err)
 	}
-	p.named = p.node.layout.named(text)
+	p.named = p.node.layout.Mentioned(text)
 	if err := p.node.clean(); err != nil {
 		return err
 	}
-	entries, err := p.node.resources.ReadDirectory(".")
+	entries, err := fs.ReadDir(p.node.resources, ".")
 	if err != nil {
 		return fmt.Errorf("list %s: %w", p.node.layout.ResourceDirectory, err)
 	}
@@ -66,16 +78,16 @@ func (p *pruning) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("stop pruning: %w", context.Cause(ctx))
 		}
-		revision, ours, ok := p.node.layout.revisionOf(entry.Name())
+		revision, ours, ok := p.node.layout.ParseDirectoryName(entry.Name())
 		switch {
 		case ok && entry.IsDir():
 			p.directory(entry.Name(), revision)
 		case ours:
-			p.keep(NotARevision, entry.Name(), "it is no directory of a revision: it is left alone")
+			p.done.Kept.Add(NotARevision, entry.Name(), "it is no directory of a revision: it is left alone")
 		}
 	}
-	if p.w.err != nil {
-		return fmt.Errorf("prune: %w", p.w.err)
+	if p.w.Err != nil {
+		return fmt.Errorf("prune: %w", p.w.Err)
 	}
 	return nil
 }
@@ -90,9 +102,9 @@ func (p *pruning) directory(dir string, revision int) {
 	switch {
 	case !p.eligible(revision):
 	case p.named[revision]:
-		p.keep(InUse, dir, "the manifest names it")
+		p.done.Kept.Add(InUse, dir, "the manifest names it")
 	case protects:
-		p.keep(InUse, dir, "it holds a protected generation")
+		p.done.Kept.Add(InUse, dir, "it holds a protected generation")
 	default:
 		p.remove(dir)
 		return
@@ -101,11 +113,11 @@ func (p *pruning) directory(dir string, revision int) {
 }
 
 func (p *pruning) generations(dir string) []int {
-	entries, err := p.node.resources.ReadDirectory(dir)
-	p.w.do("list", dir, func() error { return err })
+	entries, err := fs.ReadDir(p.node.resources, dir)
+	p.w.Do("list", dir, func() error { return err })
 	var out []int
 	for _, entry := range entries {
-		if number, ok := parseGenerationName(entry.Name()); ok && entry.IsDir() {
+		if number, ok := nodedisk.ParseGenerationName(entry.Name()); ok && entry.IsDir() {
 			out = append(out, number)
 		}
 	}
@@ -114,27 +126,23 @@ func (p *pruning) generations(dir string) []int {
 
 // pruneGenerations removes generations of a directory that stays. Without a pointer that can be read, none of them.
 func (p *pruning) pruneGenerations(dir string, generations []int) {
-	current, findings := readPointer(p.node.resources, dir)
-	if len(findings) > 0 {
-		for _, f := range below(dir, findings) {
-			p.keep(f.Reason, f.Path, "%s: no generation of %s is removed", f.Message, dir)
-		}
+	pointer := p.node.layout.ReadPointer(p.node.resources, dir)
+	for _, d := range pointer.Defects {
+		p.done.Kept.Add(d.Reason, path.Join(dir, nodedisk.PointerName), "%s: no generation of %s is removed", d.Message, dir)
+	}
+	if len(pointer.Defects) > 0 {
 		return
 	}
 	for _, number := range generations {
-		if number != current && p.eligible(number) {
-			p.remove(path.Join(dir, Name(number)))
+		if number != pointer.Generation && p.eligible(number) {
+			p.remove(path.Join(dir, nodedisk.GenerationName(number)))
 		}
 	}
 }
 
 func (p *pruning) remove(name string) {
-	p.w.retire(name)
-	if p.w.err == nil {
+	p.w.Retire(name)
+	if p.w.Err == nil {
 		p.done.Removed = append(p.done.Removed, name)
 	}
-}
-
-func (p *pruning) keep(reason Reason, name, format string, args ...any) {
-	p.done.Kept = append(p.done.Kept, finding(reason, name, format, args...))
 }

@@ -5,11 +5,15 @@ package generation
 
 import (
 	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // TestPrune starts from etcd-pod-1 {1,2}, etcd-pod-3 {3,4} and etcd-pod-5 {5,6,7}, of which 5 runs and points at 7.
@@ -27,37 +31,37 @@ func TestPrune(t *testing.T) {
 		name      string
 		protected sets.Set[int]
 		max       int
-		before    func(m *machine, w *writer)
+		before    func(m *machine, w *durable.Writer)
 		want      []string
-		kept      []Reason
+		kept      []nodedisk.Reason
 	}{
-		{"all that nothing needs", nil, 99, nil, []string{d1, d3, d5 + "/generation-5", d5 + "/generation-6"}, []Reason{InUse}},
+		{"all that nothing needs", nil, 99, nil, []string{d1, d3, d5 + "/generation-5", d5 + "/generation-6"}, []nodedisk.Reason{InUse}},
 		{"up to a revision", nil, 2, nil, []string{d1}, nil},
-		{"up to a generation", nil, 5, nil, []string{d1, d3, d5 + "/generation-5"}, []Reason{InUse}},
-		{"protected revision", sets.New(3), 99, nil, []string{d1, d5 + "/generation-5", d5 + "/generation-6"}, []Reason{InUse}},
-		{"protected generation", sets.New(4, 6), 99, nil, []string{d1, d3 + "/generation-3", d5 + "/generation-5"}, []Reason{InUse, InUse}},
+		{"up to a generation", nil, 5, nil, []string{d1, d3, d5 + "/generation-5"}, []nodedisk.Reason{InUse}},
+		{"protected revision", sets.New(3), 99, nil, []string{d1, d5 + "/generation-5", d5 + "/generation-6"}, []nodedisk.Reason{InUse}},
+		{"protected generation", sets.New(4, 6), 99, nil, []string{d1, d3 + "/generation-3", d5 + "/generation-5"}, []nodedisk.Reason{InUse, InUse}},
 		{"everything protected", sets.New(1, 2, 3, 4, 5, 6, 7), 99, nil, nil, nil},
-		{"manifest put back", nil, 99, func(m *machine, _ *writer) {
-			text := must(m.resources.ReadFile(d1+"/etcd-pod.yaml", maxManifestBytes))
-			(&writer{fs: m.manifests}).file("etcd-pod.yaml", text)
-		}, []string{d1 + "/generation-1", d3, d5}, []Reason{InUse}},
-		{"manifest that nobody can parse", nil, 99, func(m *machine, _ *writer) {
-			(&writer{fs: m.manifests}).file("etcd-pod.yaml", []byte("{ path: /x/etcd-pod-3"))
-		}, []string{d1, d3 + "/generation-3", d5}, []Reason{InUse}},
-		{"manifest moved away", nil, 99, func(m *machine, _ *writer) { (&writer{fs: m.manifests}).remove("etcd-pod.yaml") }, nil, []Reason{NoManifest}},
-		{"pointer gone", nil, 99, func(_ *machine, w *writer) { w.remove(d5 + "/current") }, []string{d1, d3}, []Reason{InUse, NoPointer}},
-		{"other names", nil, 2, func(_ *machine, w *writer) {
-			w.mkdir("etcd-pod-last")
-			w.mkdir("etcd-pod-set-aside-1")
-			w.mkdir("etcd-certs")
-			w.link(d3, "etcd-pod-2")
-		}, []string{d1}, []Reason{NotARevision, NotARevision, NotARevision}},
+		{"manifest put back", nil, 99, func(m *machine, _ *durable.Writer) {
+			text := must(nodedisk.ReadFile(m.resources, d1+"/etcd-pod.yaml", nodedisk.MaxManifestBytes))
+			(&durable.Writer{FS: m.manifests}).File("etcd-pod.yaml", text)
+		}, []string{d1 + "/generation-1", d3, d5}, []nodedisk.Reason{InUse}},
+		{"manifest that nobody can parse", nil, 99, func(m *machine, _ *durable.Writer) {
+			(&durable.Writer{FS: m.manifests}).File("etcd-pod.yaml", []byte("{ path: /x/etcd-pod-3"))
+		}, []string{d1, d3 + "/generation-3", d5}, []nodedisk.Reason{InUse}},
+		{"manifest moved away", nil, 99, func(m *machine, _ *durable.Writer) { (&durable.Writer{FS: m.manifests}).Remove("etcd-pod.yaml") }, nil, []nodedisk.Reason{nodedisk.ManifestMissing}},
+		{"pointer gone", nil, 99, func(_ *machine, w *durable.Writer) { w.Remove(d5 + "/current") }, []string{d1, d3}, []nodedisk.Reason{InUse, nodedisk.PointerMissing}},
+		{"other names", nil, 2, func(_ *machine, w *durable.Writer) {
+			w.Mkdir("etcd-pod-last")
+			w.Mkdir("etcd-pod-set-aside-1")
+			w.Mkdir("etcd-certs")
+			w.Link(d3, "etcd-pod-2")
+		}, []string{d1}, []nodedisk.Reason{NotARevision, NotARevision, NotARevision}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := base.clone()
 			if test.before != nil {
-				test.before(m, &writer{fs: m.resources})
+				test.before(m, &durable.Writer{FS: m.resources})
 			}
 			got, err := m.Prune(t.Context(), test.protected, test.max)
 			if err != nil {
@@ -66,7 +70,7 @@ func TestPrune(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.Removed); diff != "" {
 				t.Errorf("removed (-want +got):\n%s", diff)
 			}
-			var kept []Reason
+			var kept []nodedisk.Reason
 			for _, f := range got.Kept {
 				kept = append(kept, f.Reason)
 			}
@@ -74,7 +78,7 @@ func TestPrune(t *testing.T) {
 				t.Errorf("kept (-want +got):\n%s", diff)
 			}
 			for _, name := range test.want {
-				if _, err := m.resources.Mode(name); !notExist(err) {
+				if _, err := m.resources.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("%s is still there", name)
 				}
 			}
@@ -89,10 +93,10 @@ func TestPrune(t *testing.T) {
 func TestPruneReportsUnreadable(t *testing.T) {
 	m := newMachine()
 	m.mustInstall(t, request(1, content(authorities[0](), authorities[0]())))
-	w := &writer{fs: m.manifests}
-	w.remove("etcd-pod.yaml")
-	w.mkdir("etcd-pod.yaml")
-	if _, err := m.Prune(t.Context(), nil, 9); err == nil || errors.Is(err, ErrBusy) {
+	w := &durable.Writer{FS: m.manifests}
+	w.Remove("etcd-pod.yaml")
+	w.Mkdir("etcd-pod.yaml")
+	if _, err := m.Prune(t.Context(), nil, 9); err == nil || errors.Is(err, durable.ErrBusy) {
 		t.Errorf("got error %v", err)
 	}
 }

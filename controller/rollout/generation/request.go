@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -44,7 +45,8 @@ var (
 type order struct {
 	Request
 	files  map[string][]byte
-	record Record
+	leaves []nodedisk.Pair
+	record nodedisk.Record
 }
 
 func (r Request) check() (*order, error) {
@@ -59,22 +61,23 @@ func (r Request) check() (*order, error) {
 		return nil, fmt.Errorf("%w: its restart hash is %s, want %s: the mounted objects are not those of revision %d", ErrContent, hash, r.RestartHash, r.Revision)
 	}
 	r.RestartHash = hash
-	content, err := files(r.Content)
+	files, err := nodedisk.FilesOf(r.Content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
-	if faults := checkCertificates(content); len(faults) > 0 {
-		return nil, fmt.Errorf("%w: %w", ErrContent, asError(faults))
+	content, defects := nodedisk.ParseContent(files)
+	if err := defects.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
-	return &order{Request: r, files: content, record: Record{
-		Revision: r.Revision, ContentHash: r.ContentHash, RestartHash: hash, Node: r.NodeName, Files: sums(content),
+	return &order{Request: r, files: files, leaves: content.Pairs, record: nodedisk.Record{
+		Revision: r.Revision, ContentHash: r.ContentHash, RestartHash: hash, Node: r.NodeName, Files: nodedisk.Hashes(files),
 	}}, nil
 }
 
 // manifest makes the manifest that mounts the directory of a revision, which is not always the revision of the order.
-func (o *order) manifest(l Layout, n int) ([]byte, error) {
+func (o *order) manifest(l nodedisk.Layout, n int) ([]byte, error) {
 	text, err := revision.Manifest(o.Content.PodTemplate, revision.Values{
-		Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.hostDirectory(n),
+		Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.HostDirectory(n),
 		Permitted: o.Permitted,
 	})
 	if err != nil {

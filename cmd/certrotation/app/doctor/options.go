@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"certrotation.dev/controller/recovery"
-	"certrotation.dev/registry/diagnosis"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // Options of the command.
 type Options struct {
-	recovery.Layout
+	nodedisk.Layout
 	Peers       []string
 	SkipPeers   bool
 	PeerTimeout time.Duration
@@ -28,7 +28,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout: recovery.Layout{
+		Layout: nodedisk.Layout{
 			Name: "etcd", ManifestDirectory: "/etc/kubernetes/manifests", ResourceDirectory: "/etc/kubernetes/static-pod-resources",
 		},
 		PeerTimeout: 5 * time.Second,
@@ -67,7 +67,7 @@ func (o *Options) Validate() error {
 }
 
 // peers are those of the command line, nil if it names none.
-func (o *Options) peers() ([]diagnosis.Member, error) {
+func (o *Options) peers() ([]nodedisk.Member, error) {
 	if o.Peers == nil {
 		return nil, nil
 	}

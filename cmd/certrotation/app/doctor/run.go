@@ -14,7 +14,7 @@ import (
 
 // examine looks at the disk and at the peers.
 func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Finding, error) {
-	disk, err := recovery.ReadDisk(o.Layout.Resolved())
+	disk, err := recovery.ReadDisk(o.Layout)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (o *Options) examine(ctx context.Context, now time.Time) ([]diagnosis.Findi
 	if err != nil {
 		return nil, err
 	}
-	files := current.PeerFiles(&disk.Manifest)
+	files := diagnosis.PeerFiles(current, &disk.Manifest)
 	if len(peers) == 0 || files.Cert == "" {
 		return findings, nil
 	}

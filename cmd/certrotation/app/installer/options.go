@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -25,7 +25,7 @@ const DefaultTimeout = 2 * time.Minute
 
 // Options of the command.
 type Options struct {
-	generation.Layout
+	nodedisk.Layout
 	Revision int
 	NodeName string
 	NodeIP   string
@@ -52,7 +52,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout:          generation.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
+		Layout:          nodedisk.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
 		SourceDirectory: "/revision",
 		PodKey:          revision.DefaultPodKey,
 		Timeout:         DefaultTimeout,

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 
+	"certrotation.dev/controller/durable"
 	"certrotation.dev/controller/rollout/generation"
 )
 
@@ -46,7 +47,7 @@ func reasonOf(err error) string {
 		return ReasonNewer
 	case errors.Is(err, generation.ErrContent):
 		return ReasonRefused
-	case errors.Is(err, generation.ErrBusy):
+	case errors.Is(err, durable.ErrBusy):
 		return ReasonBusy
 	case errors.Is(err, context.Canceled), errors.Is(err, errTimeout):
 		return ReasonInterrupted

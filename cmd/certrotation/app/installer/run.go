@@ -50,7 +50,6 @@ func (o *Options) install(ctx context.Context) (result generation.Result, err er
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, node.Close()) }()
 	return node.Install(ctx, generation.Request{
 		Content: content, Revision: o.Revision, ContentHash: o.ContentHash, RestartHash: o.RestartHash,
 		NodeName: o.NodeName, NodeIP: o.NodeIP, Permitted: &o.Permitted, Now: o.Clock.Now(),

@@ -24,6 +24,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"certrotation.dev/controller/durable"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
@@ -175,7 +176,7 @@ func TestOutcomeIsBounded(t *testing.T) {
 			t.Errorf("%d bytes: %.100s", len(line), line)
 		}
 	}
-	if reasonOf(fmt.Errorf("x: %w", generation.ErrBusy)) != ReasonBusy {
+	if reasonOf(fmt.Errorf("x: %w", durable.ErrBusy)) != ReasonBusy {
 		t.Error("a lock that is held is not Busy")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -24,7 +24,7 @@ const DefaultTimeout = 2 * time.Minute
 
 // Options of the command.
 type Options struct {
-	generation.Layout
+	nodedisk.Layout
 	// StaticPodName is the rollout's name and -pod, for those who are used to that flag.
 	StaticPodName string
 	MaxEligible   int
@@ -39,7 +39,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout:  generation.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
+		Layout:  nodedisk.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
 		Timeout: DefaultTimeout,
 		Logs:    logs.NewOptions(),
 	}

@@ -22,6 +22,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -40,7 +41,7 @@ const template = `{apiVersion: v1, kind: Pod, metadata: {name: etcd}, spec: {
 func node(t *testing.T) (dir string, args []string) {
 	t.Helper()
 	dir = t.TempDir()
-	layout := generation.Layout{Name: "etcd", ResourceDirectory: filepath.Join(dir, "resources"), ManifestDirectory: filepath.Join(dir, "manifests")}
+	layout := nodedisk.Layout{Name: "etcd", ResourceDirectory: filepath.Join(dir, "resources"), ManifestDirectory: filepath.Join(dir, "manifests")}
 	if err := os.Mkdir(layout.ManifestDirectory, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,6 @@ func node(t *testing.T) (dir string, args []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer disk.Close()
 	for n := 1; n <= 4; n++ {
 		content := revision.Content{PodTemplate: fmt.Appendf(nil, template, n, layout.ResourceDirectory)}
 		if _, err := disk.Install(t.Context(), generation.Request{Content: content, Revision: n, NodeName: "n", NodeIP: "10.0.0.5", Permitted: &configv1alpha1.PermittedPod{Images: []string{fmt.Sprintf("etcd:%d", n)}}}); err != nil {

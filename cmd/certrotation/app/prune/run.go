@@ -5,7 +5,6 @@ package prune
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,7 +14,7 @@ import (
 )
 
 // Run prunes, and logs what is gone and what was left alone.
-func (o *Options) Run(ctx context.Context) (err error) {
+func (o *Options) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("--timeout of %s has passed", o.Timeout))
 	defer cancel()
@@ -24,7 +23,6 @@ func (o *Options) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, node.Close()) }()
 	pruned, err := node.Prune(ctx, o.Protected, o.MaxEligible)
 	for _, name := range pruned.Removed {
 		logger.Info("Removed", "path", name)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/recovery"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // Options of the command.
@@ -27,7 +28,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{Options: recovery.Options{
-		Layout: recovery.Layout{
+		Layout: nodedisk.Layout{
 			Name: "etcd", ManifestDirectory: "/etc/kubernetes/manifests", ResourceDirectory: "/etc/kubernetes/static-pod-resources",
 		},
 		PeerTimeout:     5 * time.Second,
@@ -65,10 +66,6 @@ func (o *Options) Complete(now clock.PassiveClock) (recovery.Options, error) {
 	}
 	out := o.Options
 	out.Clock = now
-	out.Layout = out.Layout.Resolved()
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(filepath.Clean(out.OutputDirectory))); err == nil && out.OutputDirectory != "" {
-		out.OutputDirectory = filepath.Join(dir, filepath.Base(out.OutputDirectory))
-	}
 	if o.SignerDir != "" {
 		out.SecretFiles = append([]string{o.SignerDir}, out.SecretFiles...)
 	}

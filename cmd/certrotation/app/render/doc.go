@@ -3,7 +3,7 @@
 
 // Package render is the command render: it makes the certificates, the manifests and the disks of the first nodes of a
 // cluster, offline, from the objects that would be applied to it. What is made is decided in controller/bootstrap, what a
-// node's disk looks like in controller/rollout/generation.
+// node's disk looks like in registry/nodedisk.
 //
 //	OUTPUT/manifests/*.yaml                    every object, to create in the order of the names
 //	OUTPUT/nodes/NODE/etc/kubernetes/...       what belongs on the disk of each node

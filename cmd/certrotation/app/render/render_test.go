@@ -22,6 +22,7 @@ import (
 	"certrotation.dev/controller/bootstrap"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/pki"
 )
 
@@ -162,7 +163,7 @@ func TestInstallerChangesNothing(t *testing.T) {
 			Content: node.Content, Revision: node.Revision, ContentHash: node.ContentHash, RestartHash: node.RestartHash,
 			NodeName: node.Name, NodeIP: node.Address, Permitted: node.Permitted,
 		})
-		if err = errors.Join(err, disk.Close()); err != nil || done.Changed || done.Restart {
+		if err != nil || done.Changed || done.Restart {
 			t.Errorf("%s: %+v, %v, want no change", node.Name, done, err)
 		}
 	}
@@ -175,7 +176,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubernetes := filepath.Join(dir, "nodes", "master-0", "etc", "kubernetes")
-	disk, err := recovery.ReadDisk(recovery.Layout{
+	disk, err := recovery.ReadDisk(nodedisk.Layout{
 		Name: "etcd", ManifestDirectory: filepath.Join(kubernetes, "manifests"), ResourceDirectory: filepath.Join(kubernetes, "static-pod-resources"),
 	})
 	if err != nil {

@@ -5,13 +5,13 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	"certrotation.dev/controller/bootstrap"
 	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/nodedisk"
 )
 
 // The directories of the output.
@@ -38,19 +38,19 @@ func (s *staging) write(ctx context.Context, result *bootstrap.Result) error {
 }
 
 // layout of the disk of a node, below the staging.
-func (s *staging) layout(node *bootstrap.Node) generation.Layout {
+func (s *staging) layout(node *bootstrap.Node) nodedisk.Layout {
 	below := func(dir string) string {
 		// With a slash before it, a path does not climb.
 		return filepath.Join(s.dir, nodesDir, node.Name, filepath.Clean("/"+dir))
 	}
-	return generation.Layout{
+	return nodedisk.Layout{
 		Name: node.Rollout, ResourceDirectory: below(node.ResourceDirectory), ManifestDirectory: below(node.ManifestDirectory),
 		HostResourceDirectory: node.ResourceDirectory,
 	}
 }
 
 // install does what an installer pod does on a node.
-func (s *staging) install(ctx context.Context, node *bootstrap.Node) (err error) {
+func (s *staging) install(ctx context.Context, node *bootstrap.Node) error {
 	layout := s.layout(node)
 	for _, dir := range []string{layout.ResourceDirectory, layout.ManifestDirectory} {
 		below, err := filepath.Rel(s.dir, dir)
@@ -65,7 +65,6 @@ func (s *staging) install(ctx context.Context, node *bootstrap.Node) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, disk.Close()) }()
 	_, err = disk.Install(ctx, generation.Request{
 		Content: node.Content, Revision: node.Revision, ContentHash: node.ContentHash, RestartHash: node.RestartHash,
 		NodeName: node.Name, NodeIP: node.Address, Permitted: node.Permitted,
@@ -95,12 +94,11 @@ func (s *staging) verify(ctx context.Context, input *bootstrap.Input, result *bo
 }
 
 // verifyNode checks that the node would start with the revision.
-func (s *staging) verifyNode(node *bootstrap.Node) (err error) {
+func (s *staging) verifyNode(node *bootstrap.Node) error {
 	disk, err := generation.Open(s.layout(node))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, disk.Close()) }()
 	installed, err := disk.Installed()
 	if err != nil {
 		return err

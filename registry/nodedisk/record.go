@@ -1,9 +1,11 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package generation
+package nodedisk
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -25,8 +27,8 @@ type Record struct {
 	RecoveredFrom string `json:"recoveredFrom,omitempty"`
 }
 
-// MaxRecordBytes bounds generation.json.
-const MaxRecordBytes = 4 << 20
+// maxRecordBytes bounds generation.json.
+const maxRecordBytes = 4 << 20
 
 // Encode is the text of generation.json.
 func (r Record) Encode() ([]byte, error) {
@@ -61,9 +63,9 @@ const (
 	secrets    = "secrets"
 )
 
-// files lists the content as paths below a generation. What is no name for an object or a key is refused: such a path
-// could lead elsewhere.
-func files(content revision.Content) (map[string][]byte, error) {
+// FilesOf lists the content of a revision as paths below a generation. What is no name for an object or a key is refused:
+// such a path could lead elsewhere.
+func FilesOf(content revision.Content) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for kind, objects := range map[string]map[string]map[string][]byte{configMaps: content.ConfigMaps, secrets: content.Secrets} {
 		for name, data := range objects {
@@ -92,4 +94,19 @@ func checkFile(file string) error {
 		return fmt.Errorf("file %q: %q is no key: %s", file, parts[2], strings.Join(faults, "; "))
 	}
 	return nil
+}
+
+// Hash is that of a file, as a Record has it.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Hashes are those of the files of a generation.
+func Hashes(files map[string][]byte) map[string]string {
+	out := make(map[string]string, len(files))
+	for name, data := range files {
+		out[name] = Hash(data)
+	}
+	return out
 }

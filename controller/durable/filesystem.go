@@ -1,13 +1,17 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package generation
+package durable
 
 import "io/fs"
 
-// fileSystem is one directory tree, as a process sees it before a loss of power. Names are relative to its root and use
-// slashes; "." is the root. Nothing but a Sync makes anything last.
-type fileSystem interface {
+// FileSystem is one directory tree, as a process sees it before a loss of power. Names are relative to its root and use
+// slashes; "." is the root. No symbolic link is followed. Nothing but a Sync makes anything last.
+type FileSystem interface {
+	// Open, ReadDir, Lstat and ReadLink read.
+	fs.ReadDirFS
+	fs.ReadLinkFS
+
 	// Mkdir makes a directory of mode 0700, whatever the umask.
 	Mkdir(name string) error
 	// WriteFile makes a new file of mode 0600, whatever the umask. It fails if there is something of that name.
@@ -17,22 +21,12 @@ type fileSystem interface {
 	SyncDirectory(name string) error
 	// Rename replaces what has the new name, at once.
 	Rename(from, to string) error
-	// Exchange swaps two names of one directory, at once.
+	// Exchange swaps two names, at once. The error is errors.ErrUnsupported where the system cannot do that.
 	Exchange(a, b string) error
 	Symlink(target, name string) error
 	// Remove removes a file, a link or an empty directory.
 	Remove(name string) error
 	Chmod(name string, mode fs.FileMode) error
-
-	// ReadFile reads a regular file of at most limit bytes. It follows no link.
-	ReadFile(name string, limit int64) ([]byte, error)
-	ReadDirectory(name string) ([]fs.DirEntry, error)
-	ReadLink(name string) (string, error)
-	// Mode is that of name itself, which may be a link.
-	Mode(name string) (fs.FileMode, error)
+	// TryLock takes the lock on a file, which it makes and which stays, or fails with ErrBusy.
+	TryLock(name string) (release func() error, err error)
 }
-
-const (
-	fileMode      fs.FileMode = 0o600
-	directoryMode fs.FileMode = 0o700
-)

@@ -1,0 +1,157 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"certrotation.dev/registry/nodedisk"
+)
+
+// Writer writes below one file system. After its first error it does nothing any more.
+type Writer struct {
+	FS FileSystem
+	// Err is the first error.
+	Err error
+}
+
+// Do does something that is not among the methods below.
+func (w *Writer) Do(what, name string, act func() error) {
+	if w.Err != nil {
+		return
+	}
+	if err := act(); err != nil {
+		w.Err = fmt.Errorf("%s %s: %w", what, name, err)
+	}
+}
+
+// Mkdir makes a directory.
+func (w *Writer) Mkdir(name string) {
+	w.Do("make directory", name, func() error { return w.FS.Mkdir(name) })
+}
+
+// MkdirAll makes a directory and what is missing of the way to it, and has their names last.
+func (w *Writer) MkdirAll(name string) {
+	there, err := nodedisk.IsDirectory(w.FS, name)
+	w.Do("make directory", name, func() error { return err })
+	if there || w.Err != nil {
+		return
+	}
+	w.MkdirAll(path.Dir(name))
+	w.Mkdir(name)
+	w.Sync(path.Dir(name))
+}
+
+// Write writes a new file and has its data last.
+func (w *Writer) Write(name string, data []byte) {
+	w.Do("write", name, func() error { return w.FS.WriteFile(name, data) })
+	w.Do("sync", name, func() error { return w.FS.SyncFile(name) })
+}
+
+// Sync has the names in a directory last.
+func (w *Writer) Sync(dir string) {
+	w.Do("sync directory", dir, func() error { return w.FS.SyncDirectory(dir) })
+}
+
+// Rename replaces what has the new name.
+func (w *Writer) Rename(from, to string) {
+	w.Do("rename to", to, func() error { return w.FS.Rename(from, to) })
+}
+
+// Tree writes a directory with files, by their paths below it, under a name that nobody reads yet; when it returns, all of it
+// lasts.
+func (w *Writer) Tree(dir string, files map[string][]byte) {
+	w.Remove(dir)
+	w.Mkdir(dir)
+	made := map[string]bool{".": true}
+	var mkdir func(parent string)
+	mkdir = func(parent string) {
+		if !made[parent] {
+			mkdir(path.Dir(parent))
+			w.Mkdir(path.Join(dir, parent))
+			made[parent] = true
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		mkdir(path.Dir(file))
+		w.Write(path.Join(dir, file), files[file])
+	}
+	for _, parent := range slices.Backward(slices.Sorted(maps.Keys(made))) {
+		w.Sync(path.Join(dir, parent))
+	}
+}
+
+// File gives a file that content, at once, and tells whether it had another one.
+func (w *Writer) File(name string, data []byte) (changed bool) {
+	dir := path.Dir(name)
+	if old, err := nodedisk.ReadFile(w.FS, name, nodedisk.MaxFileBytes); err == nil && bytes.Equal(old, data) {
+		if info, err := fs.Lstat(w.FS, name); err == nil && info.Mode() != nodedisk.PlainMode {
+			w.Chmod(name, nodedisk.PlainMode)
+		}
+		// Whoever wrote it may have ended before it lasted.
+		w.Do("sync", name, func() error { return w.FS.SyncFile(name) })
+		w.Sync(dir)
+		return false
+	}
+	w.Remove(nodedisk.Staged(name))
+	w.Write(nodedisk.Staged(name), data)
+	w.Rename(nodedisk.Staged(name), name)
+	w.Sync(dir)
+	return true
+}
+
+// Link has a symbolic link point at target, at once, and tells whether it pointed elsewhere.
+func (w *Writer) Link(target, name string) (changed bool) {
+	dir := path.Dir(name)
+	if old, err := fs.ReadLink(w.FS, name); err == nil && old == target {
+		w.Sync(dir)
+		return false
+	}
+	w.Remove(nodedisk.Staged(name))
+	w.Do("make link", nodedisk.Staged(name), func() error { return w.FS.Symlink(target, nodedisk.Staged(name)) })
+	w.Sync(dir)
+	w.Rename(nodedisk.Staged(name), name)
+	w.Sync(dir)
+	return true
+}
+
+// Chmod changes the mode of a file or of a directory.
+func (w *Writer) Chmod(name string, mode fs.FileMode) {
+	w.Do("set the mode of", name, func() error { return w.FS.Chmod(name, mode) })
+}
+
+// Remove removes a file, a link, or a directory with all that is in it, if there is one.
+func (w *Writer) Remove(name string) {
+	info, err := fs.Lstat(w.FS, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil && info.IsDir() {
+		entries, err := fs.ReadDir(w.FS, name)
+		w.Do("list", name, func() error { return err })
+		for _, entry := range entries {
+			w.Remove(path.Join(name, entry.Name()))
+		}
+	}
+	w.Do("remove", name, func() error {
+		if err := w.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+// Retire removes a directory so that it is there as a whole, or not at all.
+func (w *Writer) Retire(name string) {
+	w.Rename(name, nodedisk.Removed(name))
+	w.Sync(path.Dir(name))
+	w.Remove(nodedisk.Removed(name))
+	w.Sync(path.Dir(name))
+}

@@ -1,0 +1,121 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"certrotation.dev/controller/durable"
+	"certrotation.dev/registry/nodedisk"
+)
+
+// name is an absolute path as a name in the file system of the node. What a recovery writes goes by such paths, so that on no
+// part of them a link is followed.
+func name(file string) string { return strings.TrimPrefix(filepath.Clean(file), "/") }
+
+func (r *recovery) writer() *durable.Writer { return &durable.Writer{FS: r.root} }
+
+// exists says whether there is anything at a path.
+func (r *recovery) exists(file string) bool {
+	_, err := r.root.Lstat(name(file))
+	return err == nil
+}
+
+func (r *recovery) pointAt(directory *nodedisk.Directory, number int) error {
+	w := r.writer()
+	r.setAside(w, directory.Pointer.Path, filepath.Base(directory.Path))
+	w.Link(nodedisk.GenerationName(number), name(directory.Pointer.Path))
+	if w.Err != nil {
+		return fmt.Errorf("point %s at generation %d: %w", directory.Pointer.Path, number, w.Err)
+	}
+	return nil
+}
+
+// installManifest puts the copy of the manifest that a directory keeps where kubelet looks.
+func (r *recovery) installManifest(directory *nodedisk.Directory) error {
+	data, err := nodedisk.ReadFile(r.root, name(filepath.Join(directory.Path, r.ManifestName())), nodedisk.MaxManifestBytes)
+	if err != nil {
+		return err
+	}
+	w := r.writer()
+	r.setAside(w, r.Manifest(), "manifests")
+	w.File(name(r.Manifest()), data)
+	if w.Err != nil {
+		return fmt.Errorf("install the manifest of revision %d: %w", directory.Revision, w.Err)
+	}
+	return nil
+}
+
+// setAside keeps what is about to be replaced. What a rename can replace stays in its place meanwhile: there must be no
+// moment without it. Anything else is moved.
+func (r *recovery) setAside(w *durable.Writer, file, under string) {
+	info, err := r.root.Lstat(name(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	aside := name(filepath.Join(r.asideDirectory(), under, filepath.Base(file)))
+	w.Do("set aside", file, func() error { return err })
+	w.MkdirAll(path.Dir(aside))
+	switch {
+	case w.Err != nil:
+	case info.Mode().Type() == fs.ModeSymlink:
+		target, err := r.root.ReadLink(name(file))
+		w.Do("set aside", file, func() error { return err })
+		w.Link(target, aside)
+	case info.Mode().IsRegular():
+		data, err := nodedisk.ReadFile(r.root, name(file), nodedisk.MaxManifestBytes)
+		w.Do("set aside", file, func() error { return err })
+		w.File(aside, data)
+	default:
+		w.Rename(name(file), aside)
+		w.Sync(path.Dir(aside))
+		w.Sync(path.Dir(name(file)))
+	}
+}
+
+// installDirectory puts the directory of a revision in its place as a whole. If there is one already, which no process reads
+// since etcd does not run, the two are exchanged.
+func (r *recovery) installDirectory(dir string, tree map[string][]byte, number int) error {
+	w := r.writer()
+	if !r.exists(dir) {
+		makeTree(w, dir, tree, nodedisk.GenerationName(number))
+		return w.Err
+	}
+	aside := filepath.Join(r.asideDirectory(), filepath.Base(dir))
+	w.MkdirAll(name(filepath.Dir(aside)))
+	makeTree(w, aside, tree, nodedisk.GenerationName(number))
+	exchange(w, name(aside), name(dir))
+	return w.Err
+}
+
+// makeTree makes a directory that comes into being as a whole, with a pointer if there is one to be.
+func makeTree(w *durable.Writer, dir string, files map[string][]byte, pointer string) {
+	staged := nodedisk.Staged(name(dir))
+	w.Tree(staged, files)
+	if pointer != "" {
+		w.Link(pointer, path.Join(staged, nodedisk.PointerName))
+	}
+	w.Rename(staged, name(dir))
+	w.Sync(path.Dir(name(dir)))
+}
+
+// exchange gives each of two names what is at the other. Where the file system cannot do that in one step it is done in
+// three, with a moment without b.
+func exchange(w *durable.Writer, a, b string) {
+	w.Do("exchange "+a+" and", b, func() error { return w.FS.Exchange(a, b) })
+	if errors.Is(w.Err, errors.ErrUnsupported) {
+		w.Err = nil
+		between := nodedisk.Staged(a)
+		w.Rename(b, between)
+		w.Rename(a, b)
+		w.Rename(between, a)
+	}
+	w.Sync(path.Dir(a))
+	w.Sync(path.Dir(b))
+}

@@ -1,0 +1,68 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodedisk
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestNames(t *testing.T) {
+	l := Layout{Name: "etcd", ResourceDirectory: "/r", ManifestDirectory: "/m"}
+	for name, want := range map[string]struct {
+		revision           int
+		ours, ok, leftover bool
+	}{
+		l.DirectoryName(7):                   {revision: 7, ours: true, ok: true},
+		Staged(l.DirectoryName(7)):           {leftover: true},
+		Removed(l.DirectoryName(7)):          {leftover: true},
+		Staged("other-pod-7"):                {},
+		"etcd-pod-07":                        {ours: true},
+		"etcd-pod-0":                         {ours: true},
+		"etcd-pod-99999999999":               {ours: true},
+		l.SetAsideName("20261123T085900Z"):   {ours: true},
+		Staged(l.SetAsideName("20261123T0")): {},
+		"etcd-pods":                          {},
+	} {
+		n, ours, ok := l.ParseDirectoryName(name)
+		if n != want.revision || ours != want.ours || ok != want.ok {
+			t.Errorf("%s: revision %d, ours %t, ok %t, want %+v", name, n, ours, ok, want)
+		}
+		if got := l.IsLeftover(name); got != want.leftover {
+			t.Errorf("%s: a leftover %t, want %t", name, got, want.leftover)
+		}
+	}
+	for name, want := range map[string]int{GenerationName(3): 3, "generation-": 0, "generation-03": 0, "../generation-3": 0, "generation-3/..": 0} {
+		if got, ok := ParseGenerationName(name); got != want || ok != (want > 0) {
+			t.Errorf("%s: %d, %t, want %d", name, got, ok, want)
+		}
+	}
+	for name, made := range map[string]string{"a/b": "a/.b.staging", "b": ".b.staging"} {
+		if got := Staged(name); got != made || !IsLeftover(strings.TrimPrefix(got, "a/")) {
+			t.Errorf("%s is staged as %s, want %s", name, got, made)
+		}
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	fsys := fstest.MapFS{"dir/file": {Data: []byte("1234")}}
+	for name, limit := range map[string]int64{"dir/file": 3, "dir": 100, "gone": 100} {
+		if data, err := ReadFile(fsys, name, limit); err == nil {
+			t.Errorf("%s: %q", name, data)
+		}
+	}
+	if data, err := ReadFile(fsys, "dir/file", 4); err != nil || string(data) != "1234" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// TestMentioned finds what a manifest names in any way: pruning must not remove it.
+func TestMentioned(t *testing.T) {
+	l := Layout{Name: "etcd"}
+	got := l.Mentioned([]byte("{ torn etcd-pod-3 /x/etcd-pod-12/current etcd-pod-x etcd-pod-007"))
+	if len(got) != 2 || !got[3] || !got[12] {
+		t.Errorf("mentioned are %v", got)
+	}
+}

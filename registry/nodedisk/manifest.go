@@ -1,0 +1,265 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodedisk
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/apis/document"
+	"certrotation.dev/registry/revision"
+)
+
+// MaxManifestBytes is far above any manifest; kubelet itself takes 10 MiB.
+const MaxManifestBytes = 4 << 20
+
+// Manifest is the manifest of a static pod as a file.
+type Manifest struct {
+	Path    string
+	Present bool
+	Defects Defects
+	// Mounts are the revisions of the directories that it mounts.
+	Mounts []int
+	// Uses are the files of a generation that its containers are told to use, relative to the generation.
+	Uses []string
+	// Peer are the files of the listener for peers, relative to the generation; empty if the manifest does not say.
+	Peer ListenerFiles
+	// InitialCluster are the members as the manifest names them.
+	InitialCluster []Member
+	// Self is the member's own name, "" if the manifest does not say.
+	Self string
+	// DataDirectory of etcd on the host, "" if the manifest does not say.
+	DataDirectory string
+	// Listens are the host:port that the member listens on.
+	Listens []string
+
+	// Revision that the installer has made it for, 0 if it has not. RestartHash and Pod are set with it.
+	Revision    int
+	RestartHash string
+	Pod         *corev1.Pod
+}
+
+// ListenerFiles are the three that a TLS listener needs.
+type ListenerFiles struct {
+	Cert, Key, Trust string
+}
+
+// Member is a member of the cluster by its name and the host:port where its peers reach it.
+type Member struct {
+	Name, Address string
+}
+
+// Usable tells whether there is a manifest that kubelet can run.
+func (m *Manifest) Usable() bool { return m.Present && m.Problem() == "" }
+
+// Problem says why kubelet cannot run a manifest that is there, "" if it can.
+func (m *Manifest) Problem() string {
+	for _, d := range m.Defects {
+		if d.Reason == Unreadable || d.Reason == ManifestUnreadable {
+			return d.Message
+		}
+	}
+	return ""
+}
+
+// FromInstaller tells whether the installer has made it: it mounts the directory of the revision that it names.
+func (m *Manifest) FromInstaller() bool { return m.Revision > 0 }
+
+// ReadManifest reads the manifest of the static pod in a directory.
+func (l Layout) ReadManifest(fsys fs.FS, dir string) Manifest {
+	name := path.Join(dir, l.ManifestName())
+	m := Manifest{Path: filepath.Join(l.ResourceDirectory, name)}
+	if dir == "." {
+		m.Path = l.Manifest()
+	}
+	info, err := fs.Lstat(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		m.Defects.Add(ManifestMissing, m.Path, "there is none")
+		return m
+	}
+	m.Present = true
+	switch {
+	case err != nil:
+		m.Defects.Add(Unreadable, m.Path, "it cannot be looked at: %v", err)
+		return m
+	case !info.Mode().IsRegular():
+		m.Defects.Add(ManifestUnreadable, m.Path, "it is no plain file: %v", info.Mode())
+		return m
+	case info.Mode() != PlainMode:
+		m.Defects.Add(FileMode, m.Path, "its mode is %v, want %v", info.Mode(), PlainMode)
+	}
+	text, err := ReadFile(fsys, name, MaxManifestBytes)
+	if err != nil {
+		m.Defects.Add(Unreadable, m.Path, "it cannot be read: %v", err)
+		return m
+	}
+	l.ParseManifest(&m, text)
+	return m
+}
+
+// ParseManifest takes from the text of a manifest what Manifest holds of it.
+func (l Layout) ParseManifest(m *Manifest, text []byte) {
+	pod, foreign := revision.ParsePod(text)
+	if foreign != nil {
+		// kubelet takes more than the installer writes.
+		pod = &corev1.Pod{}
+		if err := document.Unmarshal(text, MaxManifestBytes, pod, false); err != nil {
+			m.Defects.Add(ManifestUnreadable, m.Path, "it is no YAML of a Pod")
+			return
+		}
+	}
+	if pod.Kind != "Pod" || len(pod.Spec.Containers) == 0 {
+		m.Defects.Add(ManifestUnreadable, m.Path, "it is no Pod with containers but %q", pod.Kind)
+		return
+	}
+	volumes := map[string]bool{}
+	for _, v := range pod.Spec.Volumes {
+		if v.HostPath == nil {
+			continue
+		}
+		if n, _, ok := l.ParseDirectoryName(filepath.Base(v.HostPath.Path)); ok {
+			volumes[v.Name] = true
+			m.Mounts = append(m.Mounts, n)
+		}
+	}
+	slices.Sort(m.Mounts)
+	m.Mounts = slices.Compact(m.Mounts)
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		m.readContainer(pod, &c, volumes)
+	}
+	slices.Sort(m.Uses)
+	m.Uses = slices.Compact(m.Uses)
+	if foreign != nil {
+		m.Defects.Add(ManifestForeign, m.Path, "it is not as the installer writes it: %v", foreign)
+		return
+	}
+	l.recognize(m, pod)
+}
+
+// recognize finds out whether the installer has made a manifest.
+func (l Layout) recognize(m *Manifest, pod *corev1.Pod) {
+	n, ok := revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
+	if !ok {
+		m.Defects.Add(ManifestForeign, m.Path, "annotation %s is %q", revision.AnnotationRevision, pod.Annotations[revision.AnnotationRevision])
+		return
+	}
+	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.HostPath != nil && path.Clean(v.HostPath.Path) == l.HostDirectory(n)
+	}) {
+		m.Defects.Add(ManifestForeign, m.Path, "it says that it is of revision %d, and does not mount %s", n, l.HostDirectory(n))
+		return
+	}
+	m.Revision, m.RestartHash, m.Pod = n, pod.Annotations[revision.AnnotationRestartHash], pod
+}
+
+// Mentioned are the revisions whose directories a manifest mentions in any way, even if it cannot be parsed, or belongs to
+// somebody else.
+func (l Layout) Mentioned(manifest []byte) map[int]bool {
+	out := map[int]bool{}
+	mention := regexp.MustCompile(regexp.QuoteMeta(revision.PodName(l.Name)) + `-([0-9]+)`)
+	for _, match := range mention.FindAllSubmatch(manifest, -1) {
+		if n, ok := revision.ParseNumber(string(match[1])); ok {
+			out[n] = true
+		}
+	}
+	return out
+}
+
+// readContainer looks at the command line as one text: it may be the arguments of a process or a script.
+func (m *Manifest) readContainer(pod *corev1.Pod, c *corev1.Container, volumes map[string]bool) {
+	text := strings.Join(slices.Concat(c.Command, c.Args), "\n")
+	for _, mount := range c.VolumeMounts {
+		if !volumes[mount.Name] {
+			continue
+		}
+		prefix := path.Join(mount.MountPath, PointerName) + "/"
+		for _, at := range regexp.MustCompile(regexp.QuoteMeta(prefix)+`[A-Za-z0-9._/-]+`).FindAllString(text, -1) {
+			m.Uses = append(m.Uses, strings.TrimPrefix(at, prefix))
+		}
+		for flag, to := range map[string]*string{
+			"peer-cert-file": &m.Peer.Cert, "peer-key-file": &m.Peer.Key, "peer-trusted-ca-file": &m.Peer.Trust,
+		} {
+			if value, ok := strings.CutPrefix(flagOf(text, flag), prefix); ok {
+				*to = value
+			}
+		}
+	}
+	if dir := flagOf(text, "data-dir"); dir != "" && flagOf(text, "listen-peer-urls") != "" {
+		m.DataDirectory = onHost(pod, c, dir)
+		m.Self = flagOf(text, "name")
+		m.Listens = slices.Concat(Addresses(flagOf(text, "listen-client-urls")), Addresses(flagOf(text, "listen-peer-urls")))
+	}
+	cluster := flagOf(text, "initial-cluster")
+	for _, env := range c.Env {
+		if env.Name == "ETCD_INITIAL_CLUSTER" && cluster == "" {
+			cluster = env.Value
+		}
+	}
+	if cluster != "" {
+		m.InitialCluster = parseCluster(cluster)
+	}
+}
+
+// flagOf finds the value of --flag=value or --flag value, "" if there is none.
+func flagOf(text, flag string) string {
+	found := regexp.MustCompile(`(?:^|\s)--` + regexp.QuoteMeta(flag) + `[=\s]["']?([^\s"']+)`).FindStringSubmatch(text)
+	if found == nil || strings.HasPrefix(found[1], "--") {
+		return ""
+	}
+	return found[1]
+}
+
+// onHost is where a path of a container is on the host, "" if that is not a volume of the host.
+func onHost(pod *corev1.Pod, c *corev1.Container, file string) string {
+	host, longest := "", -1
+	for _, mount := range c.VolumeMounts {
+		rest, ok := strings.CutPrefix(path.Clean(file)+"/", path.Clean(mount.MountPath)+"/")
+		if !ok || len(mount.MountPath) <= longest {
+			continue
+		}
+		for _, v := range pod.Spec.Volumes {
+			if v.Name == mount.Name && v.HostPath != nil {
+				host, longest = path.Join(v.HostPath.Path, mount.SubPath, rest), len(mount.MountPath)
+			}
+		}
+	}
+	return host
+}
+
+// parseCluster reads name=url[,name=url]... What is no URL is left out.
+func parseCluster(text string) []Member {
+	var out []Member
+	for entry := range strings.SplitSeq(text, ",") {
+		name, address, ok := strings.Cut(strings.TrimSpace(entry), "=")
+		if !ok {
+			continue
+		}
+		for _, found := range Addresses(address) {
+			out = append(out, Member{Name: name, Address: found})
+		}
+	}
+	return out
+}
+
+// Addresses are the host:port of comma-separated URLs.
+func Addresses(urls string) []string {
+	var out []string
+	for text := range strings.SplitSeq(urls, ",") {
+		parsed, err := url.Parse(strings.TrimSpace(text))
+		if err != nil || parsed.Hostname() == "" || parsed.Port() == "" {
+			continue
+		}
+		out = append(out, net.JoinHostPort(parsed.Hostname(), parsed.Port()))
+	}
+	return out
+}
