@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/set"
 
@@ -61,8 +60,8 @@ type Config struct {
 	BodyTimeout time.Duration
 	// InFlight bounds how many reviews are judged at a time; one more waits. Defaults to 32.
 	InFlight int
-	// Registerer that gets the metrics. Nil means that they are not exposed.
-	Registerer prometheus.Registerer
+	// Register registers the metrics, such as legacyregistry.Register. Without it none are kept.
+	Register func(metrics.Registerable) error
 }
 
 // Handler answers admission reviews over HTTP.
@@ -76,7 +75,7 @@ type Handler struct {
 	// inFlight holds one entry for each review that is judged.
 	inFlight chan struct{}
 	reads    *liveReads
-	metrics  *metrics
+	metrics  *meters
 }
 
 // New returns a Handler. It fails if something required is missing or the metrics are registered already.
@@ -99,9 +98,9 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.InFlight <= 0 {
 		cfg.InFlight = defaultInFlight
 	}
-	m := newMetrics()
-	if cfg.Registerer != nil {
-		if err := m.register(cfg.Registerer); err != nil {
+	m := newMeters()
+	if cfg.Register != nil {
+		if err := m.register(cfg.Register); err != nil {
 			return nil, fmt.Errorf("register metrics of admission: %w", err)
 		}
 	}

@@ -14,9 +14,6 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,8 +154,8 @@ func TestAnswersHoldNoKey(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
-	registry := prometheus.NewRegistry()
-	cfg := Config{Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now), Registerer: registry}
+	registry := metrics.NewKubeRegistry()
+	cfg := Config{Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now), Register: registry.Register}
 	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -174,10 +171,10 @@ func TestMetrics(t *testing.T) {
 	post(h, strings.NewReader("{"))
 
 	const want = `
-# HELP certrotation_admission_live_checks_total Number of reviews that were checked against live reads, by result (ok, error).
+# HELP certrotation_admission_live_checks_total [ALPHA] Number of reviews that were checked against live reads, by result (ok, error).
 # TYPE certrotation_admission_live_checks_total counter
 certrotation_admission_live_checks_total{result="ok"} 2
-# HELP certrotation_admission_reviews_total Number of admission reviews by resource, operation, decision (allow, deny, error) and whether it was a dry run.
+# HELP certrotation_admission_reviews_total [ALPHA] Number of admission reviews by resource, operation, decision (allow, deny, error) and whether it was a dry run.
 # TYPE certrotation_admission_reviews_total counter
 certrotation_admission_reviews_total{decision="allow",dry_run="false",operation="delete",resource="secrets"} 1
 certrotation_admission_reviews_total{decision="allow",dry_run="false",operation="other",resource="other"} 1
@@ -188,8 +185,8 @@ certrotation_admission_reviews_total{decision="error",dry_run="false",operation=
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "certrotation_admission_reviews_total", "certrotation_admission_live_checks_total"); err != nil {
 		t.Error(err)
 	}
-	if n := testutil.CollectAndCount(h.metrics.duration); n != 4 {
-		t.Errorf("%d series of durations, want 4", n)
+	if n, err := testutil.GatherAndCount(registry, "certrotation_admission_review_duration_seconds"); n != 4 || err != nil {
+		t.Errorf("%d series of durations, want 4; error %v", n, err)
 	}
 	if _, err := New(cfg); err == nil {
 		t.Error("a second Handler registered the same metrics")

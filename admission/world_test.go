@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -292,7 +291,7 @@ func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	t.Helper()
 	h, err := New(Config{
 		Inventory: v, Client: fake.NewClientset(namespaces...), Clock: clocktesting.NewFakePassiveClock(now),
-		RecordWriters: []string{"controller"}, Registerer: prometheus.NewRegistry(),
+		RecordWriters: []string{"controller"}, Register: metrics.NewKubeRegistry().Register,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -14,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/trust"
@@ -28,7 +28,7 @@ const maxRounds = 100
 // complete.
 func Settle(ctx context.Context, api *API, namespace string) error {
 	controller, err := rotation.New(rotation.Config{
-		Client: api.client, Records: api.Records(), Inventory: api, Recorder: silent{}, Clock: frozen(api), Workers: 1,
+		Client: api.client, Records: api.records, Inventory: api, Recorder: silent{}, Clock: frozen{now: api.now}, Workers: 1,
 	})
 	if err != nil {
 		return fmt.Errorf("make the rotation controller: %w", err)
@@ -47,7 +47,14 @@ func Settle(ctx context.Context, api *API, namespace string) error {
 }
 
 // frozen is a clock at the time of the API: nothing falls due while everything is made.
-func frozen(api *API) clock.WithTicker { return testingclock.NewFakeClock(api.now) }
+type frozen struct {
+	clock.RealClock
+	now time.Time
+}
+
+func (f frozen) Now() time.Time { return f.now }
+
+func (f frozen) Since(t time.Time) time.Duration { return f.now.Sub(t) }
 
 // end lets the queue of a controller, which was never run, end its goroutines.
 func end(ctx context.Context, controller *rotation.Controller) {

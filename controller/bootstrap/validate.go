@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -29,35 +28,23 @@ func documentation() []netip.Prefix {
 // validate returns everything that is wrong with the input as a whole.
 func (in *Input) validate() error {
 	var errs []error
-	if len(in.Nodes) == 0 {
+	nodes := of[*corev1.Node](in)
+	if len(nodes) == 0 {
 		errs = append(errs, errors.New("there is no Node: add the first nodes, with their InternalIP in status.addresses"))
 	}
 	seen := map[string]bool{}
-	check := func(kind string, object metav1.Object) {
-		name := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+	for _, o := range in.known {
+		name := kindOf(o) + " " + strings.TrimPrefix(nameOf(o).String(), "/")
 		if seen[name] {
 			errs = append(errs, fmt.Errorf("%s is there twice", name))
 		}
 		seen[name] = true
-		if problems := validation.IsDNS1123Subdomain(object.GetName()); len(problems) > 0 {
+		if problems := validation.IsDNS1123Subdomain(o.GetName()); len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("%s: metadata.name: %s", name, problems[0]))
 		}
 	}
-	for _, node := range in.Nodes {
-		check("Node", node)
+	for _, node := range nodes {
 		errs = append(errs, checkAddresses(node)...)
-	}
-	for _, namespace := range in.Namespaces {
-		check("Namespace", namespace)
-	}
-	for _, object := range in.Configurations {
-		check(configv1alpha1.Kind, object)
-	}
-	for _, object := range in.ConfigMaps {
-		check("ConfigMap", object)
-	}
-	for _, object := range in.Secrets {
-		check("Secret", object)
 	}
 	for _, object := range in.namespaced() {
 		if problems := validation.IsDNS1123Label(object.GetNamespace()); len(problems) > 0 {
@@ -71,8 +58,8 @@ func (in *Input) validate() error {
 // runs. One that is not among the objects exists already, or is named to certrotation by --namespaces.
 func (in *Input) checkConsent() []error {
 	var errs []error
-	for _, namespace := range in.Namespaces {
-		configured := slices.ContainsFunc(in.Configurations, func(c *configv1alpha1.RotationConfiguration) bool {
+	for _, namespace := range of[*corev1.Namespace](in) {
+		configured := slices.ContainsFunc(of[*configv1alpha1.RotationConfiguration](in), func(c *configv1alpha1.RotationConfiguration) bool {
 			return c.Namespace == namespace.Name
 		})
 		if configured && namespace.Labels[trust.LabelManaged] != trust.ManagedValue {
