@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
