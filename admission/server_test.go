@@ -13,7 +13,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -212,12 +211,5 @@ func TestNewRequires(t *testing.T) {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("without %s: error %v", name, err)
 		}
-	}
-	h, err := New(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(defaultLiveTimeout, h.liveTimeout); diff != "" {
-		t.Errorf("timeout (-want +got):\n%s", diff)
 	}
 }

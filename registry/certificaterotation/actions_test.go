@@ -131,11 +131,12 @@ func newStage(t *testing.T) *stage {
 	}}}
 	s := &stage{client: client, now: now, clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute)), inventory: &fakeInventory{synced: true, known: known, client: client}}
 	s.actions, err = NewActions(ActionsConfig{
-		Inventory: s.inventory, Client: client, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock, Settle: 10 * time.Millisecond,
+		Inventory: s.inventory, Client: client, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.actions.settle = 10 * time.Millisecond
 	return s
 }
 

@@ -1,4 +1,4 @@
-// Module lint pins golangci-lint. It is a module of its own so that the linters' large module graph meets
+// Module lint pins golangci-lint and deadcode. It is a module of its own so that the linters' large module graph meets
 // neither the product nor the control plane that hack/tools builds.
 module certrotation.dev/hack/tools/lint
 

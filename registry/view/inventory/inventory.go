@@ -4,7 +4,6 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -20,16 +19,14 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// defaultPKICacheEntries holds the chains and bundles of some 10,000 certificates.
-const defaultPKICacheEntries = 32768
+// pkiCacheEntries holds the chains and bundles of some 10,000 certificates.
+const pkiCacheEntries = 32768
 
 // Options of an Inventory.
 type Options struct {
 	// Namespaces that are managed because the installation names them: Namespaces are not watched then, and rights are
 	// needed in these only. None means those that have the label trust.LabelManaged, which is their owner's consent.
 	Namespaces []string
-	// PKICacheEntries is how many parsed PEMs are shared. Defaults to 32768.
-	PKICacheEntries int
 	// Register is for the metrics; nil for none.
 	Register func(metrics.Registerable) error
 }
@@ -68,7 +65,7 @@ type Inventory struct {
 
 // New returns an Inventory. It fails only if an informer refuses to be set up, or metrics to be registered.
 func New(clients Clients, opts Options) (*Inventory, error) {
-	certs := pki.NewCache(cmp.Or(opts.PKICacheEntries, defaultPKICacheEntries))
+	certs := pki.NewCache(pkiCacheEntries)
 	i := &Inventory{
 		certs: certs, sources: newClusterSources(clients, certs), names: opts.Namespaces, refusals: newRefusals(),
 	}
