@@ -51,7 +51,7 @@ type Server struct {
 func New(c clock.PassiveClock) *Server {
 	s := &Server{
 		// Clientsets that a constructor makes track managed fields, for which they make a REST mapper at every write.
-		Client: &fake.Clientset{}, Own: &ownfake.Clientset{}, clock: c, version: 100,
+		Client: &fake.Clientset{}, Own: &ownfake.Clientset{}, clock: c,
 		core: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
 		own:  clienttesting.NewObjectTracker(ownscheme.Scheme, ownscheme.Codecs.UniversalDecoder()),
 	}
