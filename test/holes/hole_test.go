@@ -108,3 +108,24 @@ func (w *world) failf(format string, args ...any) {
 	}
 	runtime.Goexit()
 }
+
+// TestAStoryCanFail: what goes wrong in a story is its result.
+func TestAStoryCanFail(t *testing.T) {
+	t.Parallel()
+	if got := tell(t, web, func(*world) {}, nil); got != "" {
+		t.Errorf("a story in which nothing happens fails: %s", got)
+	}
+	if got := tell(t, web, func(w *world) { w.expect(false, "on purpose") }, nil); got != "on purpose" {
+		t.Errorf("a story that fails ends with %q", got)
+	}
+	empty := func(w *world) {
+		w.api.put(w.api.configMap("bundle"))
+		cm := w.api.configMap("bundle")
+		cm.Data = nil
+		w.api.put(cm)
+		w.check()
+	}
+	if got := tell(t, web, empty, nil); got != "the bundle holds no anchor" {
+		t.Errorf("an empty bundle ends with %q", got)
+	}
+}

@@ -1,18 +1,22 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package staticpod
+package docs
 
 import (
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// seeds are the conditions, events and controllers that the seeds and library-go name, each of which the table has to have.
-var seeds = []string{
+// theirs are the controllers, conditions, events, metrics and annotations of cluster-etcd-operator and of library-go's static
+// pod operator, each of which docs/comparison.md has to have.
+var theirs = []string{
 	"NodeController", "RevisionController", "InstallerController", "InstallerStateController", "StaticPodStateController",
 	"MissingStaticPodController", "PruneController", "BackingResourceController", "GuardController", "StartupMonitor", "CertSyncController",
 	"StaticPodsAvailable", "NodeInstallerProgressing", "NodeInstallerDegraded", "NodeControllerDegraded", "RevisionControllerDegraded",
@@ -33,74 +37,71 @@ var seeds = []string{
 	"openshift.io/ceo-bundle-rollout-revision", "openshift.io/ceo-delete-grace-start", "operator.openshift.io/revision-ready",
 }
 
-// TestTableOfTheSeeds holds the table in doc.go to the tree: what it says is the same here is in the code, the files that
-// it names exist, and nothing of the seeds is left out.
-func TestTableOfTheSeeds(t *testing.T) {
-	doc := read(t, "doc.go")
-	code := sources(t, ".", "../../../registry/rollout")
+var (
+	parityRow = regexp.MustCompile(`(?m)^\| (\x60[^|]+\x60|[a-z][^|]*) \| (\S[^|]*) \|$`)
+	quoted    = regexp.MustCompile(`\x60([^\x60]+)\x60`)
+	sameIn    = regexp.MustCompile(`^same\b(?:[^|]*?, in \x60([\w/]+)\x60)?`)
+	ourMetric = regexp.MustCompile(`\x60(?:certrotation_rollout_)?(\w+_(?:total|seconds|revision))\x60`)
+)
+
+// rolloutCode is where that is which the page calls the same without saying where.
+var rolloutCode = []string{"controller/rollout/staticpod", "registry/rollout"}
+
+// TestParity holds the tables in docs/comparison.md to the code: nothing of theirs is left out, and what is called the same
+// here is in the code under that name. TestPathsExist looks at the paths.
+func TestParity(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(read(t, "docs/comparison.md"), "\n## cluster-etcd-operator, part by part\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	rows := map[string]string{}
-	for _, match := range regexp.MustCompile(`(?m)^//\t([^\s,]+(?:, [^\s,]+)*) +(\S.*)$`).FindAllStringSubmatch(doc, -1) {
-		for name := range strings.SplitSeq(match[1], ", ") {
-			rows[name] = match[2]
+	for _, match := range parityRow.FindAllStringSubmatch(section, -1) {
+		for _, name := range quoted.FindAllStringSubmatch(match[1], -1) {
+			rows[name[1]] = match[2]
 		}
 	}
-	for _, name := range seeds {
+	for _, name := range theirs {
 		if rows[name] == "" {
-			t.Errorf("doc.go says nothing of %s", name)
+			t.Errorf("docs/comparison.md says nothing of %s", name)
 		}
 	}
-	for name, where := range rows {
-		in := code
-		if directory, elsewhere := strings.CutPrefix(where, "same, in "); elsewhere {
-			in = sources(t, filepath.Join("../../..", directory))
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		match := sameIn.FindStringSubmatch(rows[name])
+		if match == nil {
+			continue
 		}
-		if strings.HasPrefix(where, "same") && !strings.Contains(in, `"`+name+`"`) {
-			t.Errorf("doc.go says that %s is the same here, but no code has it", name)
+		dirs := rolloutCode
+		if match[1] != "" {
+			dirs = []string{match[1]}
 		}
-		for _, directory := range regexp.MustCompile(`\b(?:cmd|controller|registry|manifests)(?:/[\w-]+)+\b`).FindAllString(where, -1) {
-			if at := filepath.Join("../../..", directory); !exists(at) && !exists(at+".go") {
-				t.Errorf("doc.go names %s for %s, which does not exist", directory, name)
-			}
-		}
-		for _, file := range regexp.MustCompile(`[\w/]+\.go`).FindAllString(where, -1) {
-			if !exists(file) && !exists(filepath.Join("../../..", file)) && !exists(filepath.Join("../../../registry/rollout", file)) {
-				t.Errorf("doc.go names %s for %s, which does not exist", file, name)
-			}
+		if !strings.Contains(sources(t, dirs...), `"`+name+`"`) {
+			t.Errorf("docs/comparison.md says that %s is the same here, but %v does not have it", name, dirs)
 		}
 	}
-	_, ours, _ := strings.Cut(doc, "Of our own")
-	for _, name := range regexp.MustCompile(`(?:certrotation_rollout_)?(\w+_(?:total|seconds|revision))`).FindAllStringSubmatch(ours, -1) {
-		if short := strings.TrimPrefix(name[1], "certrotation_rollout_"); !strings.Contains(code, `"`+short+`"`) {
-			t.Errorf("doc.go names the metric %s, which no code has", short)
+	_, ours, found := strings.Cut(section, "Of our own")
+	metrics := ourMetric.FindAllStringSubmatch(ours, -1)
+	if !found || len(metrics) == 0 {
+		t.Error("docs/comparison.md names none of our own metrics")
+	}
+	code := sources(t, rolloutCode...)
+	for _, name := range metrics {
+		if !strings.Contains(code, `"`+name[1]+`"`) && !strings.Contains(code, `"certrotation_rollout_`+name[1]+`"`) {
+			t.Errorf("docs/comparison.md names the metric %s, which no code has", name[1])
 		}
 	}
 }
 
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
+// sources is the text of all Go files of directories, but for tests and package comments.
 func sources(t *testing.T, directories ...string) string {
 	t.Helper()
 	var out strings.Builder
 	for _, directory := range directories {
-		files, err := filepath.Glob(filepath.Join(directory, "*.go"))
+		entries, err := os.ReadDir(filepath.Join(root, directory))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") && filepath.Base(file) != "doc.go" {
-				out.WriteString(read(t, file))
+		for _, entry := range entries {
+			if name := entry.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != "doc.go" {
+				out.WriteString(read(t, path.Join(directory, name)))
 			}
 		}
 	}

@@ -1,0 +1,17 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs holds the pages of the repository to its code: what a page names has to exist. It reads files only, and
+// compiles nothing.
+//
+//   - a link leads to a file, and to a heading of it;
+//   - a path and a function (`package.Function`, `package.Type.Method`) that a page names exist;
+//   - the ways in docs/architecture.md are chains of calls: each function is called by one before it, unless the page says
+//     by what the work is handed over;
+//   - docs/mistakes.md names tests that exist, and every story of test/holes;
+//   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
+//   - docs/known-issues.md explains each reason of a blocker and of a problem;
+//   - no two packages have one base name, so that a name leads to one place.
+//
+// Tests run in the directory of their package, so all paths begin at root.
+package docs

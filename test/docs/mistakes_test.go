@@ -1,0 +1,65 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// registers are the letters of docs/mistakes.md and how many entries each has.
+var registers = map[string]int{"H": 24, "G": 13, "K": 15, "T": 35}
+
+// stories is the package whose tests are named after an entry: TestH1_Something tells H1.
+const stories = "test/holes"
+
+var mistake = regexp.MustCompile(`(?m)^\| ([HGKT][0-9]+) \| (\S.*) \| (\S.*) \|$`)
+
+// TestMistakes holds docs/mistakes.md to the tests: each entry once, each test that it names, and each story first in the
+// entry of its name.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	entries := map[string][]string{}
+	for _, match := range mistake.FindAllStringSubmatch(read(t, "docs/mistakes.md"), -1) {
+		id, shownBy := match[1], match[3]
+		if _, twice := entries[id]; twice {
+			t.Errorf("%s is there twice", id)
+		}
+		entries[id] = strings.Split(shownBy, ", ")
+	}
+	for letter, n := range registers {
+		for i := 1; i <= n; i++ {
+			if id := fmt.Sprintf("%s%d", letter, i); entries[id] == nil {
+				t.Errorf("%s is missing", id)
+			}
+		}
+	}
+	if want := 24 + 13 + 15 + 35; len(entries) != want {
+		t.Errorf("there are %d entries, want %d", len(entries), want)
+	}
+	known := map[string]map[string]bool{}
+	for id, shownBy := range entries {
+		if strings.HasPrefix(shownBy[0], "open: ") {
+			continue
+		}
+		for _, one := range shownBy {
+			dir, test, _ := strings.Cut(strings.Trim(one, "`"), " ")
+			if known[dir] == nil {
+				known[dir] = testsOf(t, dir)
+			}
+			if !known[dir][test] {
+				t.Errorf("%s names %s, which does not exist", id, one)
+			}
+		}
+	}
+	for test := range testsOf(t, stories) {
+		id, _, isStory := strings.Cut(strings.TrimPrefix(test, "Test"), "_")
+		if isStory && slices.Index(entries[id], "`"+stories+" "+test+"`") != 0 {
+			t.Errorf("%s is not the first test of %s", test, id)
+		}
+	}
+}
