@@ -10,8 +10,8 @@
 // rotation would be held, rightly, and a plain restart of a kube-apiserver fails requests that a test would count against
 // etcd. So this is the smallest such operator, with the balancer that every cluster has in front of its kube-apiservers.
 //
-// Who uses it: package test/cluster/stacked starts it (bin/apiserver-supervisor) for the tests of etcd on nodes (test/e2e/etcd)
-// and for make up SAMPLE=etcd; test/holes counts its TestRotation as the proof of a mistake of other systems. It has tests of
+// Who uses it: package test/cluster/stacked starts it (bin/apiserver-supervisor) for the tests on real nodes (test/e2e/etcd,
+// test/e2e/recovery) and for make up SAMPLE=etcd; test/holes counts its TestRotation as the proof of a mistake of other systems. It has tests of
 // its own because a fault of it would look like one of the product.
 //
 // What kube-apiserver (v1.37) does with its etcd material, and what follows:
