@@ -80,15 +80,12 @@ func (a *API) answer(req *http.Request) (any, error) {
 	case info.Subresource != "":
 	case verb == "list":
 		return a.listed(req.URL.Query(), kind, info)
-	case verb == "create":
-		return a.created(req, kind, info)
-	case verb != "get" && verb != "update":
-	case !exists:
-		return nil, apierrors.NewNotFound(resource.GroupResource(), info.Name)
-	case verb == "get":
+	case verb == "create", verb == "update":
+		return a.written(req, kind, info)
+	case verb == "get" && exists:
 		return live, nil
-	default:
-		return a.updated(req, kind, info, live)
+	case verb == "get":
+		return nil, apierrors.NewNotFound(resource.GroupResource(), info.Name)
 	}
 	return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), info.Verb)
 }
@@ -108,29 +105,26 @@ func (a *API) listed(options url.Values, kind schema.GroupVersionKind, info *gen
 	return map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind + "List", "items": items}, nil
 }
 
-func (a *API) created(req *http.Request, kind schema.GroupVersionKind, info *genericapirequest.RequestInfo) (any, error) {
+// written creates or updates an object.
+func (a *API) written(req *http.Request, kind schema.GroupVersionKind, info *genericapirequest.RequestInfo) (any, error) {
 	o, err := a.decode(req, kind)
 	if err != nil {
 		return nil, err
 	}
 	o.SetNamespace(info.Namespace)
-	if _, exists := a.objects[key{kind, nameOf(o)}]; exists {
-		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Group: kind.Group, Resource: info.Resource}, o.GetName())
+	resource := schema.GroupResource{Group: kind.Group, Resource: info.Resource}
+	live, exists := a.objects[key{kind, nameOf(o)}]
+	switch want := o.GetResourceVersion(); {
+	case info.Verb == "create" && exists:
+		return nil, apierrors.NewAlreadyExists(resource, o.GetName())
+	case info.Verb == "update" && !exists:
+		return nil, apierrors.NewNotFound(resource, o.GetName())
+	case info.Verb == "update" && want != "" && want != live.GetResourceVersion():
+		return nil, apierrors.NewConflict(resource, o.GetName(), fmt.Errorf("it is at version %s, not %s", live.GetResourceVersion(), want))
 	}
-	return a.written(kind, info, o), nil
-}
-
-func (a *API) updated(req *http.Request, kind schema.GroupVersionKind, info *genericapirequest.RequestInfo, live object) (any, error) {
-	o, err := a.decode(req, kind)
-	if err != nil {
-		return nil, err
-	}
-	if want := o.GetResourceVersion(); want != "" && want != live.GetResourceVersion() {
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: info.Resource}, o.GetName(),
-			fmt.Errorf("it is at version %s, not %s", live.GetResourceVersion(), want))
-	}
-	o.SetNamespace(info.Namespace)
-	return a.written(kind, info, o), nil
+	a.put(kind, o)
+	a.writes = append(a.writes, fmt.Sprintf("%s %s/%s", info.Verb, info.Resource, o.GetName()))
+	return o, nil
 }
 
 func (a *API) decode(req *http.Request, kind schema.GroupVersionKind) (object, error) {
@@ -146,10 +140,4 @@ func (a *API) decode(req *http.Request, kind schema.GroupVersionKind) (object, e
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return o, nil
-}
-
-func (a *API) written(kind schema.GroupVersionKind, info *genericapirequest.RequestInfo, o object) object {
-	a.put(kind, o)
-	a.writes = append(a.writes, fmt.Sprintf("%s %s/%s", info.Verb, info.Resource, o.GetName()))
-	return o
 }
