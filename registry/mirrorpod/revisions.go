@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// revisions are the complete ones of the rollout, ordered by number.
+// revisions returns the complete revisions of the rollout, ordered by number.
 func (f Facts) revisions() []Revision {
 	var out []Revision
 	for i := range f.Statuses {
@@ -30,9 +30,9 @@ func (f Facts) revisions() []Revision {
 	return out
 }
 
-// newest returns the newest revision that is under the manifest with the given number and restart hash, nil if none is
-// known. The revision of the manifest itself needs no record: the pod is the record. Those that were installed after it
-// are under the same manifest until one has another restart hash, which then has a manifest of its own.
+// newest returns the newest revision that was installed under the manifest with the given number and restart hash, nil
+// if none is known. The revision of the manifest itself needs no record, because the pod shows it. Later revisions
+// belong to the same manifest until one has another restart hash, which has a manifest of its own.
 func newest(revisions []Revision, hash string, number int) *Revision {
 	var found *Revision
 	for i := range revisions {

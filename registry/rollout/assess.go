@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Assess judges a State. It changes nothing of it.
+// Assess decides about a State, which it does not change.
 func Assess(s *State) *Assessment {
 	a := &assessor{state: s, latest: s.latest(), now: s.Now.Truncate(time.Second), out: &Assessment{}}
 	a.members = a.observe()
@@ -24,7 +24,8 @@ func Assess(s *State) *Assessment {
 	return a.out
 }
 
-// assessRefused begins nothing on a node, and takes back what has not begun. What runs goes on.
+// assessRefused is for a rollout that no StaticPodClass permits: it starts nothing on a node, and deletes installers
+// that have not started. Running pods are left alone.
 func (a *assessor) assessRefused() {
 	a.wait("", ReasonClass, time.Time{}, 0, a.state.Refused)
 	for i := range a.state.Installers {
@@ -40,7 +41,7 @@ type assessor struct {
 	latest  *Revision
 	now     time.Time
 	members []*member
-	// cutting says that a revision which restarts the static pods is about to be cut.
+	// cutting means that a revision which restarts the static pods is about to be created.
 	cutting  bool
 	blockers []Blocker
 	out      *Assessment
@@ -50,8 +51,8 @@ func (a *assessor) do(action Action) {
 	a.out.Actions = append(a.out.Actions, action)
 }
 
-// wait adds a blocker. It holds since the record says, or since from; it is overdue when it has held for limit, and at
-// that time the State is looked at again.
+// wait adds a blocker. It has existed since the time in the record, or since from; it is overdue when it has existed
+// for limit, and the State is assessed again at that time.
 func (a *assessor) wait(node string, reason Reason, from time.Time, limit time.Duration, message string) {
 	b := Blocker{Node: node, Reason: reason, Message: stable(message), Since: a.since(node, reason, from)}
 	due := b.Since.Add(limit)

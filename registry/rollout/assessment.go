@@ -10,11 +10,11 @@ type ActionKind string
 
 // Kinds of actions.
 const (
-	// CreateRevision makes a new revision of the sources. CompleteRevision goes on with one that is not complete, under
+	// CreateRevision makes a new revision of the sources. CompleteRevision continues one that is not complete, under
 	// its number.
 	CreateRevision   ActionKind = "CreateRevision"
 	CompleteRevision ActionKind = "CompleteRevision"
-	// RunInstaller makes an installer pod. DeleteInstallerPod deletes one that is not wanted any more.
+	// RunInstaller makes an installer pod. DeleteInstallerPod deletes one that is no longer wanted.
 	RunInstaller       ActionKind = "RunInstaller"
 	DeleteInstallerPod ActionKind = "DeleteInstallerPod"
 	// MarkInstalled records on a revision that a node has it.
@@ -33,31 +33,32 @@ type Action struct {
 	Node, NodeUID string
 	// Revision that it is about; of PruneNode the highest that may be deleted.
 	Revision int
-	// Attempt of RunInstaller. Restarts says that the node is done only when its static pod is seen to be back, Disturbs
-	// that this installer is what restarts it: one for new leaves, on a node that restarts already, does not.
+	// Attempt of RunInstaller. Restarts means that the node is done only when its static pod was seen to be back;
+	// Disturbs means that this installer causes the restart, which one for new leaves on a node that restarts already
+	// does not.
 	Attempt            int
 	Restarts, Disturbs bool
 	// Pod to delete.
 	Pod string
 	// Protected are the revisions that PruneNode keeps, ordered.
 	Protected []int
-	// Reason says why.
+	// Reason explains the action.
 	Reason string
 }
 
-// Assessment is what Assess says of a State.
+// Assessment is the result of Assess.
 type Assessment struct {
-	// Status is to be written, if it differs from the record, before anything is done.
+	// Status has to be written, if it differs from the record, before any action.
 	Status *Status
 	// Actions in the order in which they are to be done.
 	Actions []Action
 	// NeedsQuorum says that the decision cannot be made without an observation of the quorum.
 	NeedsQuorum bool
-	// Recheck is when the State has to be looked at again although nothing has changed, zero for never.
+	// Recheck is when to assess again although nothing has changed, zero for never.
 	Recheck time.Time
 }
 
-// recheck has the State looked at again at a time.
+// recheck requests another assessment at a time.
 func (a *Assessment) recheck(at time.Time) {
 	if a.Recheck.IsZero() || at.Before(a.Recheck) {
 		a.Recheck = at

@@ -17,7 +17,7 @@ import (
 const (
 	// LabelStatus is on the ConfigMap, with the name of the rollout.
 	LabelStatus = "certrotation.dev/rollout-status"
-	// StatusKey is its key.
+	// StatusKey is the key of the Status in it.
 	StatusKey = "status.json"
 )
 
@@ -43,8 +43,8 @@ func Encode(s *Status) (string, error) {
 	return string(append(out, '\n')), nil
 }
 
-// Decode reads what Encode has written. It is strict: what it does not know, and what is out of bounds, is refused, since
-// somebody else must have written it.
+// Decode reads what Encode has written. It is strict: unknown fields, and values out of bounds, are refused, since only
+// somebody else can have written them.
 func Decode(text string) (*Status, error) {
 	if len(text) > maxStatusBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrMalformed, len(text), maxStatusBytes)

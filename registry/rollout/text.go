@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node says.
+// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node reports.
 const maxMessage = 1024
 
-// ephemeral is the local end of a connection in an error of package net. It is another one each time.
+// ephemeral matches the local end of a connection in an error of package net, which is different each time.
 var ephemeral = regexp.MustCompile(`[0-9A-Fa-f.:\[\]]+:[0-9]+->`)
 
-// stable removes what differs between two texts about the same, so that a wait does not make a write at each look.
+// stable removes what differs between two texts about the same error, so that waiting does not cause a write each time.
 func stable(text string) string {
 	return cut(ephemeral.ReplaceAllString(text, ""))
 }

@@ -31,7 +31,7 @@ import (
 // patience bounds every wait of a test. A rotation of the sample takes a few seconds.
 const patience = 2 * time.Minute
 
-// system is what the tests share.
+// system is what all tests share.
 type system struct {
 	*installation.Installation
 	sample *installation.Sample

@@ -11,8 +11,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Build makes of the facts of a namespace what its configurations say they are. It returns nil if there is no
-// configuration. Nothing is parsed here, and the same facts give the same answer.
+// Build derives from the facts of a namespace what its configurations say about them. It returns nil if there is no
+// configuration. Nothing is parsed here, and the same facts give the same result.
 func Build(s *Sources) *Namespace {
 	if len(s.Configurations) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (n *Namespace) add(configuration string, p *part) {
 	n.Copies = append(n.Copies, p.copies...)
 }
 
-// byAge puts the oldest first: it keeps what a younger one claims as well.
+// byAge sorts the oldest first: an object that several configurations claim belongs to the oldest.
 func byAge(configurations map[string]*Configuration) []*Configuration {
 	return slices.SortedFunc(maps.Values(configurations), func(x, y *Configuration) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))

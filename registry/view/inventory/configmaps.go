@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// configMaps are those of a namespace that has a configuration: nobody watches the ConfigMaps of the others.
+// configMaps reads the ConfigMaps of a namespace that has a configuration; those of other namespaces are not watched.
 type configMaps struct {
 	observed
 	// ready is closed after the namespace has been announced as known.
@@ -20,8 +20,8 @@ type configMaps struct {
 	stop  context.CancelCauseFunc
 }
 
-// follow has the ConfigMaps of a namespace read if, and only if, it has a configuration. It is called on the goroutine of
-// the configurations' informer only, which is one of those that Wait waits for.
+// follow reads the ConfigMaps of a namespace if, and only if, it has a configuration. It is called only on the
+// goroutine of the informer of the configurations, for which Wait waits.
 func (i *Inventory) follow(n *namespace) {
 	switch maps := n.ofConfigMaps(); {
 	case !n.configured():

@@ -15,8 +15,8 @@ type candidate struct {
 	node     *Node
 }
 
-// candidates finds who would have the name of each node's leaf. Two templates can meet: with peer-{node} and
-// peer-metrics-{node}, a node metrics-x meets a node x.
+// candidates returns who could have the name of each node's leaf. Two templates can make the same name: with
+// peer-{node} and peer-metrics-{node}, a node metrics-x meets a node x.
 func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map[string][]candidate, error) {
 	found := map[string][]candidate{}
 	for i := range cfg.TrustDomains {
@@ -38,9 +38,9 @@ func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map
 	return found, nil
 }
 
-// holds says whether a node's leaf may have a name that others would have too: the one whose addresses the existing
-// certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take what
-// another one presents.
+// holds reports whether a node's leaf may have a name that others would have too: the one whose addresses the existing
+// certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take
+// over what another one presents.
 func (b *builder) holds(p *part, name, template string, node *Node) bool {
 	rivals := p.rivals[name]
 	if len(rivals) < 2 {

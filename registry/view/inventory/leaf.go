@@ -24,7 +24,7 @@ type expandedLeaf struct {
 }
 
 // leaves expands the leaves of a domain, ordered by name. A leaf that cannot be made is left out, with a problem, and
-// the others go on. If its Secret exists it stays, since somebody may present it; then it keeps its names.
+// does not affect the others. If its Secret exists it stays with its present names, since somebody may present it.
 func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expandedLeaf, []trust.Problem, error) {
 	var (
 		leaves    []expandedLeaf
@@ -69,8 +69,8 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 	return leaves, append(problems, addresses.problems()...), nil
 }
 
-// claimNodeLeaf claims the name of a node's leaf. It fails where the node's name leads to a name that cannot be or that
-// is taken within the configuration. Only that leaf suffers: a node that joins must not stop what works.
+// claimNodeLeaf claims the name of a node's leaf. It fails if the name is not valid or is taken within the
+// configuration. Only that leaf is affected: a node that joins must not stop what works.
 func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust.Problem {
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
 		return problemOf(trust.SecretKind, name, ReasonInvalidConfiguration, fmt.Sprintf(

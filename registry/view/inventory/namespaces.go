@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// namespaces are those that are managed: nothing of any other is read. The zero value is ready for start.
+// namespaces are the managed ones: nothing is read in any other. The zero value is ready for start.
 type namespaces struct {
 	mu sync.Mutex
-	// ctx is that of Start: what is started later ends with it.
+	// ctx is that of Start and ends everything that is started later.
 	ctx context.Context //nolint:containedctx // namespaces come and go while everything runs
 	all map[string]*namespace
 }
@@ -28,7 +28,7 @@ type namespace struct {
 	configurations, records, secrets, others, aggregates *observed
 	// listed is closed when all of them have been listed and have been handled.
 	listed chan struct{}
-	// refusals are what the API server does not let us read.
+	// refusals are the reads that the API server refuses.
 	refusals *refusals
 	// ended is done when the namespace is not managed any more, or everything ends.
 	ended context.Context //nolint:containedctx // it is the life of the namespace, not of a call
@@ -40,7 +40,7 @@ type namespace struct {
 }
 
 var (
-	// ErrUnmanaged is the answer about a namespace that has not opted in.
+	// ErrUnmanaged is the error for a namespace that has not opted in.
 	ErrUnmanaged = errors.New("the namespace is not managed")
 	// errUnconfigured ends the informer of a namespace's ConfigMaps when its last configuration is gone.
 	errUnconfigured = errors.New("the namespace has no configuration any more")
@@ -82,7 +82,7 @@ func (n *namespaces) add(one *namespace) {
 	n.all[one.name] = one
 }
 
-// drop ends to read a namespace; it says whether it was managed.
+// drop stops reading a namespace and reports whether it was managed.
 func (n *namespaces) drop(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,13 +104,13 @@ func (n *namespace) configured() bool {
 	return len(n.configurations.informer.GetStore().ListKeys()) > 0
 }
 
-// known says whether there is a configuration, and everything has been listed.
+// known reports whether there is a configuration, and everything has been listed.
 func (n *namespace) known() bool {
 	maps := n.ofConfigMaps()
 	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
 }
 
-// pending is what has to come to pass before what is said of the namespace is all there is, nil if nothing has to.
+// pending is what the namespace still has to wait for before its facts are complete, nil if they are.
 func (n *namespace) pending() *pending {
 	if !isClosed(n.listed) {
 		return &pending{what: "what is in namespace " + n.name, done: n.listed, ended: n.ended, refusals: n.refusals}

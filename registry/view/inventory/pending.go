@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// pending is something that has to be listed.
+// pending is a source that has to be listed.
 type pending struct {
 	what string
 	done <-chan struct{}
@@ -18,8 +18,8 @@ type pending struct {
 	refusals *refusals
 }
 
-// wait returns when it is done, of no concern any more, or when the API server has begun or ceased to refuse something.
-// It fails when ctx ends first, or everything.
+// wait returns when the source is listed, is no longer needed, or when the API server has started or stopped refusing
+// something. It fails when ctx or the inventory ends first.
 func (p *pending) wait(ctx context.Context, turned <-chan struct{}) error {
 	var (
 		cause error

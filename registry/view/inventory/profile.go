@@ -37,7 +37,8 @@ func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	return profile, nil
 }
 
-// keptProfile is the profile of a leaf whose names are unknown: those that it has now, if it can be read.
+// keptProfile is the profile of a leaf whose names are not known: it has the names of the existing certificate, if that
+// can be read.
 func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
 	profile := withoutNames(cfg)
 	if cert != nil {

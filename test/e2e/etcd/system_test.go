@@ -82,7 +82,7 @@ func startSystem() (*system, func() error, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	// A shorter lease: tests kill the leader again and again.
+	// A short lease, because tests kill the leader again and again.
 	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Progress: os.Stderr, ControllerFlags: []string{
 		"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 	}})
@@ -164,7 +164,7 @@ func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
 		_, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, name,
 			&v1alpha1.RotationRequest{Reason: t.Name()}, metav1.CreateOptions{})
 		if apierrors.IsConflict(err) {
-			return nil // The request before this one was heard, and its answer was lost.
+			return nil // An earlier request succeeded, and its answer was lost.
 		}
 		return err
 	})
