@@ -51,8 +51,8 @@ node-tools: ## Build kubelet, containerd and what else real nodes need into bin/
 	@hack/install-runc.sh
 
 .PHONY: lint-tools
-lint-tools: ## Build golangci-lint into bin/tools (once; minutes).
-	@hack/build-tools.sh golangci-lint
+lint-tools: ## Build golangci-lint and deadcode into bin/tools (once; minutes).
+	@hack/build-tools.sh golangci-lint deadcode
 
 ##@ Run
 

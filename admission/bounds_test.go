@@ -11,21 +11,13 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/kubernetes/fake"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // bounded is a handler with one place, and with little patience.
 func bounded(t *testing.T, w *world) *Handler {
 	t.Helper()
-	h, err := New(Config{
-		Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now),
-		InFlight: 1, LiveTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newHandler(t, viewOf(w), namespaceOf(false))
+	h.inFlight, h.liveTimeout, h.bodyTimeout = make(chan struct{}, 1), 50*time.Millisecond, 50*time.Millisecond
 	return h
 }
 

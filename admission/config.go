@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/set"
 
@@ -19,13 +18,13 @@ import (
 )
 
 const (
-	// defaultLiveTimeout leaves room within the 3 seconds after which kube-apiserver gives up on the webhook.
-	defaultLiveTimeout = 2 * time.Second
-	// defaultBodyTimeout is far more than a review of the largest Secret takes on its way.
-	defaultBodyTimeout = 2 * time.Second
-	// defaultInFlight bounds the memory of reviews: each may hold a body of 8 MiB and what is decoded of it. A review takes
+	// liveTimeout leaves room within the 3 seconds after which kube-apiserver gives up on the webhook.
+	liveTimeout = 2 * time.Second
+	// bodyTimeout is far more than a review of the largest Secret takes on its way.
+	bodyTimeout = 2 * time.Second
+	// maxInFlight bounds the memory of reviews: each may hold a body of 8 MiB and what is decoded of it. A review takes
 	// about a millisecond.
-	defaultInFlight = 32
+	maxInFlight = 32
 )
 
 // Inventory is what the guard asks the shared view.
@@ -55,14 +54,8 @@ type Config struct {
 	// RecordWriters are the names of the users that may write RotationRecords: those of certrotation itself. Empty means
 	// that RBAC alone decides.
 	RecordWriters []string
-	// LiveTimeout bounds the live reads of one review. Defaults to 2s.
-	LiveTimeout time.Duration
-	// BodyTimeout bounds the time in which the body of a review has to arrive. Defaults to 2s.
-	BodyTimeout time.Duration
-	// InFlight bounds how many reviews are judged at a time; one more waits. Defaults to 32.
-	InFlight int
-	// Registerer that gets the metrics. Nil means that they are not exposed.
-	Registerer prometheus.Registerer
+	// Register registers the metrics, such as legacyregistry.Register. Without it none are kept.
+	Register func(metrics.Registerable) error
 }
 
 // Handler answers admission reviews over HTTP.
@@ -76,7 +69,7 @@ type Handler struct {
 	// inFlight holds one entry for each review that is judged.
 	inFlight chan struct{}
 	reads    *liveReads
-	metrics  *metrics
+	metrics  *meters
 }
 
 // New returns a Handler. It fails if something required is missing or the metrics are registered already.
@@ -90,18 +83,9 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	if cfg.LiveTimeout <= 0 {
-		cfg.LiveTimeout = defaultLiveTimeout
-	}
-	if cfg.BodyTimeout <= 0 {
-		cfg.BodyTimeout = defaultBodyTimeout
-	}
-	if cfg.InFlight <= 0 {
-		cfg.InFlight = defaultInFlight
-	}
-	m := newMetrics()
-	if cfg.Registerer != nil {
-		if err := m.register(cfg.Registerer); err != nil {
+	m := newMeters()
+	if cfg.Register != nil {
+		if err := m.register(cfg.Register); err != nil {
 			return nil, fmt.Errorf("register metrics of admission: %w", err)
 		}
 	}
@@ -110,9 +94,9 @@ func New(cfg Config) (*Handler, error) {
 		client:      cfg.Client,
 		clock:       cfg.Clock,
 		writers:     set.New(cfg.RecordWriters...),
-		liveTimeout: cfg.LiveTimeout,
-		bodyTimeout: cfg.BodyTimeout,
-		inFlight:    make(chan struct{}, cfg.InFlight),
+		liveTimeout: liveTimeout,
+		bodyTimeout: bodyTimeout,
+		inFlight:    make(chan struct{}, maxInFlight),
 		metrics:     m,
 	}
 	h.reads = newLiveReads(h.readLive)

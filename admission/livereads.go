@@ -11,7 +11,7 @@ import (
 )
 
 // maxWaiting bounds how many reviews of one namespace wait for live reads: a quarter of those that are judged at a time.
-const maxWaiting = defaultInFlight / 4
+const maxWaiting = maxInFlight / 4
 
 // liveReads has one live read of a namespace at a time, whatever the number of those who ask. Nobody gets what was read
 // before they asked: who comes while a read is under way shares the next one with all who come until that begins.

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/component-base/metrics"
 )
 
 // Values of the label decision.
@@ -20,35 +19,35 @@ const (
 	decisionError = "error"
 )
 
-// metrics of the guard. Labels take a fixed set of values, whatever a request says.
-type metrics struct {
-	reviews  *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	live     *prometheus.CounterVec
+// meters of the guard. Labels take a fixed set of values, whatever a request says.
+type meters struct {
+	reviews  *metrics.CounterVec
+	duration *metrics.HistogramVec
+	live     *metrics.CounterVec
 }
 
-func newMetrics() *metrics {
+func newMeters() *meters {
 	const namespace, subsystem = "certrotation", "admission"
-	return &metrics{
-		reviews: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "reviews_total",
+	return &meters{
+		reviews: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "reviews_total", StabilityLevel: metrics.ALPHA,
 			Help: "Number of admission reviews by resource, operation, decision (allow, deny, error) and whether it was a dry run.",
 		}, []string{"resource", "operation", "decision", "dry_run"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "review_duration_seconds",
+		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "review_duration_seconds", StabilityLevel: metrics.ALPHA,
 			Help:    "Time from the request to the answer of an admission review, by resource and decision.",
 			Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5},
 		}, []string{"resource", "decision"}),
-		live: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "live_checks_total",
+		live: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "live_checks_total", StabilityLevel: metrics.ALPHA,
 			Help: "Number of reviews that were checked against live reads, by result (ok, error).",
 		}, []string{"result"}),
 	}
 }
 
-func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.reviews, m.duration, m.live} {
-		if err := r.Register(c); err != nil {
+func (m *meters) register(register func(metrics.Registerable) error) error {
+	for _, c := range []metrics.Registerable{m.reviews, m.duration, m.live} {
+		if err := register(c); err != nil {
 			return err
 		}
 	}
@@ -56,7 +55,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 }
 
 // observe counts one review; req is nil if it could not be read.
-func (m *metrics) observe(req *admissionv1.AdmissionRequest, decision string, took time.Duration) {
+func (m *meters) observe(req *admissionv1.AdmissionRequest, decision string, took time.Duration) {
 	resource, operation, dryRun := "unknown", "unknown", false
 	if req != nil {
 		resource, operation = resourceLabel(req), operationLabel(req)
@@ -66,7 +65,7 @@ func (m *metrics) observe(req *admissionv1.AdmissionRequest, decision string, to
 	m.duration.WithLabelValues(resource, decision).Observe(took.Seconds())
 }
 
-func (m *metrics) observeLive(err error) {
+func (m *meters) observeLive(err error) {
 	result := "ok"
 	if err != nil {
 		result = "error"

@@ -13,14 +13,12 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -157,8 +155,8 @@ func TestAnswersHoldNoKey(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
-	registry := prometheus.NewRegistry()
-	cfg := Config{Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now), Registerer: registry}
+	registry := metrics.NewKubeRegistry()
+	cfg := Config{Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now), Register: registry.Register}
 	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -174,10 +172,10 @@ func TestMetrics(t *testing.T) {
 	post(h, strings.NewReader("{"))
 
 	const want = `
-# HELP certrotation_admission_live_checks_total Number of reviews that were checked against live reads, by result (ok, error).
+# HELP certrotation_admission_live_checks_total [ALPHA] Number of reviews that were checked against live reads, by result (ok, error).
 # TYPE certrotation_admission_live_checks_total counter
 certrotation_admission_live_checks_total{result="ok"} 2
-# HELP certrotation_admission_reviews_total Number of admission reviews by resource, operation, decision (allow, deny, error) and whether it was a dry run.
+# HELP certrotation_admission_reviews_total [ALPHA] Number of admission reviews by resource, operation, decision (allow, deny, error) and whether it was a dry run.
 # TYPE certrotation_admission_reviews_total counter
 certrotation_admission_reviews_total{decision="allow",dry_run="false",operation="delete",resource="secrets"} 1
 certrotation_admission_reviews_total{decision="allow",dry_run="false",operation="other",resource="other"} 1
@@ -188,8 +186,14 @@ certrotation_admission_reviews_total{decision="error",dry_run="false",operation=
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "certrotation_admission_reviews_total", "certrotation_admission_live_checks_total"); err != nil {
 		t.Error(err)
 	}
-	if n := testutil.CollectAndCount(h.metrics.duration); n != 4 {
-		t.Errorf("%d series of durations, want 4", n)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if n := len(family.GetMetric()); family.GetName() == "certrotation_admission_review_duration_seconds" && n != 4 {
+			t.Errorf("%d series of durations, want 4", n)
+		}
 	}
 	if _, err := New(cfg); err == nil {
 		t.Error("a second Handler registered the same metrics")
@@ -207,12 +211,5 @@ func TestNewRequires(t *testing.T) {
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("without %s: error %v", name, err)
 		}
-	}
-	h, err := New(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(defaultLiveTimeout, h.liveTimeout); diff != "" {
-		t.Errorf("timeout (-want +got):\n%s", diff)
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -292,7 +291,7 @@ func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	t.Helper()
 	h, err := New(Config{
 		Inventory: v, Client: fake.NewClientset(namespaces...), Clock: clocktesting.NewFakePassiveClock(now),
-		RecordWriters: []string{"controller"}, Registerer: prometheus.NewRegistry(),
+		RecordWriters: []string{"controller"}, Register: metrics.NewKubeRegistry().Register,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,8 @@
 #   hack/build-tools.sh                  the control plane: etcd, kube-apiserver, kube-controller-manager, kubectl
 #   hack/build-tools.sh nodes            what package test/cluster/nodes runs: kubelet, containerd and its shim, ctr, the
 #                                        plugins of the pod network, pause, nodeinit (runc: hack/install-runc.sh)
-#   hack/build-tools.sh golangci-lint    the linter (hack/tools/lint)
+#   hack/build-tools.sh golangci-lint deadcode
+#                                        what checks the code (hack/tools/lint)
 #
 # A tool whose inputs (module files, flags, Go version) are those of its stamp is skipped. Invocations may run at the
 # same time: one builds, the others wait for it and then find everything up to date.
@@ -62,8 +63,9 @@ describe() {
       package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint
       ldflags="-X main.version=$lint"
       ;;
+    deadcode) module=hack/tools/lint package=golang.org/x/tools/cmd/deadcode ;;
     *)
-      echo "hack/build-tools.sh: unknown tool \"$1\" (known: ${control_plane[*]} ${nodes[*]} golangci-lint)" >&2
+      echo "hack/build-tools.sh: unknown tool \"$1\" (known: ${control_plane[*]} ${nodes[*]} golangci-lint deadcode)" >&2
       exit 2
       ;;
   esac

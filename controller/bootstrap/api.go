@@ -4,38 +4,45 @@
 package bootstrap
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/rest"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 )
 
-// API is an API server in memory.
+// object of the core group or of the group of configurations.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// API is an API server in memory, in which it is always now. It answers the requests of its clients ([API.RoundTrip]), and is
+// the inventory of what it holds.
 type API struct {
-	client *fake.Clientset
-	// own has the resources of certrotation itself.
-	own *ownfake.Clientset
-	now time.Time
+	client  kubernetes.Interface
+	records configclient.ConfigV1alpha1Interface
+	scheme  *runtime.Scheme
+	// kinds are those that can be asked for, by their resources.
+	kinds   map[schema.GroupVersionResource]schema.GroupVersionKind
+	objects map[key]object
+	now     time.Time
 	// version is the resource version of the last write.
 	version int
 	// writes names what was written, as "create secrets/NAME", in order.
@@ -44,208 +51,133 @@ type API struct {
 	known map[string]facts
 }
 
+// key is what there is one object of.
+type key struct {
+	schema.GroupVersionKind
+	types.NamespacedName
+}
+
 type facts struct {
 	version   int
 	sources   *inventory.Sources
 	namespace *inventory.Namespace
 }
 
-// NewAPI returns an API with the objects, in which it is always now. They get UIDs and resource versions.
-func NewAPI(now time.Time, objects ...runtime.Object) (*API, error) {
-	a := &API{
-		client: fake.NewClientset(), own: ownfake.NewSimpleClientset(),
-		now: now, known: map[string]facts{},
-	}
-	for _, fake := range []*clienttesting.Fake{&a.client.Fake, &a.own.Fake} {
-		fake.PrependReactor("create", "*", a.create)
-		fake.PrependReactor("update", "*", a.update)
-	}
-	known, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	for _, object := range objects {
-		if err := a.add(known, object); err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
-}
-
-// Client of the API.
-func (a *API) Client() kubernetes.Interface { return a.client }
-
-// Records are the clients of configurations and records.
-func (a *API) Records() configclient.ConfigV1alpha1Interface { return a.own.ConfigV1alpha1() }
-
-// tracker holds the objects of a group.
-func (a *API) tracker(group string) clienttesting.ObjectTracker {
-	if group == configv1alpha1.GroupName {
-		return a.own.Tracker()
-	}
-	return a.client.Tracker()
-}
-
-// newScheme knows the objects of both clients.
-func newScheme() (*runtime.Scheme, error) {
-	known := runtime.NewScheme()
+// NewAPI returns an API with the objects. They get UIDs and resource versions.
+func NewAPI(now time.Time, objects ...object) (*API, error) {
+	a := &API{scheme: runtime.NewScheme(), objects: map[key]object{}, now: now, known: map[string]facts{}}
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, configv1alpha1.AddToScheme} {
-		if err := add(known); err != nil {
+		if err := add(a.scheme); err != nil {
 			return nil, fmt.Errorf("make the scheme: %w", err)
 		}
 	}
-	return known, nil
+	a.kinds = resources(a.scheme, corev1.SchemeGroupVersion, configv1alpha1.SchemeGroupVersion)
+	config := &rest.Config{Host: "http://memory", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	caller := &http.Client{Transport: a}
+	var err error
+	if a.client, err = kubernetes.NewForConfigAndClient(config, caller); err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	if a.records, err = configclient.NewForConfigAndClient(config, caller); err != nil {
+		return nil, fmt.Errorf("make a client of configurations and records: %w", err)
+	}
+	return a, a.add(objects...)
 }
 
-// Writes names every write of a client so far, as "create secrets/NAME", in order.
-func (a *API) Writes() []string { return append([]string(nil), a.writes...) }
+// add stores objects that nobody has written through a client.
+func (a *API) add(objects ...object) error {
+	for _, o := range objects {
+		kinds, _, err := a.scheme.ObjectKinds(o)
+		if err != nil {
+			return fmt.Errorf("add %s: %w", o.GetName(), err)
+		}
+		if _, taken := a.objects[key{kinds[0], nameOf(o)}]; taken {
+			return fmt.Errorf("add %s %s: it is there already", kinds[0].Kind, nameOf(o))
+		}
+		a.put(kinds[0], copied(o))
+	}
+	return nil
+}
 
-// Changes are the writes but for those of records: that a controller writes down who counts changes nothing.
+// put stores an object with what a server gives it.
+func (a *API) put(kind schema.GroupVersionKind, o object) {
+	a.version++
+	o.GetObjectKind().SetGroupVersionKind(kind)
+	o.SetResourceVersion(strconv.Itoa(a.version))
+	if o.GetUID() == "" {
+		o.SetUID(types.UID("00000000-0000-0000-0000-" + fmt.Sprintf("%012d", a.version)))
+		o.SetCreationTimestamp(metav1.NewTime(a.now.Truncate(time.Second)))
+	}
+	a.objects[key{kind, nameOf(o)}] = o
+}
+
+func nameOf(o object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func kindOf(o object) string { return o.GetObjectKind().GroupVersionKind().Kind }
+
+func copied[T object](o T) T { return o.DeepCopyObject().(T) } //nolint:errcheck // a copy has the type of what it is a copy of
+
+// list all objects of a type in a namespace, ordered by name. They are copies.
+func list[T object](a *API, namespace string) []T {
+	var out []T
+	for _, stored := range a.objects {
+		if o, ok := stored.(T); ok && o.GetNamespace() == namespace {
+			out = append(out, copied(o))
+		}
+	}
+	slices.SortFunc(out, func(x, y T) int { return cmp.Compare(x.GetName(), y.GetName()) })
+	return out
+}
+
+// get a copy of an object.
+func get[T object](a *API, namespace, name string) (T, error) {
+	wanted := types.NamespacedName{Namespace: namespace, Name: name}
+	for _, stored := range a.objects {
+		if o, ok := stored.(T); ok && nameOf(o) == wanted {
+			return copied(o), nil
+		}
+	}
+	var none T
+	return none, fmt.Errorf("there is no %s %s", strings.TrimPrefix(fmt.Sprintf("%T", none), "*v1."), name)
+}
+
+// Changes names every write of a client so far, as "create secrets/NAME", in order, but for those of records: that a
+// controller writes down who counts changes nothing.
 func (a *API) Changes() []string {
-	return slices.DeleteFunc(a.Writes(), func(write string) bool {
+	return slices.DeleteFunc(slices.Clone(a.writes), func(write string) bool {
 		_, object, _ := strings.Cut(write, " ")
 		return strings.HasPrefix(object, "rotationrecords/")
 	})
 }
 
-func (a *API) add(known *runtime.Scheme, object runtime.Object) error {
-	object = object.DeepCopyObject()
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return fmt.Errorf("add %T: %w", object, err)
-	}
-	kinds, _, err := known.ObjectKinds(object)
-	if err != nil {
-		return fmt.Errorf("add %s: %w", accessor.GetName(), err)
-	}
-	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-	a.stamp(accessor)
-	if err := a.tracker(resource.Group).Create(resource, object, accessor.GetNamespace()); err != nil {
-		return fmt.Errorf("add %s: %w", accessor.GetName(), err)
-	}
-	return nil
-}
-
-// stamp gives an object what a server gives it.
-func (a *API) stamp(object metav1.Object) {
-	a.version++
-	object.SetResourceVersion(strconv.Itoa(a.version))
-	if object.GetUID() == "" {
-		object.SetUID(types.UID("00000000-0000-0000-0000-" + fmt.Sprintf("%012d", a.version)))
-		object.SetCreationTimestamp(metav1.NewTime(a.now.Truncate(time.Second)))
-	}
-}
-
-func (a *API) create(action clienttesting.Action) (bool, runtime.Object, error) {
-	created, ok := action.(clienttesting.CreateAction)
-	if !ok {
-		return false, nil, nil
-	}
-	return a.write(action, created.GetObject(), func(gvr schema.GroupVersionResource, object runtime.Object) error {
-		return a.tracker(gvr.Group).Create(gvr, object, action.GetNamespace())
-	})
-}
-
-func (a *API) update(action clienttesting.Action) (bool, runtime.Object, error) {
-	updated, ok := action.(clienttesting.UpdateAction)
-	if !ok {
-		return false, nil, nil
-	}
-	object, err := meta.Accessor(updated.GetObject())
-	if err != nil {
-		return true, nil, err
-	}
-	gvr := action.GetResource()
-	live, err := a.tracker(gvr.Group).Get(gvr, action.GetNamespace(), object.GetName())
-	if err != nil {
-		return true, nil, err
-	}
-	have, err := meta.Accessor(live)
-	if err != nil {
-		return true, nil, err
-	}
-	if want := object.GetResourceVersion(); want != "" && want != have.GetResourceVersion() {
-		return true, nil, apierrors.NewConflict(gvr.GroupResource(), object.GetName(),
-			fmt.Errorf("it is at version %s, not %s", have.GetResourceVersion(), want))
-	}
-	return a.write(action, updated.GetObject(), func(gvr schema.GroupVersionResource, object runtime.Object) error {
-		return a.tracker(gvr.Group).Update(gvr, object, action.GetNamespace())
-	})
-}
-
-func (a *API) write(action clienttesting.Action, object runtime.Object,
-	store func(schema.GroupVersionResource, runtime.Object) error,
-) (bool, runtime.Object, error) {
-	object = object.DeepCopyObject()
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return true, nil, err
-	}
-	a.stamp(accessor)
-	if err := store(action.GetResource(), object); err != nil {
-		return true, nil, err
-	}
-	a.writes = append(a.writes, fmt.Sprintf("%s %s/%s", action.GetVerb(), action.GetResource().Resource, accessor.GetName()))
-	return true, object, nil
-}
-
 // Live implements rotation.Inventory.
 func (a *API) Live(_ context.Context, namespace string) (*inventory.Sources, error) {
-	return a.sources(namespace)
+	return a.sources(namespace), nil
 }
 
-func (a *API) sources(namespace string) (*inventory.Sources, error) {
-	configurations, noConfigurations := a.Configurations(namespace)
-	records, noRecords := list[configv1alpha1.RotationRecord](a, configv1alpha1.SchemeGroupVersion.WithKind("RotationRecord"), namespace)
-	secrets, configMaps, noObjects := a.Objects(namespace)
-	nodes, noNodes := list[corev1.Node](a, corev1.SchemeGroupVersion.WithKind("Node"), metav1.NamespaceNone)
-	classes, noClasses := list[configv1alpha1.StaticPodClass](a, configv1alpha1.SchemeGroupVersion.WithKind(classKind), metav1.NamespaceNone)
-	if err := errors.Join(noConfigurations, noRecords, noObjects, noNodes, noClasses); err != nil {
-		return nil, err
-	}
+func (a *API) sources(namespace string) *inventory.Sources {
 	s := &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}, Classes: map[string]*inventory.Class{}}
-	for _, configuration := range configurations {
+	for _, configuration := range list[*configv1alpha1.RotationConfiguration](a, namespace) {
 		s = s.WithConfiguration(configuration.Name, configuration)
 	}
-	for _, record := range records {
+	for _, record := range list[*configv1alpha1.RotationRecord](a, namespace) {
 		s = s.WithRecord(record.Name, record)
 	}
-	for _, secret := range secrets {
+	for _, secret := range list[*corev1.Secret](a, namespace) {
 		s = s.WithSecret(secret.Name, secret)
 	}
-	for _, configMap := range configMaps {
+	for _, configMap := range list[*corev1.ConfigMap](a, namespace) {
 		s = s.WithConfigMap(configMap.Name, configMap)
 	}
-	for _, class := range classes {
+	for _, class := range list[*configv1alpha1.StaticPodClass](a, metav1.NamespaceNone) {
 		s.Classes[class.Name] = inventory.ParseClass(class)
 	}
-	for _, node := range nodes {
+	for _, node := range list[*corev1.Node](a, metav1.NamespaceNone) {
 		s.Nodes[node.Name] = inventory.ParseNode(node)
 	}
-	return s, nil
-}
-
-// list all objects of a kind, ordered by name.
-func list[T any](a *API, kind schema.GroupVersionKind, namespace string) ([]*T, error) {
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	found, err := a.tracker(kind.Group).List(resource, kind, namespace)
-	if err != nil {
-		return nil, fmt.Errorf("list %s of %q: %w", kind.Kind, namespace, err)
-	}
-	return items[T](found), nil
-}
-
-// items of a list of the tracker, which are values or pointers depending on how it was made.
-func items[T any](list runtime.Object) []*T {
-	var out []*T
-	// The function returns no error.
-	_ = meta.EachListItem(list, func(object runtime.Object) error {
-		if item, ok := any(object).(*T); ok {
-			out = append(out, item)
-		}
-		return nil
-	})
-	return out
+	return s
 }
 
 // Sources implements rotation.Inventory.
@@ -254,28 +186,12 @@ func (a *API) Sources(namespace string) *inventory.Sources { return a.facts(name
 // Namespace implements rotation.Inventory.
 func (a *API) Namespace(namespace string) *inventory.Namespace { return a.facts(namespace).namespace }
 
-// facts are nil if they cannot be listed, which memory always can.
 func (a *API) facts(namespace string) facts {
 	if known, ok := a.known[namespace]; ok && known.version == a.version {
 		return known
 	}
-	sources, err := a.sources(namespace)
-	if err != nil {
-		return facts{}
-	}
+	sources := a.sources(namespace)
 	known := facts{version: a.version, sources: sources, namespace: inventory.Build(sources)}
 	a.known[namespace] = known
 	return known
-}
-
-// Objects returns the Secrets and ConfigMaps of a namespace, each ordered by name.
-func (a *API) Objects(namespace string) ([]*corev1.Secret, []*corev1.ConfigMap, error) {
-	secrets, noSecrets := list[corev1.Secret](a, corev1.SchemeGroupVersion.WithKind("Secret"), namespace)
-	configMaps, noConfigMaps := list[corev1.ConfigMap](a, corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace)
-	return secrets, configMaps, errors.Join(noSecrets, noConfigMaps)
-}
-
-// Configurations of a namespace, ordered by name.
-func (a *API) Configurations(namespace string) ([]*configv1alpha1.RotationConfiguration, error) {
-	return list[configv1alpha1.RotationConfiguration](a, configv1alpha1.SchemeGroupVersion.WithKind(configv1alpha1.Kind), namespace)
 }

@@ -15,8 +15,9 @@
 //     every aggregate holds all of its sources.
 //   - Objects of the result carry nothing that only a server may set: no UID, no resource version, no owner references.
 //   - The result remembers nothing: who counts is written down by the controller that sees the nodes, with their UIDs.
-//   - The API in memory gives resource versions and refuses writes on old ones. It has no cache: what was written is seen
-//     by the next read, so there is nothing to wait for and no race.
+//   - The API in memory is one for these controllers alone: it answers get, list, create and update, refuses everything else,
+//     gives resource versions and refuses writes on old ones. It has no cache: what was written is seen by the next read, so
+//     there is nothing to wait for and no race.
 //
 // Goroutines: none but those of the queue of the controller, which end before Settle returns. An API must not be used from
 // more than one goroutine at a time.

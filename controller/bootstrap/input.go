@@ -7,16 +7,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/apis/document"
+	"certrotation.dev/registry/trust"
 )
 
 // MaxInputBytes bounds the input.
@@ -27,14 +29,10 @@ const classKind = "StaticPodClass"
 
 // Input are the objects to begin with.
 type Input struct {
-	Namespaces     []*corev1.Namespace
-	Configurations []*configv1alpha1.RotationConfiguration
-	Classes        []*configv1alpha1.StaticPodClass
-	ConfigMaps     []*corev1.ConfigMap
-	Secrets        []*corev1.Secret
-	Nodes          []*corev1.Node
-	// Others are passed on as they are, such as roles.
-	Others []*unstructured.Unstructured
+	// known are those that this package works with.
+	known []object
+	// others are passed on as they are, such as roles.
+	others []*unstructured.Unstructured
 }
 
 // Parse reads YAML documents, as kubectl would apply them. What this package works with is read strictly: a field that it
@@ -86,10 +84,18 @@ func (in *Input) add(text []byte) error {
 		return fmt.Errorf("%s: write each object as a document of its own", head.Kind)
 	case head.APIVersion == configv1alpha1.SchemeGroupVersion.String():
 		err = in.addConfiguration(head.Kind, text)
-	case head.APIVersion != "v1":
-		return in.addOther(text)
+	case head.APIVersion == "v1" && head.Kind == "Namespace":
+		err = in.addKnown(text, &corev1.Namespace{})
+	case head.APIVersion == "v1" && head.Kind == "ConfigMap":
+		err = in.addKnown(text, &corev1.ConfigMap{})
+	case head.APIVersion == "v1" && head.Kind == "Secret":
+		secret := &corev1.Secret{}
+		err = in.addKnown(text, secret)
+		keepStrings(secret)
+	case head.APIVersion == "v1" && head.Kind == "Node":
+		err = in.addKnown(text, &corev1.Node{})
 	default:
-		err = in.addCore(head.Kind, text)
+		return in.addOther(text)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", head.Kind, head.Metadata.Name, err)
@@ -98,56 +104,36 @@ func (in *Input) add(text []byte) error {
 }
 
 // addConfiguration takes nothing of the group but what people write: what a system remembers begins with the system.
-func (in *Input) addConfiguration(kind string, text []byte) (err error) {
-	if kind == classKind {
-		in.Classes, err = appended(in.Classes, text)
-		return err
+func (in *Input) addConfiguration(kind string, text []byte) error {
+	switch kind {
+	case classKind:
+		return in.addKnown(text, &configv1alpha1.StaticPodClass{})
+	case configv1alpha1.Kind:
+		configuration, err := configv1alpha1.Decode(text)
+		if err != nil {
+			return err
+		}
+		in.known = append(in.known, configuration)
+		return nil
 	}
-	if kind != configv1alpha1.Kind {
-		return fmt.Errorf("only a %s or a %s can be given", configv1alpha1.Kind, classKind)
-	}
-	configuration, err := configv1alpha1.Decode(text)
-	if err != nil {
-		return err
-	}
-	in.Configurations = append(in.Configurations, configuration)
-	return nil
+	return fmt.Errorf("only a %s or a %s can be given", configv1alpha1.Kind, classKind)
 }
 
-func (in *Input) addCore(kind string, text []byte) (err error) {
-	switch kind {
-	case "Namespace":
-		in.Namespaces, err = appended(in.Namespaces, text)
-	case "ConfigMap":
-		in.ConfigMaps, err = appended(in.ConfigMaps, text)
-	case "Secret":
-		in.Secrets, err = appended(in.Secrets, text)
-	case "Node":
-		in.Nodes, err = appended(in.Nodes, text)
-	default:
-		return in.addOther(text)
+func (in *Input) addKnown(text []byte, o object) error {
+	if err := document.Unmarshal(text, MaxInputBytes, o, true); err != nil {
+		return err
 	}
-	return err
+	in.known = append(in.known, o)
+	return nil
 }
 
 func (in *Input) addOther(text []byte) error {
-	object := &unstructured.Unstructured{}
-	if err := document.Unmarshal(text, MaxInputBytes, &object.Object, true); err != nil {
+	other := &unstructured.Unstructured{}
+	if err := document.Unmarshal(text, MaxInputBytes, &other.Object, true); err != nil {
 		return fmt.Errorf("read it as YAML: %w", err)
 	}
-	in.Others = append(in.Others, object)
+	in.others = append(in.others, other)
 	return nil
-}
-
-func appended[T any](list []*T, text []byte) ([]*T, error) {
-	object := new(T)
-	if err := document.Unmarshal(text, MaxInputBytes, object, true); err != nil {
-		return nil, err
-	}
-	if secret, ok := any(object).(*corev1.Secret); ok {
-		keepStrings(secret)
-	}
-	return append(list, object), nil
 }
 
 // keepStrings does what a server does with stringData.
@@ -173,50 +159,122 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
-// namespaces are those of configurations, ConfigMaps and Secrets, ordered.
+// of returns the objects of one type, in the order in which they were given.
+func of[T object](in *Input) []T {
+	var out []T
+	for _, known := range in.known {
+		if o, ok := known.(T); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// namespaced are the configurations, ConfigMaps and Secrets.
+func (in *Input) namespaced() []object {
+	return slices.DeleteFunc(slices.Clone(in.known), func(o object) bool {
+		switch o.(type) {
+		case *configv1alpha1.RotationConfiguration, *corev1.ConfigMap, *corev1.Secret:
+			return false
+		}
+		return true
+	})
+}
+
+// namespaces are those of namespaced objects, ordered.
 func (in *Input) namespaces() []string {
 	var out []string
-	for _, object := range in.namespaced() {
-		out = append(out, object.GetNamespace())
+	for _, o := range in.namespaced() {
+		out = append(out, o.GetNamespace())
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-func (in *Input) namespaced() []metav1.Object {
-	var out []metav1.Object
-	for _, object := range in.Configurations {
-		out = append(out, object)
+// documentation are the networks that stand in examples and that nobody has.
+func documentation() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
+		netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("3fff::/20"),
 	}
-	for _, object := range in.ConfigMaps {
-		out = append(out, object)
-	}
-	for _, object := range in.Secrets {
-		out = append(out, object)
-	}
-	return out
 }
 
-// objects that the API begins with.
-func (in *Input) objects() []runtime.Object {
-	var out []runtime.Object
-	for _, object := range in.Namespaces {
-		out = append(out, object)
+// validate returns everything that is wrong with the input as a whole.
+func (in *Input) validate() error {
+	var errs []error
+	nodes := of[*corev1.Node](in)
+	if len(nodes) == 0 {
+		errs = append(errs, errors.New("there is no Node: add the first nodes, with their InternalIP in status.addresses"))
 	}
-	for _, object := range in.Nodes {
-		out = append(out, object)
+	seen := map[string]bool{}
+	for _, o := range in.known {
+		name := kindOf(o) + " " + strings.TrimPrefix(nameOf(o).String(), "/")
+		if seen[name] {
+			errs = append(errs, fmt.Errorf("%s is there twice", name))
+		}
+		seen[name] = true
+		if problems := validation.IsDNS1123Subdomain(o.GetName()); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("%s: metadata.name: %s", name, problems[0]))
+		}
 	}
-	for _, object := range in.Classes {
-		out = append(out, object)
+	for _, node := range nodes {
+		errs = append(errs, checkAddresses(node)...)
 	}
-	for _, object := range in.Configurations {
-		out = append(out, object)
+	for _, object := range in.namespaced() {
+		if problems := validation.IsDNS1123Label(object.GetNamespace()); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("%s: metadata.namespace is %q: %s", object.GetName(), object.GetNamespace(), problems[0]))
+		}
 	}
-	for _, object := range in.ConfigMaps {
-		out = append(out, object)
+	return errors.Join(append(errs, in.checkConsent()...)...)
+}
+
+// checkConsent refuses a Namespace that has a configuration and is not managed: nothing would go on there once the cluster
+// runs. One that is not among the objects exists already, or is named to certrotation by --namespaces.
+func (in *Input) checkConsent() []error {
+	var errs []error
+	for _, namespace := range of[*corev1.Namespace](in) {
+		configured := slices.ContainsFunc(of[*configv1alpha1.RotationConfiguration](in), func(c *configv1alpha1.RotationConfiguration) bool {
+			return c.Namespace == namespace.Name
+		})
+		if configured && namespace.Labels[trust.LabelManaged] != trust.ManagedValue {
+			errs = append(errs, fmt.Errorf("Namespace %s has a configuration, but certrotation does nothing in it without the label %s=%s: add it",
+				namespace.Name, trust.LabelManaged, trust.ManagedValue))
+		}
 	}
-	for _, object := range in.Secrets {
-		out = append(out, object)
+	return errs
+}
+
+// checkAddresses refuses nodes that cannot be reached where they say they are: their certificates would be useless.
+func checkAddresses(node *corev1.Node) []error {
+	var errs []error
+	count := 0
+	for _, address := range node.Status.Addresses {
+		if address.Type != corev1.NodeInternalIP {
+			continue
+		}
+		count++
+		if err := checkAddress(address.Address); err != nil {
+			errs = append(errs, fmt.Errorf("Node %s: InternalIP %q: %w", node.Name, address.Address, err))
+		}
 	}
-	return out
+	if count == 0 {
+		errs = append(errs, fmt.Errorf("Node %s has no InternalIP in status.addresses", node.Name))
+	}
+	return errs
+}
+
+func checkAddress(text string) error {
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil || address.Zone() != "":
+		return errors.New("it is not an IP address")
+	case address.IsUnspecified() || address.IsLoopback() || address.IsMulticast() || address.IsLinkLocalUnicast():
+		return errors.New("no other node reaches it")
+	}
+	for _, network := range documentation() {
+		if network.Contains(address.Unmap()) {
+			return fmt.Errorf("it is of the network %s, which is for documentation: write the address that the node has", network)
+		}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2/ktesting"
 )
 
@@ -109,7 +110,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, node := range in.Nodes {
+		for _, node := range of[*corev1.Node](in) {
 			if node.Name == "" || strings.ContainsAny(node.Name, "/\x00") || len(node.Status.Addresses) == 0 {
 				t.Errorf("node %+v", node)
 			}

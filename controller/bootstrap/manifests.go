@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,47 +31,33 @@ const (
 // writes them when it sees the nodes.
 func manifests(in *Input, api *API) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	for _, namespace := range in.Namespaces {
-		if err := addManifest(out, orderNamespace, namespace.DeepCopy(), "v1", "Namespace"); err != nil {
-			return nil, err
-		}
+	var errs []error
+	for _, namespace := range of[*corev1.Namespace](in) {
+		errs = append(errs, addManifest(out, orderNamespace, copied(namespace)))
 	}
-	for _, class := range in.Classes {
-		if err := addManifest(out, orderNamespace, class.DeepCopy(), configv1alpha1.SchemeGroupVersion.String(), classKind); err != nil {
-			return nil, err
-		}
+	for _, class := range of[*configv1alpha1.StaticPodClass](in) {
+		errs = append(errs, addManifest(out, orderNamespace, copied(class)))
 	}
-	for _, other := range in.Others {
-		if err := addOther(out, other.DeepCopy()); err != nil {
-			return nil, err
-		}
+	for _, other := range in.others {
+		errs = append(errs, put(out, fileName(orderObject, other.GetKind(), other), other.Object))
 	}
 	for _, namespace := range in.namespaces() {
-		if err := addNamespace(out, api, namespace); err != nil {
-			return nil, err
+		for _, secret := range list[*corev1.Secret](api, namespace) {
+			errs = append(errs, addManifest(out, orderObject, secret))
+		}
+		for _, configMap := range list[*corev1.ConfigMap](api, namespace) {
+			errs = append(errs, addManifest(out, orderObject, configMap))
+		}
+		for _, configuration := range list[*configv1alpha1.RotationConfiguration](api, namespace) {
+			errs = append(errs, addManifest(out, orderConfiguration, configuration))
 		}
 	}
-	return out, nil
-}
-
-func addNamespace(out map[string][]byte, api *API, namespace string) error {
-	secrets, configMaps, noObjects := api.Objects(namespace)
-	configurations, noConfigurations := api.Configurations(namespace)
-	errs := []error{noObjects, noConfigurations}
-	for _, secret := range secrets {
-		errs = append(errs, addManifest(out, orderObject, secret, "v1", "Secret"))
-	}
-	for _, configMap := range configMaps {
-		errs = append(errs, addManifest(out, orderObject, configMap, "v1", "ConfigMap"))
-	}
-	for _, configuration := range configurations {
-		errs = append(errs, addManifest(out, orderConfiguration, configuration, configv1alpha1.SchemeGroupVersion.String(), configv1alpha1.Kind))
-	}
-	return errors.Join(errs...)
+	return out, errors.Join(errs...)
 }
 
 // addManifest takes off what only a server may set.
-func addManifest(out map[string][]byte, order string, object metav1.Object, apiVersion, kind string) error {
+func addManifest(out map[string][]byte, order string, object object) error {
+	kind := kindOf(object)
 	object.SetResourceVersion("")
 	object.SetUID("")
 	object.SetCreationTimestamp(metav1.Time{})
@@ -80,17 +67,12 @@ func addManifest(out map[string][]byte, order string, object metav1.Object, apiV
 	if err != nil {
 		return fmt.Errorf("encode %s %s: %w", kind, object.GetName(), err)
 	}
-	fields["apiVersion"], fields["kind"] = apiVersion, kind
 	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(fields, "status")
 	if spec, ok := fields["spec"].(map[string]any); ok && len(spec) == 0 {
 		delete(fields, "spec")
 	}
 	return put(out, fileName(order, kind, object), fields)
-}
-
-func addOther(out map[string][]byte, object *unstructured.Unstructured) error {
-	return put(out, fileName(orderObject, object.GetKind(), object), object.Object)
 }
 
 func put(out map[string][]byte, name string, fields map[string]any) error {

@@ -45,7 +45,7 @@ type Node struct {
 
 // Render makes the result of an input, at now.
 func Render(ctx context.Context, in *Input, now time.Time) (*Result, error) {
-	api, err := NewAPI(now, in.objects()...)
+	api, err := NewAPI(now, in.known...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func Render(ctx context.Context, in *Input, now time.Time) (*Result, error) {
 		}
 		namespace := api.Namespace(name)
 		rollouts += len(namespace.Rollouts)
-		if err := out.addRollouts(ctx, api, namespace); err != nil {
+		if err := out.addRollouts(api, namespace); err != nil {
 			return nil, fmt.Errorf("namespace %s: %w", name, err)
 		}
 		if err := out.addTLS(api, namespace); err != nil {
@@ -77,7 +77,7 @@ func Render(ctx context.Context, in *Input, now time.Time) (*Result, error) {
 }
 
 // addRollouts cuts the first revision of each rollout, for each of its nodes.
-func (out *Result) addRollouts(ctx context.Context, api *API, namespace *inventory.Namespace) error {
+func (out *Result) addRollouts(api *API, namespace *inventory.Namespace) error {
 	if len(namespace.Rollouts) > 1 {
 		return fmt.Errorf("it has %d rollouts, whose revisions would have the same names; one is supported", len(namespace.Rollouts))
 	}
@@ -88,7 +88,7 @@ func (out *Result) addRollouts(ctx context.Context, api *API, namespace *invento
 		if rollout.Class == nil {
 			return fmt.Errorf("rollout %s: %s: %s", rollout.Config.Name, rollout.ClassProblem.Object, rollout.ClassProblem.Message)
 		}
-		cutRevision, err := cut(ctx, api, namespace.Name, rollout)
+		cutRevision, err := cut(api, namespace.Name, rollout)
 		if err != nil {
 			return err
 		}
@@ -106,19 +106,21 @@ func (out *Result) addRollouts(ctx context.Context, api *API, namespace *invento
 
 // addTLS adds what processes outside of the nodes' static pods present and verify, of which the first kube-apiserver is one.
 func (out *Result) addTLS(api *API, namespace *inventory.Namespace) error {
-	secrets, configMaps, err := api.Objects(namespace.Name)
-	if err != nil {
-		return err
-	}
 	for _, domain := range namespace.Domains {
-		configMap := find(configMaps, func(c *corev1.ConfigMap) string { return c.Name }, domain.Bundle.Name)
+		configMap, err := get[*corev1.ConfigMap](api, namespace.Name, domain.Bundle.Name)
+		if err != nil {
+			return err
+		}
 		out.TLS[domain.Bundle.Name+".crt"] = []byte(configMap.Data[inventory.BundleKey])
 		for i := range domain.Leaves {
 			name := domain.Leaves[i].Name
 			if ofNode(namespace, name) {
 				continue
 			}
-			secret := find(secrets, func(s *corev1.Secret) string { return s.Name }, name)
+			secret, err := get[*corev1.Secret](api, namespace.Name, name)
+			if err != nil {
+				return err
+			}
 			out.TLS[name+".crt"], out.TLS[name+".key"] = secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey]
 		}
 	}
@@ -140,14 +142,4 @@ func ofNode(namespace *inventory.Namespace, leaf string) bool {
 		}
 	}
 	return false
-}
-
-// find returns the object of that name; an empty one if there is none.
-func find[T any](list []*T, nameOf func(*T) string, name string) *T {
-	for _, object := range list {
-		if nameOf(object) == name {
-			return object
-		}
-	}
-	return new(T)
 }

@@ -119,7 +119,7 @@ func TestAdoption(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := parsed(t, append(joined(result), nodesOf(t, data)...))
 			// The reverse order gives everything other versions and UIDs than it had.
-			objects := in.objects()
+			objects := in.known
 			slices.Reverse(objects)
 			api, err := NewAPI(testNow().Add(later), objects...)
 			if err != nil {
@@ -129,7 +129,7 @@ func TestAdoption(t *testing.T) {
 			if err := Settle(ctx, api, sampleNamespace); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"create rotationrecords/roster.etcd", "create rotationrecords/roster.etcd-metrics"}, api.Writes()); diff != "" {
+			if diff := cmp.Diff([]string{"create rotationrecords/roster.etcd", "create rotationrecords/roster.etcd-metrics"}, api.writes); diff != "" {
 				t.Errorf("writes of the controller (-want +got):\n%s", diff)
 			}
 			if err := Adopt(ctx, parsed(t, data), result.Manifests, testNow().Add(later)); err != nil {

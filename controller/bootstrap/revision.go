@@ -4,9 +4,10 @@
 package bootstrap
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 
@@ -15,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -34,86 +34,66 @@ type Revision struct {
 }
 
 // cut makes revision 1 of a rollout from what the API holds: its content, and the objects that hold it in the API.
-func cut(ctx context.Context, api *API, namespace string, rollout *inventory.Rollout) (*Revision, error) {
-	out := &Revision{Rollout: rollout}
-	sources, err := readSources(ctx, api, namespace, rollout.Configuration, rollout.Config)
+func cut(api *API, namespace string, rollout *inventory.Rollout) (*Revision, error) {
+	content, err := contentOf(api, namespace, rollout, asNamed)
 	if err != nil {
 		return nil, fmt.Errorf("rollout %s: %w", rollout.Config.Name, err)
 	}
-	out.Content = sources.content(rollout.Config)
+	out := &Revision{Rollout: rollout, Content: content}
 	for _, node := range rollout.Nodes {
 		if err := out.checkManifest(namespace, node); err != nil {
 			return nil, fmt.Errorf("rollout %s: node %s: %w", rollout.Config.Name, node.Name, err)
 		}
 	}
-	return out, sources.copyAll(ctx, api, namespace, out)
+	return out, out.copyAll(api, namespace)
 }
 
-// sources are the objects that a revision freezes.
-type sources struct {
-	pod        *corev1.ConfigMap
-	configMaps []*corev1.ConfigMap
-	secrets    []*corev1.Secret
-}
+// asNamed and ofFirst are the names of the sources of a revision, and of their copies in the first one.
+func asNamed(name string) string { return name }
 
-func readSources(ctx context.Context, api *API, namespace, configuration string, config *configv1alpha1.StaticPodRollout) (*sources, error) {
-	out := &sources{}
-	core := api.client.CoreV1()
-	var err error
-	if out.pod, err = core.ConfigMaps(namespace).Get(ctx, config.PodConfigMapName, metav1.GetOptions{}); err != nil {
-		return nil, fmt.Errorf("read the pod template, key %s of ConfigMap %s: %w", configv1alpha1.PodKey, config.PodConfigMapName, err)
+func ofFirst(name string) string { return revision.CopyName(name, first) }
+
+// contentOf the objects that a rollout names, or of their copies. Each consents to the configuration.
+func contentOf(api *API, namespace string, rollout *inventory.Rollout, named func(string) string) (revision.Content, error) {
+	config := rollout.Config
+	out := revision.Content{
+		ConfigMaps: map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{}, Reloaded: sets.New(config.ReloadedSecretNames...),
 	}
-	if out.pod.Data[configv1alpha1.PodKey] == "" {
-		return nil, fmt.Errorf("read the pod template: ConfigMap %s has no key %s", config.PodConfigMapName, configv1alpha1.PodKey)
+	pod, err := get[*corev1.ConfigMap](api, namespace, named(config.PodConfigMapName))
+	if err != nil {
+		return out, fmt.Errorf("read the pod template, key %s of ConfigMap %s: %w", configv1alpha1.PodKey, config.PodConfigMapName, err)
 	}
-	if err := consented("ConfigMap", out.pod, configuration); err != nil {
-		return nil, err
+	if pod.Data[configv1alpha1.PodKey] == "" {
+		return out, fmt.Errorf("read the pod template: ConfigMap %s has no key %s", config.PodConfigMapName, configv1alpha1.PodKey)
 	}
+	out.PodTemplate = []byte(pod.Data[configv1alpha1.PodKey])
+	errs := []error{consented(pod, rollout.Configuration)}
 	for _, name := range config.ConfigMapNames {
-		configMap, err := core.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		configMap, err := get[*corev1.ConfigMap](api, namespace, named(name))
 		if err != nil {
-			return nil, fmt.Errorf("read ConfigMap %s: %w", name, err)
+			return out, err
 		}
-		if err := consented("ConfigMap", configMap, configuration); err != nil {
-			return nil, err
-		}
-		out.configMaps = append(out.configMaps, configMap)
+		errs = append(errs, consented(configMap, rollout.Configuration))
+		out.ConfigMaps[name] = valuesOf(configMap)
 	}
 	for _, name := range config.SecretNames {
-		secret, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+		secret, err := get[*corev1.Secret](api, namespace, named(name))
 		if err != nil {
-			return nil, fmt.Errorf("read Secret %s: %w", name, err)
+			return out, err
 		}
-		if err := consented("Secret", secret, configuration); err != nil {
-			return nil, err
-		}
-		out.secrets = append(out.secrets, secret)
+		errs = append(errs, consented(secret, rollout.Configuration))
+		out.Secrets[name] = secret.Data
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 // consented fails for an object that no controller would bring to a node later.
-func consented(kind string, object metav1.Object, configuration string) error {
-	if trust.Consents(object.GetAnnotations(), configuration) {
+func consented(o object, configuration string) error {
+	if trust.Consents(o.GetAnnotations(), configuration) {
 		return nil
 	}
 	return fmt.Errorf("%s %s does not consent to RotationConfiguration %s: give it the annotation %s: %s",
-		kind, object.GetName(), configuration, trust.AnnotationConfiguration, configuration)
-}
-
-func (s *sources) content(config *configv1alpha1.StaticPodRollout) revision.Content {
-	out := revision.Content{
-		PodTemplate: []byte(s.pod.Data[configv1alpha1.PodKey]),
-		ConfigMaps:  map[string]map[string][]byte{}, Secrets: map[string]map[string][]byte{},
-		Reloaded: sets.New(config.ReloadedSecretNames...),
-	}
-	for _, configMap := range s.configMaps {
-		out.ConfigMaps[configMap.Name] = valuesOf(configMap)
-	}
-	for _, secret := range s.secrets {
-		out.Secrets[secret.Name] = maps.Clone(secret.Data)
-	}
-	return out
+		kindOf(o), o.GetName(), configuration, trust.AnnotationConfiguration, configuration)
 }
 
 // valuesOf a ConfigMap are data and binaryData together, whose keys are distinct.
@@ -128,40 +108,35 @@ func valuesOf(configMap *corev1.ConfigMap) map[string][]byte {
 	return out
 }
 
-// copyAll writes the objects of the revision in the order in which a crash would leave it not ready; it is ready at once,
-// because they all go to the same directory.
-func (s *sources) copyAll(ctx context.Context, api *API, namespace string, r *Revision) error {
-	core := api.client.CoreV1()
-	opts := metav1.CreateOptions{FieldManager: rotation.FieldManager}
-	pod := &corev1.ConfigMap{ObjectMeta: s.pod.ObjectMeta, Data: map[string]string{configv1alpha1.PodKey: s.pod.Data[configv1alpha1.PodKey]}}
-	for _, configMap := range append(slices.Clone(s.configMaps), pod) {
-		frozen := &corev1.ConfigMap{
-			ObjectMeta: frozenMeta(namespace, configMap.Name, r), Immutable: new(true), Data: configMap.Data, BinaryData: configMap.BinaryData,
+// copyAll makes the objects of the revision, which is ready at once: they all go to the same directory.
+func (r *Revision) copyAll(api *API, namespace string) error {
+	config := r.Rollout.Config
+	copies := []object{r.status(namespace)}
+	for _, name := range append(slices.Clone(config.ConfigMapNames), config.PodConfigMapName) {
+		source, err := get[*corev1.ConfigMap](api, namespace, name)
+		if err != nil {
+			return err
 		}
-		if _, err := core.ConfigMaps(namespace).Create(ctx, frozen, opts); err != nil {
-			return fmt.Errorf("create %s: %w", frozen.Name, err)
+		if name == config.PodConfigMapName {
+			source.Data, source.BinaryData = map[string]string{configv1alpha1.PodKey: string(r.Content.PodTemplate)}, nil
 		}
+		copies = append(copies, &corev1.ConfigMap{
+			ObjectMeta: r.copyMeta(namespace, name), Immutable: new(true), Data: source.Data, BinaryData: source.BinaryData,
+		})
 	}
-	for _, secret := range s.secrets {
-		frozen := &corev1.Secret{
-			ObjectMeta: frozenMeta(namespace, secret.Name, r), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: secret.Data,
-		}
-		if _, err := core.Secrets(namespace).Create(ctx, frozen, opts); err != nil {
-			return fmt.Errorf("create %s: %w", frozen.Name, err)
-		}
+	for _, name := range config.SecretNames {
+		copies = append(copies, &corev1.Secret{
+			ObjectMeta: r.copyMeta(namespace, name), Immutable: new(true), Type: corev1.SecretTypeOpaque, Data: r.Content.Secrets[name],
+		})
 	}
-	status := r.status(namespace)
-	if _, err := core.ConfigMaps(namespace).Create(ctx, status, opts); err != nil {
-		return fmt.Errorf("create %s: %w", status.Name, err)
-	}
-	return nil
+	return api.add(copies...)
 }
 
-// frozenMeta has no owner reference: the UID of its owner is known only once an API server has made the owner, and a wrong
+// copyMeta has no owner reference: the UID of its owner is known only once an API server has made the owner, and a wrong
 // one has the garbage collector delete the copy. The label says whose it is instead.
-func frozenMeta(namespace, name string, r *Revision) metav1.ObjectMeta {
+func (r *Revision) copyMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: namespace, Name: revision.CopyName(name, first), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
+		Namespace: namespace, Name: ofFirst(name), Labels: map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
 		Annotations: map[string]string{trust.AnnotationConfiguration: r.Rollout.Configuration},
 	}
 }
@@ -178,4 +153,48 @@ func (r *Revision) status(namespace string) *corev1.ConfigMap {
 			revision.StatusKeyContentHash: r.Content.ContentHash(), revision.StatusKeyRestartHash: r.Content.RestartHash(),
 		},
 	}
+}
+
+// checkManifest makes the manifest for a node, so that what is wrong with the template is found before anything is written.
+func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
+	if len(node.Addresses) == 0 {
+		return errors.New("it has no InternalIP")
+	}
+	manifest, err := revision.Manifest(r.Content.PodTemplate, revision.Values{
+		Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
+		Directory: path.Join(r.Rollout.Class.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
+		Permitted: &r.Rollout.Class.Pod,
+	})
+	if err != nil {
+		return err
+	}
+	pod, err := revision.ParsePod(manifest)
+	if err != nil {
+		return err
+	}
+	if pod.Name != r.Rollout.Config.Name || pod.Namespace != namespace {
+		return fmt.Errorf("the pod of the template is %s/%s, want %s/%s", pod.Namespace, pod.Name, namespace, r.Rollout.Config.Name)
+	}
+	return nil
+}
+
+// contentFor a node has of the aggregate its own leaves only, and everything else whole.
+func (r *Revision) contentFor(node *inventory.Node) revision.Content {
+	out := r.Content
+	out.Secrets = map[string]map[string][]byte{}
+	var own []string
+	for _, leaf := range r.Rollout.Leaves[node.Name] {
+		cert, key := inventory.AggregateKeys(leaf)
+		own = append(own, cert, key)
+	}
+	for name, values := range r.Content.Secrets {
+		aggregate := r.Rollout.Aggregate != nil && name == r.Rollout.Aggregate.Secret.Name
+		out.Secrets[name] = map[string][]byte{}
+		for key, value := range values {
+			if !aggregate || slices.Contains(own, key) {
+				out.Secrets[name][key] = value
+			}
+		}
+	}
+	return out
 }

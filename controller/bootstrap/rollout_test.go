@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2/ktesting"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -59,11 +58,10 @@ func mirror(t *testing.T, node *Node) *corev1.Pod {
 func running(t *testing.T, data []byte, result *Result) *API {
 	t.Helper()
 	in := parsed(t, append(joined(result), nodesOf(t, data)...))
-	var objects []runtime.Object
-	for _, node := range in.Nodes {
+	for _, node := range of[*corev1.Node](in) {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	}
-	objects = append(objects, in.objects()...)
+	objects := in.known
 	for i := range result.Nodes {
 		objects = append(objects, mirror(t, &result.Nodes[i]))
 	}
@@ -84,7 +82,7 @@ func TestAdoptionByTheRollout(t *testing.T) {
 	before := contents(t, api)
 	_, ctx := ktesting.NewTestContext(t)
 	clk := testingclock.NewFakeClock(testNow())
-	controller, err := staticpod.New(staticpod.Config{Client: api.Client(), Inventory: api, Quorum: unasked{t}, Recorder: silent{}, Clock: clk})
+	controller, err := staticpod.New(staticpod.Config{Client: api.client, Inventory: api, Quorum: unasked{t}, Recorder: silent{}, Clock: clk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +103,7 @@ func TestAdoptionByTheRollout(t *testing.T) {
 		own = append(own, "secrets/"+revision.NodeCopyName("etcd-all-certs", first, result.Nodes[i].Name))
 	}
 	installers := 0
-	for _, write := range api.Writes() {
+	for _, write := range api.writes {
 		_, object, _ := strings.Cut(write, " ")
 		switch {
 		case strings.HasPrefix(write, "create pods/installer-1-"):
@@ -123,7 +121,7 @@ func TestAdoptionByTheRollout(t *testing.T) {
 			t.Errorf("the content of %s has changed", name)
 		}
 	}
-	status, err := api.Client().CoreV1().ConfigMaps(sampleNamespace).Get(ctx, revision.StatusName(first), metav1.GetOptions{})
+	status, err := api.client.CoreV1().ConfigMaps(sampleNamespace).Get(ctx, revision.StatusName(first), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +135,7 @@ func TestAdoptionByTheRollout(t *testing.T) {
 // succeed ends the installer pods, as they end where everything is in its place.
 func succeed(t *testing.T, api *API) {
 	t.Helper()
-	pods, err := api.Client().CoreV1().Pods(sampleNamespace).List(t.Context(), metav1.ListOptions{})
+	pods, err := api.client.CoreV1().Pods(sampleNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,19 +148,14 @@ func succeed(t *testing.T, api *API) {
 			t.Errorf("%s is meant to restart the static pod", pod.Name)
 		}
 		pod.Status.Phase = corev1.PodSucceeded
-		if err := api.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, sampleNamespace); err != nil {
-			t.Fatal(err)
-		}
+		api.put(corev1.SchemeGroupVersion.WithKind("Pod"), pod)
 	}
 }
 
 // contents of all Secrets and ConfigMaps as text.
 func contents(t *testing.T, api *API) map[string]string {
 	t.Helper()
-	secrets, configMaps, err := api.Objects(sampleNamespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secrets, configMaps := list[*corev1.Secret](api, sampleNamespace), list[*corev1.ConfigMap](api, sampleNamespace)
 	out := map[string]string{}
 	for i := range secrets {
 		out["secrets/"+secrets[i].Name] = revision.Content{Secrets: map[string]map[string][]byte{"x": secrets[i].Data}}.ContentHash()

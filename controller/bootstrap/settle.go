@@ -7,16 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -28,7 +33,7 @@ const maxRounds = 100
 // complete.
 func Settle(ctx context.Context, api *API, namespace string) error {
 	controller, err := rotation.New(rotation.Config{
-		Client: api.client, Records: api.Records(), Inventory: api, Recorder: silent{}, Clock: frozen(api), Workers: 1,
+		Client: api.client, Records: api.records, Inventory: api, Recorder: silent{}, Clock: frozen{now: api.now}, Workers: 1,
 	})
 	if err != nil {
 		return fmt.Errorf("make the rotation controller: %w", err)
@@ -47,7 +52,14 @@ func Settle(ctx context.Context, api *API, namespace string) error {
 }
 
 // frozen is a clock at the time of the API: nothing falls due while everything is made.
-func frozen(api *API) clock.WithTicker { return testingclock.NewFakeClock(api.now) }
+type frozen struct {
+	clock.RealClock
+	now time.Time
+}
+
+func (f frozen) Now() time.Time { return f.now }
+
+func (f frozen) Since(t time.Time) time.Duration { return f.now.Sub(t) }
 
 // end lets the queue of a controller, which was never run, end its goroutines.
 func end(ctx context.Context, controller *rotation.Controller) {
@@ -130,3 +142,60 @@ type silent struct{}
 var _ events.EventRecorder = silent{}
 
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+// Adopt does what will happen when the manifests have been created in a real API: it lets the controller work on them, and
+// fails if that changes anything of them, or if revision 1 is not what its status says. Nodes are those of the input.
+func Adopt(ctx context.Context, in *Input, manifests map[string][]byte, now time.Time) error {
+	again := &Input{}
+	for _, node := range of[*corev1.Node](in) {
+		again.known = append(again.known, node)
+	}
+	for _, name := range slices.Sorted(maps.Keys(manifests)) {
+		if err := again.read(manifests[name]); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	if err := again.validate(); err != nil {
+		return err
+	}
+	api, err := NewAPI(now, again.known...)
+	if err != nil {
+		return err
+	}
+	for _, name := range again.namespaces() {
+		namespace := api.Namespace(name)
+		if namespace == nil {
+			continue
+		}
+		if err := Settle(ctx, api, name); err != nil {
+			return err
+		}
+		for _, rollout := range namespace.Rollouts {
+			if err := sameRevision(api, name, rollout); err != nil {
+				return fmt.Errorf("namespace %s: rollout %s: %w", name, rollout.Config.Name, err)
+			}
+		}
+	}
+	if writes := api.Changes(); len(writes) > 0 {
+		return fmt.Errorf("the controller would change what was rendered: %s", strings.Join(writes, ", "))
+	}
+	return nil
+}
+
+// sameRevision compares the sources as they are, and their copies, with the status.
+func sameRevision(api *API, namespace string, rollout *inventory.Rollout) error {
+	status, err := get[*corev1.ConfigMap](api, namespace, revision.StatusName(first))
+	if err != nil {
+		return err
+	}
+	for _, named := range []func(string) string{asNamed, ofFirst} {
+		content, err := contentOf(api, namespace, rollout, named)
+		if err != nil {
+			return err
+		}
+		if content.ContentHash() != status.Data[revision.StatusKeyContentHash] || content.RestartHash() != status.Data[revision.StatusKeyRestartHash] {
+			return errors.New("revision 1 is not the content of its sources")
+		}
+	}
+	return nil
+}

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Resolver finds the addresses of a host. *net.Resolver is one.
-type Resolver interface {
+// resolver finds the addresses of a host. *net.Resolver is one.
+type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 

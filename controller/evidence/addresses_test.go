@@ -19,10 +19,10 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// names is a Resolver of the test.
+// names is a resolver of the test.
 type names map[string][]string
 
-// LookupNetIP implements Resolver.
+// LookupNetIP implements resolver.
 func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	list, ok := n[host]
 	if !ok {

@@ -45,10 +45,6 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Failures counts connections that failed; nil for nobody.
 	Failures *connection.Failures
-	// Resolver of host names. Defaults to net.DefaultResolver.
-	Resolver Resolver
-	// Minter of client leaves for probes that carry handshakes through. Defaults to one that signs with the signer Secrets.
-	Minter Minter
 	// Quorum tells who the members of an etcd cluster are. Without it no member of a node is proven absent where a rollout
 	// has an etcd quorum.
 	Quorum Quorum
@@ -63,8 +59,8 @@ type Collector struct {
 	concurrency int
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	failures    *connection.Failures
-	resolver    Resolver
-	minter      Minter
+	resolver    resolver
+	minter      minter
 	quorum      Quorum
 	rounds      *rounds
 	queue       workqueue.TypedDelayingInterface[target]
@@ -91,15 +87,9 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&dial.Dialer{}).DialContext
 	}
-	if cfg.Resolver == nil {
-		cfg.Resolver = net.DefaultResolver
-	}
-	if cfg.Minter == nil {
-		cfg.Minter = &signers{client: cfg.Client, clock: cfg.Clock}
-	}
 	c := &Collector{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency,
-		dial: cfg.Dial, failures: cfg.Failures, resolver: cfg.Resolver, minter: cfg.Minter, quorum: cfg.Quorum,
+		dial: cfg.Dial, failures: cfg.Failures, resolver: net.DefaultResolver, minter: &signers{client: cfg.Client, clock: cfg.Clock}, quorum: cfg.Quorum,
 		rounds: &rounds{domains: map[domainKey]*round{}},
 		queue: fairqueue.New(fairqueue.Config[target]{
 			Name: "evidence", Namespace: func(t target) string { return t.namespace }, Workers: 2 * cfg.Concurrency, Clock: cfg.Clock,

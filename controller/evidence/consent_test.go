@@ -46,7 +46,7 @@ func TestKeysWithoutConsent(t *testing.T) {
 			}
 			consents := configuration == d.Configuration
 			_, err := (&signers{client: client, clock: clock.RealClock{}}).Mint(t.Context(), d, ca.Certificate.Fingerprint, profile)
-			if consents != (err == nil) || (err != nil && !errors.Is(err, ErrUnmintable)) {
+			if consents != (err == nil) || (err != nil && !errors.Is(err, errUnmintable)) {
 				t.Errorf("Mint() = %v", err)
 			}
 			id := &identity{}

@@ -66,7 +66,7 @@ func (c *Collector) identify(ctx context.Context, s *subject, probe *trust.Probe
 		switch {
 		case err == nil:
 			id.proofs = append(id.proofs, proof{ca: attested(s.d, ca, c.clock.Now()), pair: &pair})
-		case errors.Is(err, ErrUnmintable):
+		case errors.Is(err, errUnmintable):
 			id.failure = cmp.Or(id.failure, fmt.Sprintf(
 				"it cannot be probed with a client leaf of %s: Secret/%s has no usable key of that CA", ca.Subject, s.d.Signer.Name))
 		default:

@@ -21,15 +21,15 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Minter makes client leaves that live in memory for the time of a probe.
-type Minter interface {
+// minter makes client leaves that live in memory for the time of a probe.
+type minter interface {
 	// Mint signs a leaf with a CA of the signer of a domain. Where the signer has no usable key of it the error is
-	// ErrUnmintable.
+	// errUnmintable.
 	Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error)
 }
 
-// ErrUnmintable says that a signer does not hold the CA that is asked for, or not its key.
-var ErrUnmintable = errors.New("the signer has no usable key of this CA")
+// errUnmintable says that a signer does not hold the CA that is asked for, or not its key.
+var errUnmintable = errors.New("the signer has no usable key of this CA")
 
 // Minted leaves are valid for the time of a visit, on servers whose clock is behind too.
 const (
@@ -43,25 +43,25 @@ type signers struct {
 	clock  clock.PassiveClock
 }
 
-// Mint implements Minter: it reads the signer's key from the API server, uses it once and lets go of it.
+// Mint implements minter: it reads the signer's key from the API server, uses it once and lets go of it.
 func (m *signers) Mint(ctx context.Context, d *trust.Domain, ca pki.Fingerprint, profile pki.Profile) (tls.Certificate, error) {
 	secret, err := m.client.CoreV1().Secrets(d.Namespace).Get(ctx, d.Signer.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not exist: %w", d.Namespace, d.Signer.Name, ErrUnmintable)
+		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not exist: %w", d.Namespace, d.Signer.Name, errUnmintable)
 	}
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w", d.Namespace, d.Signer.Name, err)
 	}
 	if !trust.Consents(secret.Annotations, d.Configuration) {
-		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not consent to RotationConfiguration/%s: %w", d.Namespace, d.Signer.Name, d.Configuration, ErrUnmintable)
+		return tls.Certificate{}, fmt.Errorf("signer %s/%s does not consent to RotationConfiguration/%s: %w", d.Namespace, d.Signer.Name, d.Configuration, errUnmintable)
 	}
 	pair, err := inventory.SignerPair(secret.Data, ca)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, d.Signer.Name, ErrUnmintable, err)
+		return tls.Certificate{}, fmt.Errorf("read signer %s/%s: %w: %w", d.Namespace, d.Signer.Name, errUnmintable, err)
 	}
 	leaf, err := leafOf(pair, profile, m.clock.Now())
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("sign with %s/%s: %w: %w", d.Namespace, d.Signer.Name, ErrUnmintable, err)
+		return tls.Certificate{}, fmt.Errorf("sign with %s/%s: %w: %w", d.Namespace, d.Signer.Name, errUnmintable, err)
 	}
 	return leaf, nil
 }

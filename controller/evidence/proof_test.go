@@ -355,10 +355,10 @@ func TestServerThatKeepsTheConnection(t *testing.T) {
 	}
 }
 
-// mints is a Minter of the test.
+// mints is a minter of the test.
 type mints func() (tls.Certificate, error)
 
-// Mint implements Minter.
+// Mint implements minter.
 func (m mints) Mint(context.Context, *trust.Domain, pki.Fingerprint, pki.Profile) (tls.Certificate, error) {
 	return m()
 }

@@ -22,8 +22,8 @@ import (
 // fieldManager owns the fields that the subresources write.
 const fieldManager = "certrotation-api"
 
-// defaultSettle is how long a request waits for its own write to be seen, unless its context ends before.
-const defaultSettle = 10 * time.Second
+// maxSettle is how long a request waits for its own write to be seen, unless its context ends before.
+const maxSettle = 10 * time.Second
 
 // Inventory is what the subresources need of inventory.Inventory.
 type Inventory interface {
@@ -43,8 +43,6 @@ type ActionsConfig struct {
 	Authorizer authorizer.Authorizer
 	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
-	// Settle bounds how long a request waits for its own write to be seen. Defaults to 10s.
-	Settle time.Duration
 }
 
 // Actions is what the subresources share.
@@ -68,14 +66,11 @@ func NewActions(config ActionsConfig) (*Actions, error) {
 		client:     config.Client,
 		authorizer: config.Authorizer,
 		clock:      config.Clock,
-		settle:     config.Settle,
+		settle:     maxSettle,
 		changes:    newChanges(),
 	}
 	if a.clock == nil {
 		a.clock = clock.RealClock{}
-	}
-	if a.settle == 0 {
-		a.settle = defaultSettle
 	}
 	a.inventory.OnChange(a.changes.announce)
 	return a, nil

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -34,6 +32,7 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // fakeInventory sees a write as soon as the client has made it.
@@ -106,20 +105,6 @@ func newStage(t *testing.T) *stage {
 	object := func(name string) trust.Object {
 		return trust.Object{Name: name, Present: true, UID: "u-" + name, ResourceVersion: "1", Created: now}
 	}
-	client := fake.NewSimpleClientset()
-	version := 0
-	numbered := func(action clienttesting.Action) (bool, runtime.Object, error) {
-		// The API server gives what is written a version and, once, an identity.
-		written := action.(clienttesting.CreateAction).GetObject().(*configv1alpha1.RotationRecord)
-		version++
-		written.ResourceVersion = strconv.Itoa(version)
-		if action.GetVerb() == "create" {
-			written.UID = types.UID("uid-" + written.ResourceVersion)
-		}
-		return false, nil, nil
-	}
-	client.PrependReactor("create", "rotationrecords", numbered)
-	client.PrependReactor("update", "rotationrecords", numbered)
 	known := &inventory.Namespace{Name: "ns", Domains: []*trust.Domain{{
 		Namespace: "ns", Name: "demo",
 		Signer: trust.Signer{Object: object("signer"), Active: ca.Certificate, Policy: trust.Policy{RenewAtPercent: 80}},
@@ -129,13 +114,16 @@ func newStage(t *testing.T) *stage {
 			Name: "client", Kind: trust.Acknowledgement, Lease: 10 * time.Minute, Verifies: []string{"leaf"}, Members: []trust.Member{{Name: "client"}},
 		}},
 	}}}
-	s := &stage{client: client, now: now, clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute)), inventory: &fakeInventory{synced: true, known: known, client: client}}
+	s := &stage{now: now, clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute))}
+	s.client = apifake.New(s.clock).Own
+	s.inventory = &fakeInventory{synced: true, known: known, client: s.client}
 	s.actions, err = NewActions(ActionsConfig{
-		Inventory: s.inventory, Client: client, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock, Settle: 10 * time.Millisecond,
+		Inventory: s.inventory, Client: s.client, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.actions.settle = 10 * time.Millisecond
 	return s
 }
 

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
@@ -31,11 +30,8 @@ func (c *Cluster) URL() string {
 	return "https://" + net.JoinHostPort(c.cfg.Address, strconv.Itoa(c.ports.APIServer))
 }
 
-// EtcdURL is etcd's client address; EtcdTLS is how to connect to it.
+// EtcdURL is etcd's client address.
 func (c *Cluster) EtcdURL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.Etcd) }
-
-// EtcdTLS returns a client configuration for EtcdURL.
-func (c *Cluster) EtcdTLS() (*tls.Config, error) { return c.certs.etcdClientTLS() }
 
 // Kubeconfig is the path of a kubeconfig file with every right (group system:masters).
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.cfg.Dir, "kubeconfig") }

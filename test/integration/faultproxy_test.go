@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,9 +54,8 @@ func (f fault) stores() bool { return f == noFault || f == killedAfter || f == l
 // kills says whether the fault ends the controller.
 func (f fault) kills() bool { return f == killedBefore || f == killedAfter }
 
-// faultProxy stands between one controller and kube-apiserver. It shows the controller a single namespace, so that
-// several can work in one cluster side by side; counts its writes to Secrets, ConfigMaps and RotationRecords, or those of
-// statuses, one at a time; and lets a fault befall one of them.
+// faultProxy stands between one controller and kube-apiserver. It counts the controller's writes to Secrets, ConfigMaps and RotationRecords, or
+// those of statuses, one at a time, and lets a fault befall one of them.
 type faultProxy struct {
 	plot
 
@@ -91,10 +89,7 @@ func newFaultProxy(t *testing.T, upstream *rest.Config, p plot) *faultProxy {
 	}
 	out.forward = &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.URL.Path = out.narrow(r.In.URL.Path)
-		},
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		// The end of a controller ends its watches; that is no news.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
@@ -117,17 +112,6 @@ func (p *faultProxy) kubeconfig(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(*file, path); err != nil {
 		t.Fatal(err)
-	}
-	return path
-}
-
-// narrow makes lists and watches of all namespaces those of one.
-func (p *faultProxy) narrow(path string) string {
-	switch path {
-	case "/api/v1/secrets", "/api/v1/configmaps":
-		return "/api/v1/namespaces/" + p.namespace + strings.TrimPrefix(path, "/api/v1")
-	case configGroup + "/rotationconfigurations", configGroup + "/rotationrecords":
-		return configGroup + "/namespaces/" + p.namespace + strings.TrimPrefix(path, configGroup)
 	}
 	return path
 }

@@ -50,7 +50,7 @@ func TestQualifiedNames(t *testing.T) {
 	if want, got := "things.certrotation.dev", certrotation.Resource("things").String(); want != got {
 		t.Errorf("hub Resource is %s, want %s", got, want)
 	}
-	if certrotation.Kind("kind") != v1alpha1.Kind("kind") || certrotation.Resource("x") != v1alpha1.Resource("x") {
+	if certrotation.Kind("kind") != v1alpha1.SchemeGroupVersion.WithKind("kind").GroupKind() || certrotation.Resource("x") != v1alpha1.Resource("x") {
 		t.Error("the hub and the served version are of different groups")
 	}
 }

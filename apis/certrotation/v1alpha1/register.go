@@ -24,11 +24,6 @@ var (
 	localSchemeBuilder = &SchemeBuilder
 )
 
-// Kind qualifies a kind with the group.
-func Kind(kind string) schema.GroupKind {
-	return SchemeGroupVersion.WithKind(kind).GroupKind()
-}
-
 // Resource qualifies a resource with the group.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()

@@ -82,17 +82,6 @@ func (d *described) add(describe func(chan<- *prometheus.Desc)) {
 	}
 }
 
-// registerer is what the guard registers at.
-type registerer struct {
-	prometheus.Registerer
-	into *described
-}
-
-func (r registerer) Register(c prometheus.Collector) error {
-	r.into.add(c.Describe)
-	return nil
-}
-
 // quiet is an inventory that nothing is asked of.
 type quiet struct{ projection.Inventory }
 
@@ -113,7 +102,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	store := struct{ projection.Store }{}
 	_, err = projection.New(projection.Config{Inventory: quiet{}, Certificates: store, Bundles: store, Register: d.Register})
 	must(t, err)
-	_, err = admission.New(admission.Config{Inventory: struct{ admission.Inventory }{}, Client: client, Registerer: registerer{into: d}})
+	_, err = admission.New(admission.Config{Inventory: struct{ admission.Inventory }{}, Client: client, Register: d.Register})
 	must(t, err)
 
 	variable := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)

@@ -63,9 +63,8 @@ func (w *world) addMachine(name string) *machine {
 
 // register makes the Node object, with a new UID.
 func (m *machine) register() {
-	m.version++
-	m.uid = types.UID(fmt.Sprintf("node-%s-%d", m.name, m.version))
 	m.drop("nodes", m.name)
+	m.uid = types.UID(fmt.Sprintf("node-%s-%d", m.name, m.api.Version()))
 	m.report()
 }
 
@@ -115,8 +114,6 @@ func (m *machine) report() {
 
 // tick is what happens on the machine in a second.
 func (m *machine) tick() {
-	m.inside = true
-	defer func() { m.inside = false }()
 	m.report()
 	if m.kubelet && m.power {
 		m.runPods()

@@ -226,10 +226,10 @@ func TestMetadataMakesNoRevision(t *testing.T) {
 	}
 	cm.Annotations["a"] = "b"
 	w.put(cm)
-	writes := w.writes
+	writes := w.api.Writes()
 	w.run(60, nil)
-	if got := w.revisions(); !slices.Equal(got, []int{1}) || w.writes != writes {
-		t.Errorf("revisions %v, %d writes", got, w.writes-writes)
+	if got := w.revisions(); !slices.Equal(got, []int{1}) || w.api.Writes() != writes {
+		t.Errorf("revisions %v, %d writes", got, w.api.Writes()-writes)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestRevisionIsResumed(t *testing.T) {
 			w := installed(t, 3)
 			w.changeLeaves()
 			w.run(2, nil)
-			w.crashAt = w.writes + 2 // after revision-status-2 and one copy
+			w.crashAt = w.api.Writes() + 2 // after revision-status-2 and one copy
 			w.run(3, func() bool { return len(w.revisions()) == 2 })
 			if change {
 				w.changeTrust()
@@ -257,7 +257,7 @@ func TestCrashAfterEachWrite(t *testing.T) {
 	for at := 1; ; at++ {
 		w := installed(t, 3)
 		w.changeTrust()
-		w.crashAt = w.writes + at
+		w.crashAt = w.api.Writes() + at
 		w.wantConverged(400)
 		if got := w.restarts(); !slices.Equal(got, []int{1, 1, 1}) {
 			t.Errorf("crash after write %d: restarts %v, want one each", at, got)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestSimulation lets anything happen at any time and checks that never two members restart at once, that nobody is
@@ -83,7 +84,7 @@ func (w *world) misfortune(rt *rapid.T) {
 	case "installer fails":
 		m.failures = rapid.IntRange(1, 3).Draw(rt, "failures")
 	case "crash":
-		w.crashAt = w.writes + rapid.IntRange(1, 6).Draw(rt, "writes")
+		w.crashAt = w.api.Writes() + rapid.IntRange(1, 6).Draw(rt, "writes")
 	case "status lost":
 		if w.calm() {
 			w.drop("configmaps", "etcd-rollout")
@@ -98,7 +99,7 @@ func (w *world) misfortune(rt *rapid.T) {
 		w.unreachable = !w.unreachable
 	case "image":
 		class := *w.class
-		class.Image = fmt.Sprintf("certrotation:%d", w.version)
+		class.Image = fmt.Sprintf("certrotation:%d", w.api.Version())
 		w.class = &class
 	case "mirror lost":
 		w.drop("pods", "etcd-"+m.name)
@@ -113,12 +114,12 @@ func (w *world) calm() bool {
 			return false
 		}
 	}
-	list, err := w.tracker.List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
+	list, err := w.client.CoreV1().Pods(testNamespace).List(w.ctx, metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatalf("list pods: %v", err)
 	}
-	for i := range list.(*corev1.PodList).Items {
-		if pod := &list.(*corev1.PodList).Items[i]; pod.Labels[labelApp] == appInstaller && !finished(pod) {
+	for i := range list.Items {
+		if pod := &list.Items[i]; pod.Labels[labelApp] == appInstaller && !finished(pod) {
 			return false
 		}
 	}
@@ -126,12 +127,12 @@ func (w *world) calm() bool {
 }
 
 func (w *world) dropInstaller(m *machine) {
-	list, err := w.tracker.List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), testNamespace)
+	list, err := w.client.CoreV1().Pods(testNamespace).List(w.ctx, metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatalf("list pods: %v", err)
 	}
-	for i := range list.(*corev1.PodList).Items {
-		if pod := &list.(*corev1.PodList).Items[i]; pod.Labels[labelApp] == appInstaller && pod.Spec.NodeName == m.name {
+	for i := range list.Items {
+		if pod := &list.Items[i]; pod.Labels[labelApp] == appInstaller && pod.Spec.NodeName == m.name {
 			w.drop("pods", pod.Name)
 		}
 	}

@@ -16,12 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
 	testclock "k8s.io/utils/clock/testing"
@@ -32,6 +27,7 @@ import (
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 const testNamespace = "openshift-etcd"
@@ -53,9 +49,6 @@ spec:
     hostPath: {path: /etc/kubernetes/static-pod-resources/etcd-pod-REVISION}
 `
 
-// errCrash is what every write gets after the process is dead.
-var errCrash = errors.New("the process is dead")
-
 // fataler is a testing.TB or a rapid.T.
 type fataler interface {
 	Helper()
@@ -63,23 +56,19 @@ type fataler interface {
 	Logf(format string, args ...any)
 }
 
-// world is an API server with resource versions, a clock, and machines with kubelets.
+// world is an API server, a clock, and machines with kubelets.
 type world struct {
-	t       fataler
-	ctx     context.Context
-	client  *fake.Clientset
-	tracker clienttesting.ObjectTracker
-	clock   *testclock.FakeClock
-	events  *recorder
-	config  *configv1alpha1.StaticPodRollout
+	t      fataler
+	ctx    context.Context
+	api    *apifake.Server
+	client *fake.Clientset
+	clock  *testclock.FakeClock
+	events *recorder
+	config *configv1alpha1.StaticPodRollout
 	// class is nil where none permits the rollout.
-	class   *configv1alpha1.StaticPodClassSpec
-	version int
-	// writes of the controller so far; the one with the number crashAt happens, and kills it.
-	writes, crashAt int
-	dead            bool
-	// inside says that a write is the world's own.
-	inside   bool
+	class *configv1alpha1.StaticPodClassSpec
+	// crashAt is the number of the write that happens and kills the controller.
+	crashAt  int
 	machines []*machine
 	// aggregate and domains are what the inventory says besides.
 	aggregate *trust.Aggregate
@@ -101,8 +90,8 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 			Image: "certrotation:1", ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests",
 			Pod: configv1alpha1.PermittedPod{Images: []string{"etcd"}, HostNetwork: true},
 		},
-		t: t, ctx: ctx, client: &fake.Clientset{}, tracker: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()), clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
-		events: &recorder{}, version: 100, leaves: map[string][]string{},
+		t: t, ctx: ctx, clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
+		events: &recorder{}, leaves: map[string][]string{},
 		config: &configv1alpha1.StaticPodRollout{
 			Name: "etcd", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"role": "master"}},
 			PodConfigMapName: "etcd-pod", ConfigMapNames: []string{"bundles"}, SecretNames: []string{"certs"}, ReloadedSecretNames: []string{"certs"},
@@ -112,15 +101,15 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 			Quorum: &configv1alpha1.Quorum{Strategy: configv1alpha1.QuorumAutomatic},
 		},
 	}
-	// A clientset of fake.NewClientset tracks managed fields, for which it makes a REST mapper at every write.
-	w.client.AddReactor("create", "*", w.create)
-	w.client.AddReactor("update", "*", w.update)
-	w.client.AddReactor("delete", "*", w.remove)
-	w.client.AddReactor("*", "*", clienttesting.ObjectReaction(w.tracker))
-	w.client.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		watcher, err := w.tracker.Watch(action.GetResource(), action.GetNamespace())
-		return true, watcher, err
-	})
+	w.api = apifake.New(w.clock)
+	w.client = w.api.Client
+	w.api.Admit = w.admit
+	w.api.Fault = func(write *apifake.Write) apifake.Fault {
+		if w.crashAt > 0 && write.Number >= w.crashAt {
+			return apifake.CrashAfterWrite
+		}
+		return apifake.NoFault
+	}
 	w.put(&corev1.ConfigMap{ObjectMeta: consenting("etcd-pod"), Data: map[string]string{"pod.yaml": podTemplate}})
 	w.changeTrust()
 	w.changeLeaves()
@@ -140,7 +129,8 @@ func duration(d time.Duration) *metav1.Duration { return &metav1.Duration{Durati
 
 // restart begins a new process of the controller.
 func (w *world) restart() {
-	w.dead, w.crashAt = false, 0
+	w.api.Revive()
+	w.crashAt = 0
 	w.close()
 	c, err := New(Config{Client: w.client, Inventory: w, Quorum: w, Recorder: w.events, Clock: w.clock})
 	if err != nil {
@@ -190,7 +180,7 @@ func (w *world) look() time.Duration {
 	w.t.Helper()
 	for range 50 {
 		again, err := w.controller.Reconcile(w.ctx, testNamespace)
-		if w.dead {
+		if w.api.Dead() {
 			w.restart()
 			continue
 		}
@@ -280,108 +270,41 @@ func (w *world) blocker(node string, reason rollout.Reason) *rollout.Blocker {
 	return nil
 }
 
-func (w *world) create(action clienttesting.Action) (bool, runtime.Object, error) {
-	created := action.(clienttesting.CreateAction)
-	if pod, ok := created.GetObject().(*corev1.Pod); ok && !w.dead && pod.Labels[labelApp] == appInstaller && w.onInstall != nil {
+// admit has every pod begin as pending.
+func (w *world) admit(write *apifake.Write) error {
+	pod, ok := write.Object.(*corev1.Pod)
+	if !ok || write.Verb != "create" {
+		return nil
+	}
+	pod.Status.Phase = corev1.PodPending
+	if pod.Labels[labelApp] == appInstaller && w.onInstall != nil {
 		w.onInstall(pod)
 	}
-	return w.write(action, created.GetObject(), func(gvr schema.GroupVersionResource, o runtime.Object) error {
-		meta := o.(metav1.Object)
-		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
-		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
-		if pod, ok := o.(*corev1.Pod); ok {
-			pod.Status.Phase = corev1.PodPending
-		}
-		return w.tracker.Create(gvr, o, action.GetNamespace())
-	})
-}
-
-func (w *world) update(action clienttesting.Action) (bool, runtime.Object, error) {
-	o := action.(clienttesting.UpdateAction).GetObject()
-	want := o.(metav1.Object).GetResourceVersion()
-	return w.write(action, o, func(gvr schema.GroupVersionResource, o runtime.Object) error {
-		name := o.(metav1.Object).GetName()
-		live, err := w.tracker.Get(gvr, action.GetNamespace(), name)
-		if err != nil {
-			return err
-		}
-		if have := live.(metav1.Object).GetResourceVersion(); have != want {
-			return apierrors.NewConflict(gvr.GroupResource(), name, fmt.Errorf("it is %s, not %s", have, want))
-		}
-		return w.tracker.Update(gvr, o, action.GetNamespace())
-	})
-}
-
-func (w *world) remove(action clienttesting.Action) (bool, runtime.Object, error) {
-	return w.write(action, &corev1.ConfigMap{}, func(gvr schema.GroupVersionResource, _ runtime.Object) error {
-		return w.tracker.Delete(gvr, action.GetNamespace(), action.(clienttesting.DeleteAction).GetName())
-	})
-}
-
-// write does a write of the controller.
-func (w *world) write(action clienttesting.Action, o runtime.Object, store func(schema.GroupVersionResource, runtime.Object) error) (bool, runtime.Object, error) {
-	if w.inside {
-		return false, nil, nil
-	}
-	if w.dead {
-		return true, nil, errCrash
-	}
-	w.writes++
-	w.version++
-	o = o.DeepCopyObject()
-	o.(metav1.Object).SetResourceVersion(strconv.Itoa(w.version))
-	if err := store(action.GetResource(), o); err != nil {
-		return true, nil, err
-	}
-	if w.crashAt > 0 && w.writes >= w.crashAt {
-		w.dead = true
-		return true, nil, errCrash
-	}
-	return true, o, nil
+	return nil
 }
 
 // put stores an object behind the controller's back.
-func (w *world) put(o runtime.Object) {
+func (w *world) put(o metav1.Object) {
 	w.t.Helper()
-	w.version++
-	o = o.DeepCopyObject()
-	meta := o.(metav1.Object)
-	resource, namespace := "", testNamespace
-	switch o.(type) {
-	case *corev1.Node:
-		resource, namespace = "nodes", ""
-	case *corev1.Pod:
-		resource = "pods"
-	case *corev1.ConfigMap:
-		resource = "configmaps"
-	case *corev1.Secret:
-		resource = "secrets"
+	if _, ok := o.(*corev1.Node); !ok {
+		o.SetNamespace(testNamespace)
 	}
-	meta.SetNamespace(namespace)
-	meta.SetResourceVersion(strconv.Itoa(w.version))
-	if meta.GetUID() == "" {
-		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
-	}
-	if created := meta.GetCreationTimestamp(); created.IsZero() {
-		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
-	}
-	gvr := corev1.SchemeGroupVersion.WithResource(resource)
-	err := w.tracker.Create(gvr, o, namespace)
-	if apierrors.IsAlreadyExists(err) {
-		err = w.tracker.Update(gvr, o, namespace)
-	}
-	if err != nil {
-		w.t.Fatalf("put %s: %v", meta.GetName(), err)
+	if err := w.api.Put(o.(runtime.Object)); err != nil {
+		w.t.Fatalf("put %s: %v", o.GetName(), err)
 	}
 }
 
 // drop deletes an object behind the controller's back.
 func (w *world) drop(resource, name string) {
-	namespace := testNamespace
-	if resource == "nodes" {
-		namespace = ""
+	meta := metav1.ObjectMeta{Namespace: testNamespace, Name: name}
+	o, ok := map[string]runtime.Object{
+		"nodes": &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, "pods": &corev1.Pod{ObjectMeta: meta},
+		"configmaps": &corev1.ConfigMap{ObjectMeta: meta}, "secrets": &corev1.Secret{ObjectMeta: meta},
+	}[resource]
+	if !ok {
+		w.t.Fatalf("drop: what are %s?", resource)
 	}
-	if err := w.tracker.Delete(corev1.SchemeGroupVersion.WithResource(resource), namespace, name); err != nil && !apierrors.IsNotFound(err) {
+	if err := w.api.Drop(o); err != nil && !apierrors.IsNotFound(err) {
 		w.t.Fatalf("drop %s %s: %v", resource, name, err)
 	}
 }

@@ -4,7 +4,6 @@
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -21,8 +20,8 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// defaultPKICacheEntries holds the chains and bundles of some 10,000 certificates.
-const defaultPKICacheEntries = 32768
+// pkiCacheEntries holds the chains and bundles of some 10,000 certificates.
+const pkiCacheEntries = 32768
 
 // Options of an Inventory.
 type Options struct {
@@ -32,8 +31,6 @@ type Options struct {
 	// ClockSkew is how far the clock of this process is off, without asking anybody; nil if it goes by what the controller
 	// has recorded.
 	ClockSkew func() time.Duration
-	// PKICacheEntries is how many parsed PEMs are shared. Defaults to 32768.
-	PKICacheEntries int
 	// Register is for the metrics; nil for none.
 	Register func(metrics.Registerable) error
 }
@@ -72,7 +69,7 @@ type Inventory struct {
 
 // New returns an Inventory. It fails only if an informer refuses to be set up, or metrics to be registered.
 func New(clients Clients, opts Options) (*Inventory, error) {
-	certs := pki.NewCache(cmp.Or(opts.PKICacheEntries, defaultPKICacheEntries))
+	certs := pki.NewCache(pkiCacheEntries)
 	i := &Inventory{
 		certs: certs, sources: newClusterSources(clients, certs), names: opts.Namespaces, refusals: newRefusals(),
 		memory: memory{clockSkew: opts.ClockSkew},

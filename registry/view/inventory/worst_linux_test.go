@@ -115,7 +115,7 @@ func readConfigMap(data []byte) error {
 	if err := json.Unmarshal(data, cm); err != nil {
 		return err
 	}
-	certs := pki.NewCache(defaultPKICacheEntries)
+	certs := pki.NewCache(pkiCacheEntries)
 	ParseConfigMap(cm, certs)
 	ParseConfigMap(cm, certs)
 	return nil
@@ -126,7 +126,7 @@ func readSecret(data []byte) error {
 	if err := json.Unmarshal(data, secret); err != nil {
 		return err
 	}
-	certs := pki.NewCache(defaultPKICacheEntries)
+	certs := pki.NewCache(pkiCacheEntries)
 	ParseSecret(secret, certs)
 	ParseOtherSecret(secret, certs)
 	return nil

@@ -127,17 +127,7 @@ mount -t overlay overlay -o lowerdir=$d/lower,upperdir=$d/upper,workdir=$d/work 
 	return chosen, n.write(stamp, chosen)
 }
 
-// ImportImage makes the image of an archive known to this node.
-func (n *Node) ImportImage(ctx context.Context, archive string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	snapshotter, err := n.chooseSnapshotter(ctx)
-	if err != nil {
-		return err
-	}
-	return n.importOnce(ctx, archive, snapshotter)
-}
-
+// importOnce makes the image of an archive known to this node, unless it is already.
 func (n *Node) importOnce(ctx context.Context, archive, snapshotter string) error {
 	file, err := os.Open(archive)
 	if err != nil {

@@ -4,6 +4,16 @@
 // Package supervisor runs the kube-apiservers of this machine as a careful operator would, when their own etcd is one whose
 // certificates are rotated: it is the client of etcd that is a relying party of the rotation.
 //
+// It is no part of the product, and it is here because the claim of the product, that etcd's trust rotates with no failed
+// request, cannot be shown without it. Every relying party of a rotation has to load new trust and to say so; kube-apiserver
+// does neither by itself, and OpenShift, Gardener and the others each have an operator of their own for it. Without one the
+// rotation would be held, rightly, and a plain restart of a kube-apiserver fails requests that a test would count against
+// etcd. So this is the smallest such operator, with the balancer that every cluster has in front of its kube-apiservers.
+//
+// Who uses it: package test/cluster/stacked starts it (bin/apiserver-supervisor) for the tests on real nodes (test/e2e/etcd,
+// test/e2e/recovery) and for make up SAMPLE=etcd; test/holes counts its TestRotation as the proof of a mistake of other systems. It has tests of
+// its own because a fault of it would look like one of the product.
+//
 // What kube-apiserver (v1.37) does with its etcd material, and what follows:
 //
 //   - The client pair (--etcd-certfile, --etcd-keyfile) is read at each handshake (go.etcd.io/etcd/client/pkg/v3/transport,

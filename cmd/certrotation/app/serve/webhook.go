@@ -53,7 +53,7 @@ func newWebhook(config CompletedConfig, s *Server, c clients, clk clock.PassiveC
 		Client:        c.kube,
 		Clock:         clk,
 		RecordWriters: config.extra.RecordWriters,
-		Registerer:    legacyregistry.Registerer(),
+		Register:      legacyregistry.Register,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the webhook: %w", err)
