@@ -73,8 +73,9 @@ func sameRevision(ctx context.Context, api *API, namespace string, r *Revision) 
 	if err != nil {
 		return fmt.Errorf("read %s: %w", revision.StatusName(first), err)
 	}
+	said, _ := revision.ReadStatus(status)
 	for _, c := range []revision.Content{r.Content, content} {
-		if c.ContentHash() != status.Data[revision.StatusKeyContentHash] || c.RestartHash() != status.Data[revision.StatusKeyRestartHash] {
+		if c.ContentHash() != said.ContentHash || c.RestartHash() != said.RestartHash {
 			return errors.New("revision 1 is not the content of its sources")
 		}
 	}

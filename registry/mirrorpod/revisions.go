@@ -14,16 +14,13 @@ import (
 func (f Facts) revisions() []Revision {
 	var out []Revision
 	for i := range f.Statuses {
-		status := &f.Statuses[i]
-		number, ok := revision.ParseStatusName(status.Name)
-		if !ok || status.Annotations[revision.AnnotationReady] != "true" || status.Labels[revision.LabelRollout] != f.Rollout {
+		status, ok := revision.ReadStatus(&f.Statuses[i])
+		if !ok || !status.Ready || status.Rollout != f.Rollout {
 			continue
 		}
 		out = append(out, Revision{
-			Number:      number,
-			ContentHash: status.Data[revision.StatusKeyContentHash],
-			RestartHash: status.Data[revision.StatusKeyRestartHash],
-			installed:   status.Annotations[revision.InstalledAnnotation(f.Node)] == string(f.NodeUID),
+			Number: status.Number, ContentHash: status.ContentHash, RestartHash: status.RestartHash,
+			installed: status.Installed(f.Node) == string(f.NodeUID),
 		})
 	}
 	slices.SortFunc(out, func(x, y Revision) int { return cmp.Compare(x.Number, y.Number) })

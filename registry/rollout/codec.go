@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -33,6 +34,32 @@ const (
 
 // ErrMalformed is wrapped by the errors of Decode.
 var ErrMalformed = errors.New("malformed status of a rollout")
+
+// ReadStatus reads the Status of a rollout out of its ConfigMap. It takes one only under the name that belongs to the rollout:
+// otherwise two could say different things of it.
+func ReadStatus(cm *corev1.ConfigMap, rollout string) (*Status, error) {
+	if want := StatusName(rollout); cm.Name != want {
+		return nil, fmt.Errorf("the status of the rollout that the label %s names must be in ConfigMap %.253q", LabelStatus, want)
+	}
+	s, err := Decode(cm.Data[StatusKey])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", StatusKey, err)
+	}
+	return s, nil
+}
+
+// PutStatus writes what Encode has made into the ConfigMap of a rollout, and says whether that changes anything.
+func PutStatus(cm *corev1.ConfigMap, rollout, text string) (changed bool) {
+	if cm.Name == StatusName(rollout) && cm.Labels[LabelStatus] == rollout && cm.Data[StatusKey] == text {
+		return false
+	}
+	if cm.Labels == nil {
+		cm.Labels = map[string]string{}
+	}
+	cm.Name, cm.Labels[LabelStatus] = StatusName(rollout), rollout
+	cm.Data = map[string]string{StatusKey: text}
+	return true
+}
 
 // Encode writes a Status as it is stored. The same Status gives the same text.
 func Encode(s *Status) (string, error) {

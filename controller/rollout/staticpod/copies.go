@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,13 +19,6 @@ import (
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
-)
-
-const (
-	annotationTrue  = "true"
-	annotationFalse = "false"
-	statusReady     = "Ready"
-	statusCreating  = "Creating"
 )
 
 // makeRevision makes a revision of the content of this look: first the ConfigMap that stands for it, then the copies, and
@@ -49,66 +41,61 @@ func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
 			return err
 		}
 	}
-	return l.completeRevision(ctx, status, action)
-}
-
-func (l *look) statusData(action *rollout.Action, status string) map[string]string {
-	return map[string]string{
-		revision.StatusKeyStatus: status, revision.StatusKeyRevision: strconv.Itoa(action.Revision), revision.StatusKeyReason: action.Reason,
-		revision.StatusKeyContentHash: l.content.ContentHash(), revision.StatusKeyRestartHash: l.content.RestartHash(),
-	}
+	return l.completeRevision(ctx, status)
 }
 
 func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*corev1.ConfigMap, error) {
 	configMaps, name := l.client.CoreV1().ConfigMaps(l.namespace), revision.StatusName(action.Revision)
+	wanted := revision.Status{
+		Number: action.Revision, Rollout: l.name, Reason: action.Reason,
+		ContentHash: l.content.ContentHash(), RestartHash: l.content.RestartHash(),
+	}
 	live, err := configMaps.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		l.emit(false, rollout.EventStartingNewRevision, name, fmt.Sprintf("new revision %d: %s", action.Revision, action.Reason))
-		live, err = configMaps.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
-				Annotations: map[string]string{revision.AnnotationReady: annotationFalse, trust.AnnotationConfiguration: l.rollout.Configuration},
-			},
-			Data: l.statusData(action, statusCreating),
-		}, metav1.CreateOptions{FieldManager: FieldManager})
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: l.namespace, Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
+		}}
+		wanted.Put(made)
+		live, err = configMaps.Create(ctx, made, metav1.CreateOptions{FieldManager: FieldManager})
 		l.metrics.wrote("create", "configmaps", err)
 		return live, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read configmap %s: %w", name, err)
 	}
-	same := live.Data[revision.StatusKeyContentHash] == l.content.ContentHash() && live.Data[revision.StatusKeyRestartHash] == l.content.RestartHash()
-	ready := live.Annotations[revision.AnnotationReady] == annotationTrue
+	begun, ok := revision.ReadStatus(live)
+	same := begun.ContentHash == wanted.ContentHash && begun.RestartHash == wanted.RestartHash
 	switch {
-	case live.Labels[revision.LabelRollout] != l.name:
+	case ok && begun.Rollout != l.name:
 		return nil, fmt.Errorf("configmap %s is not of this rollout: there can be one rollout in a namespace; remove it if nothing needs it", name)
-	case live.DeletionTimestamp != nil, ready && !same:
+	case !ok, begun.Ready && !same:
 		return nil, errStale
 	case same:
 		return live, nil
 	}
-	live.Data = l.statusData(action, statusCreating)
+	wanted.Put(live)
 	live, err = configMaps.Update(ctx, live, metav1.UpdateOptions{FieldManager: FieldManager})
 	l.metrics.wrote("update", "configmaps", err)
 	return live, err
 }
 
-func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap, action *rollout.Action) error {
-	if status.Annotations[revision.AnnotationReady] == annotationTrue {
+func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap) error {
+	made, ok := revision.ReadStatus(status)
+	if !ok {
+		return errStale
+	}
+	if made.Ready {
 		return nil
 	}
-	status = status.DeepCopy()
-	if status.Annotations == nil {
-		status.Annotations = map[string]string{}
-	}
-	status.Annotations[revision.AnnotationReady] = annotationTrue
-	status.Data[revision.StatusKeyStatus] = statusReady
+	status, made.Ready = status.DeepCopy(), true
+	made.Put(status)
 	_, err := l.client.CoreV1().ConfigMaps(l.namespace).Update(ctx, status, metav1.UpdateOptions{FieldManager: FieldManager})
 	l.metrics.wrote("update", "configmaps", err)
 	if err != nil {
 		return err
 	}
-	l.emit(false, rollout.EventRevisionTriggered, status.Name, fmt.Sprintf("new revision %d triggered by %q", action.Revision, action.Reason))
+	l.emit(false, rollout.EventRevisionTriggered, status.Name, fmt.Sprintf("new revision %d triggered by %q", made.Number, made.Reason))
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (l *look) observeStatus(ctx context.Context) error {
 		return fmt.Errorf("configmap %s is not the status of this rollout: rename it or remove it", name)
 	}
 	l.stored = stored
-	record, err := rollout.Decode(stored.Data[rollout.StatusKey])
+	record, err := rollout.ReadStatus(stored, l.name)
 	if err != nil {
 		klog.FromContext(ctx).Info("The status is not readable and is made anew", "configMap", klog.KObj(stored), "reason", err.Error())
 		return nil
@@ -48,8 +48,14 @@ func (l *look) report(ctx context.Context, status *rollout.Status) error {
 		return err
 	}
 	l.disappeared()
-	if l.stored == nil || l.stored.Data[rollout.StatusKey] != text || l.stored.Labels[rollout.LabelStatus] != l.name {
-		if err := l.writeStatus(ctx, text); err != nil {
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: l.namespace, Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
+	}}
+	if l.stored != nil {
+		wanted = l.stored.DeepCopy()
+	}
+	if rollout.PutStatus(wanted, l.name, text) {
+		if err := l.writeStatus(ctx, wanted); err != nil {
 			return err
 		}
 		for _, e := range rollout.Events(l.name, l.state.Record, status) {
@@ -61,28 +67,16 @@ func (l *look) report(ctx context.Context, status *rollout.Status) error {
 	return nil
 }
 
-func (l *look) writeStatus(ctx context.Context, text string) error {
+func (l *look) writeStatus(ctx context.Context, wanted *corev1.ConfigMap) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	configMaps := l.client.CoreV1().ConfigMaps(l.namespace)
 	if l.stored == nil {
-		_, err := configMaps.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: l.namespace, Name: rollout.StatusName(l.name), Labels: map[string]string{rollout.LabelStatus: l.name},
-				Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
-			},
-			Data: map[string]string{rollout.StatusKey: text},
-		}, metav1.CreateOptions{FieldManager: FieldManager})
+		_, err := configMaps.Create(ctx, wanted, metav1.CreateOptions{FieldManager: FieldManager})
 		l.metrics.wrote("create", "configmaps", err)
 		return err
 	}
-	changed := l.stored.DeepCopy()
-	if changed.Labels == nil {
-		changed.Labels = map[string]string{}
-	}
-	changed.Labels[rollout.LabelStatus] = l.name
-	changed.Data = map[string]string{rollout.StatusKey: text}
-	_, err := configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
+	_, err := configMaps.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: FieldManager})
 	l.metrics.wrote("update", "configmaps", err)
 	return err
 }

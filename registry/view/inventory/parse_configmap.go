@@ -4,6 +4,8 @@
 package inventory
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -23,8 +25,12 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	if _, ok := cm.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregateConfigMap(cm, certs)
 	}
-	if _, ok := cm.Labels[rollout.LabelStatus]; ok {
-		out.Rollout = parseRolloutStatus(cm)
+	if name, ok := cm.Labels[rollout.LabelStatus]; ok {
+		out.Rollout = &RolloutStatus{}
+		var err error
+		if out.Rollout.Status, err = rollout.ReadStatus(cm, name); err != nil {
+			out.Rollout.Error = fmt.Sprintf("%.512s", err)
+		}
 	}
 	return out
 }
