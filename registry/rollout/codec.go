@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,3 +134,30 @@ func (n *NodeStatus) check() error {
 func isName(name string) bool { return name != "" && len(name) <= maxName }
 
 func isRevision(number int) bool { return number >= 0 && number <= 1<<31-1 }
+
+// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node says.
+const maxMessage = 1024
+
+// ephemeral is the local end of a connection in an error of package net. It is another one each time.
+var ephemeral = regexp.MustCompile(`[0-9A-Fa-f.:\[\]]+:[0-9]+->`)
+
+// stable removes what differs between two texts about the same, so that a wait does not make a write at each look.
+func stable(text string) string {
+	return cut(ephemeral.ReplaceAllString(text, ""))
+}
+
+// cut shortens a text between characters and makes it valid.
+func cut(text string) string {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	if len(text) <= maxMessage {
+		return text
+	}
+	const more = " ..."
+	end := maxMessage - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}
