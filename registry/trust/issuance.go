@@ -57,13 +57,17 @@ func policyDifference(c *pki.Certificate, want pki.Profile) string {
 	}
 	switch {
 	case want.Key != "" && c.KeyAlgorithm != want.Key:
-		return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
+		return keyDifference(c, want)
 	case c.CommonName != want.CommonName || !sameSet(c.Organizations, want.Organizations):
 		return fmt.Sprintf("its subject %s differs from the configuration (common name %q, organizations %q)", c.Subject, want.CommonName, want.Organizations)
 	case !sameSet(c.Usages, want.Usages):
 		return fmt.Sprintf("its usages %q differ from the configuration %q", c.Usages, want.Usages)
 	}
 	return ""
+}
+
+func keyDifference(c *pki.Certificate, want pki.Profile) string {
+	return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
 }
 
 func sameSet[T ~string](a, b []T) bool {

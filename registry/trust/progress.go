@@ -158,7 +158,7 @@ func (a *assessor) wanted() string {
 	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
 		return "it is due for renewal since " + a.due(&s.Object, s.Active, s.Policy).UTC().Format(time.RFC3339)
 	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
-		return fmt.Sprintf("its key is %s and the configuration says %s", s.Active.KeyAlgorithm, s.Policy.Profile.Key)
+		return keyDifference(s.Active, s.Policy.Profile)
 	}
 	return ""
 }

@@ -220,7 +220,7 @@ func withoutAddress(doubted bool) string {
 	if doubted {
 		return "the node has no InternalIP that is believed to be its own"
 	}
-	return "the node has no InternalIP"
+	return errNoAddress.Error()
 }
 
 func addressProblem(node, message string) trust.Problem {
