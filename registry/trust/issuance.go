@@ -66,6 +66,10 @@ func policyDifference(c *pki.Certificate, want pki.Profile) string {
 	return ""
 }
 
+func dueSince(at time.Time) string {
+	return "it is due for renewal since " + at.UTC().Format(time.RFC3339)
+}
+
 func keyDifference(c *pki.Certificate, want pki.Profile) string {
 	return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
 }

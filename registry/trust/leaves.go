@@ -121,7 +121,7 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 	case a.rotationRequested(&l.Object):
 		return "its rotation was requested" + a.requestText(&l.Object)
 	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
-		return "it is due for renewal since " + a.due(&l.Object, c, l.Policy).UTC().Format(time.RFC3339)
+		return dueSince(a.due(&l.Object, c, l.Policy))
 	}
 	return policyDifference(c, l.Policy.Profile)
 }
