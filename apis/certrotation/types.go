@@ -16,7 +16,7 @@ const (
 	RoleLeaf   Role = "Leaf"
 )
 
-// Stage of the rotation of a trust domain. It is derived from content on every look and never stored.
+// Stage of the rotation of a trust domain. It is always derived from the current objects and never stored.
 type Stage string
 
 // Stages, in the order of the protocol.
@@ -38,15 +38,15 @@ const (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CertificateRotation is the live state of one certificate Secret. It is computed, has the name of its Secret, and
-// cannot be written.
+// CertificateRotation is the live state of one certificate Secret. It is computed from that Secret, has its name, and
+// is read-only.
 type CertificateRotation struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// Spec is what the configuration says of this certificate.
+	// Spec is what the RotationConfiguration says about this certificate.
 	Spec CertificateRotationSpec
-	// Status is what is.
+	// Status is the observed state.
 	Status CertificateRotationStatus
 }
 
@@ -56,7 +56,7 @@ type CertificateRotation struct {
 type CertificateRotationList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
-	// Items in the order of their namespaces and names.
+	// Items are ordered by namespace and name.
 	Items []CertificateRotation
 }
 
@@ -70,21 +70,21 @@ type CertificateRotationSpec struct {
 	Signer string
 	// Bundle is the name of the ConfigMap of trust anchors.
 	Bundle string
-	// Usages of a leaf.
+	// Usages are the extended key usages of a leaf.
 	Usages []string
 }
 
-// Certificate are the public facts of a certificate.
+// Certificate holds the public facts of a certificate.
 type Certificate struct {
 	// Fingerprint is the lower-case hexadecimal SHA-256 of the DER encoding.
 	Fingerprint string
-	// Subject distinguished name.
+	// Subject is the distinguished name of the subject.
 	Subject string
-	// Issuer distinguished name.
+	// Issuer is the distinguished name of the issuer.
 	Issuer string
-	// SerialNumber in lower-case hexadecimal.
+	// SerialNumber is the serial number in lower-case hexadecimal.
 	SerialNumber string
-	// KeyAlgorithm such as ECDSA-P256.
+	// KeyAlgorithm is the kind and size of the key, such as ECDSA-P256.
 	KeyAlgorithm string
 	// NotBefore and notAfter bound the validity.
 	NotBefore metav1.Time
@@ -93,19 +93,20 @@ type Certificate struct {
 	SignedBy string
 }
 
-// TrustCount counts the members that trust what they must trust.
+// TrustCount counts members by whether they trust the CA in question.
 type TrustCount struct {
-	// Trusted members.
+	// Trusted is the number of members for which there is evidence that they trust the CA.
 	Trusted int32
-	// Total members.
+	// Total is the number of members.
 	Total int32
-	// Unknown members: there is no current evidence of them, and nobody asks for it while no rotation is in flight.
+	// Unknown is the number of members without current evidence. No evidence is collected while no rotation is in
+	// flight.
 	Unknown int32
 }
 
-// MemberWaiver is the decision of a person to go on without the evidence of a member.
+// MemberWaiver is a person's decision to continue without the evidence of a member.
 type MemberWaiver struct {
-	// Reason that was given.
+	// Reason is the reason that was given for the waiver.
 	Reason string
 	// WaivedBy is the user who decided.
 	WaivedBy string
@@ -113,51 +114,51 @@ type MemberWaiver struct {
 	Expires metav1.Time
 }
 
-// MemberStatus is what is known of one member of a relying party.
+// MemberStatus is what is known about one member of a relying party.
 type MemberStatus struct {
 	// Party is the relying party's name.
 	Party string
-	// Member of the party.
+	// Member is the member's name.
 	Member string
-	// Evidence is the kind of proof that the party is configured with.
+	// Evidence is the kind of evidence that is configured for the party.
 	Evidence string
-	// Known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight
-	// evidence is not renewed, and what has lapsed is not known.
+	// Known is true if there is current evidence of the member, whether or not it shows trust. Evidence is not renewed
+	// while no rotation is in flight, so it lapses then.
 	Known bool
-	// VerifiesNothing says that the member only presents leaves: there is nothing that it has to load.
+	// VerifiesNothing is true if the member only presents leaves, so that it has no anchor to load.
 	VerifiesNothing bool
-	// Trusted says whether there is evidence that the member has loaded the newest CA of the domain.
+	// Trusted is true if there is evidence that the member has loaded the newest CA of the trust domain.
 	Trusted bool
-	// Delivered says whether there is evidence that the member presents the current leaves that it holds.
+	// Delivered is true if there is evidence that the member presents the current version of every leaf that it holds.
 	Delivered bool
-	// LastChange is when the observation last changed.
+	// LastChange is when the evidence of the member last changed.
 	LastChange *metav1.Time
-	// Reason why no evidence is needed, for the evidence none.
+	// Reason says why no evidence is needed, if evidence is none.
 	Reason string
-	// Waiver that is in force.
+	// Waiver is the waiver that is in force for the member, if any.
 	Waiver *MemberWaiver
-	// Message says why not, if so.
+	// Message says why the member is not trusted or not delivered.
 	Message string
 }
 
 // Blocker is something that the rotation waits for.
 type Blocker struct {
-	// Party and member that hold the rotation up, if any.
+	// Party and member name the member that holds up the rotation, if any.
 	Party  string
 	Member string
-	// Object that holds the rotation up, as kind/name, if any.
+	// Object is the object that holds up the rotation, as Kind/name, if any.
 	Object string
-	// Reason is a word in CamelCase.
+	// Reason is a machine-readable word in CamelCase.
 	Reason string
-	// Message is for people and names the next step.
+	// Message explains the blocker and names the next step.
 	Message string
-	// Since is when it began, if that is known.
+	// Since is when the blocker began, if that is known.
 	Since *metav1.Time
 }
 
 // CertificateRotationStatus is the state of the certificate and, for a signer, of its rotation.
 type CertificateRotationStatus struct {
-	// Stage of the trust domain's rotation.
+	// Stage is the stage of the trust domain's rotation.
 	Stage Stage
 	// StageSince is when the stage began.
 	StageSince *metav1.Time
@@ -169,31 +170,31 @@ type CertificateRotationStatus struct {
 	Next *Certificate
 	// Previous are the CAs that were replaced and are kept until nothing needs them.
 	Previous []Certificate
-	// RotatesAt is when the certificate is due.
+	// RotatesAt is when the certificate is due for renewal.
 	RotatesAt *metav1.Time
 	// Trust counts the members that have loaded the CA that they need: for a signer every member, for a leaf those that
 	// verify it.
 	Trust TrustCount
-	// Members of the relying parties.
+	// Members are the members of the relying parties.
 	Members []MemberStatus
 	// Blockers are what the rotation waits for.
 	Blockers []Blocker
-	// Conditions are Ready, Progressing, Blocked and Degraded. Behind them a signer has those of the rollout of its
-	// configuration, if there is one.
+	// Conditions are Ready, Progressing, Blocked and Degraded. For a signer they are followed by the conditions of the
+	// configuration's rollout, if it has one.
 	Conditions []metav1.Condition
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// BundleStatus is the live state of one bundle of trust anchors. It is computed, has the name of its ConfigMap, and
-// cannot be written.
+// BundleStatus is the live state of one bundle of trust anchors. It is computed from the ConfigMap of the bundle, has
+// its name, and is read-only.
 type BundleStatus struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// Spec is what the configuration says of this bundle.
+	// Spec is what the RotationConfiguration says about this bundle.
 	Spec BundleStatusSpec
-	// Status is what is.
+	// Status is the observed state.
 	Status BundleStatusStatus
 }
 
@@ -203,7 +204,7 @@ type BundleStatus struct {
 type BundleStatusList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
-	// Items in the order of their namespaces and names.
+	// Items are ordered by namespace and name.
 	Items []BundleStatus
 }
 
@@ -218,24 +219,24 @@ type BundleStatusSpec struct {
 // Anchor is one trust anchor of a bundle.
 type Anchor struct {
 	Certificate
-	// Slot of the signer that the anchor comes from: active, next, previous, retired (a former generation
-	// of this signer) or foreign.
+	// Slot is the slot of the signer that the anchor belongs to: active, next, previous, retired (an earlier CA of this
+	// signer) or foreign (a CA that is not of this signer).
 	Slot string
 	// Leaves is how many live leaves chain to the anchor.
 	Leaves int32
 	// Trust counts the members that have loaded the anchor.
 	Trust TrustCount
-	// SafeToRemove says whether nothing needs the anchor.
+	// SafeToRemove is true if nothing needs the anchor any more.
 	SafeToRemove bool
-	// Reason why the anchor cannot be removed.
+	// Reason says why the anchor cannot be removed.
 	Reason string
 }
 
 // BundleStatusStatus is the state of a bundle.
 type BundleStatusStatus struct {
-	// Stage of the trust domain's rotation.
+	// Stage is the stage of the trust domain's rotation.
 	Stage Stage
-	// Anchors of the bundle, in its order.
+	// Anchors are the trust anchors in the order of the bundle.
 	Anchors []Anchor
 	// Trust counts the members that have loaded the newest anchor.
 	Trust TrustCount
@@ -249,9 +250,9 @@ type BundleStatusStatus struct {
 type RotationRequest struct {
 	metav1.TypeMeta
 
-	// Reason is recorded with the request, for people. At most 256 characters.
+	// Reason is recorded with the request. At most 256 characters.
 	Reason string
-	// Compromised says that the key must not be trusted any longer than needed.
+	// Compromised is true if the key must not be trusted any longer than necessary.
 	Compromised bool
 }
 
@@ -261,23 +262,23 @@ type RotationRequest struct {
 type AbortRequest struct {
 	metav1.TypeMeta
 
-	// Reason is recorded with the request, for people. At most 256 characters.
+	// Reason is recorded with the request. At most 256 characters.
 	Reason string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RotationPlan are the steps of a rotation, in order, and what blocks them now.
+// RotationPlan lists the steps of a rotation, in order, and what blocks them now.
 type RotationPlan struct {
 	metav1.TypeMeta
 
 	// Target is the Secret that is rotated.
 	Target string
-	// Hash over the steps; the plan shown and the plan executed have the same hash.
+	// Hash is computed over the steps: the plan that was shown and the plan that is executed have the same hash.
 	Hash string
-	// Steps in order.
+	// Steps are the steps of the rotation, in order.
 	Steps []PlanStep
-	// Blockers that are known now.
+	// Blockers are what would hold up the rotation now.
 	Blockers []Blocker
 	// WouldBreak lists the leaves, with those who verify them, that would be refused if the CA were distrusted at once
 	// instead.
@@ -286,15 +287,15 @@ type RotationPlan struct {
 
 // PlanStep is one step of a plan.
 type PlanStep struct {
-	// Stage in which the step happens.
+	// Stage is the stage in which the step happens.
 	Stage Stage
-	// Action such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.
+	// Action is what is done, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.
 	Action string
-	// Object that is written, as kind/name.
+	// Object is the object that is written, as Kind/name.
 	Object string
 	// WaitsFor are the members (party/member) whose evidence the step needs.
 	WaitsFor []string
-	// Message for people.
+	// Message describes the step.
 	Message string
 }
 
@@ -306,40 +307,41 @@ type Acknowledgement struct {
 
 	// Party is the relying party's name.
 	Party string
-	// Member of the party. Defaults to the party's name.
+	// Member is the member's name. Defaults to the party's name.
 	Member string
 	// Trusts are the fingerprints of the anchors that the member has loaded.
 	Trusts []string
 	// Presents are the fingerprints of the leaves that the member presents.
 	Presents []string
-	// Instance identifies the process among those of the member, such as the UID of its pod. Defaults to one that is derived
-	// from startedAt. The member counts as far as all of its processes do.
+	// Instance identifies the process among those of the member, such as the UID of its pod. Defaults to a value that
+	// is derived from startedAt. A member has loaded an anchor only if all of its processes have.
 	Instance string
 	// StartedAt is when the process started.
 	StartedAt metav1.MicroTime
-	// ObservedAt is when the process has looked at what it has loaded. A report of long ago, or of the future, is refused.
+	// ObservedAt is when the process looked at what it has loaded. A report that is too old, or from the future, is
+	// refused.
 	ObservedAt metav1.MicroTime
-	// Expires is when the report ceases to count unless the process reports again. It is set in the answer.
+	// Expires is when the report ceases to count unless the process reports again. It is set in the response.
 	Expires *metav1.MicroTime
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Waiver is the body of the subresource waive of a signer: rotations of its trust domain go on without the evidence of one
-// member.
+// Waiver is the body of the subresource waive of a signer: rotations of its trust domain continue without the evidence
+// of one member.
 type Waiver struct {
 	metav1.TypeMeta
 
 	// Party is the relying party's name.
 	Party string
-	// Member of the party. Defaults to the party's name.
+	// Member is the member's name. Defaults to the party's name.
 	Member string
-	// Reason why the member need not be waited for. At most 256 characters.
+	// Reason says why the member need not be waited for. At most 256 characters.
 	Reason string
 	// ExpiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.
 	ExpiresAfter *metav1.Duration
 	// Expires is when the waiver ends. A time in the past withdraws it.
 	Expires *metav1.Time
-	// WaivedBy is the user who decided. It is set in the answer.
+	// WaivedBy is the user who decided. It is set in the response.
 	WaivedBy string
 }

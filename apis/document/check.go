@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mostErrors are told of a document.
+// mostErrors is how many errors of a document are reported.
 const mostErrors = 20
 
-// checker finds aliases, anchors, merges, duplicate keys, and more values or levels than there may be, on the parsed nodes. The
-// conversion would report a duplicate by line and not by path.
+// checker finds aliases, anchors, merge keys, duplicate keys, and too many values or levels in the parsed nodes. The
+// conversion to JSON would report a duplicate by its line and not by its path.
 type checker struct {
 	errs   field.ErrorList
 	values int
-	// over says that nothing more is looked at.
+	// over means that the rest is not checked.
 	over bool
 }
 
@@ -32,18 +32,18 @@ func (c *checker) check(node *yaml.Node, path *field.Path, depth int) {
 	if c.over {
 		return
 	}
-	if c.values++; c.values > MaxValues {
+	if c.values++; c.values > maxValues {
 		c.add(field.Forbidden(orDocument(path), tooMany().Error()))
 		c.over = true
 		return
 	}
-	if depth > MaxDepth {
+	if depth > maxDepth {
 		c.add(field.Forbidden(orDocument(path), tooDeep().Error()))
 		c.over = true
 		return
 	}
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
-		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("line %d: aliases and anchors of YAML are not read: write out what they stand for", node.Line)))
+		c.add(field.Forbidden(orDocument(path), fmt.Sprintf("line %d: YAML aliases and anchors are not supported: write out what they stand for", node.Line)))
 		return
 	}
 	switch node.Kind {
@@ -71,7 +71,7 @@ func (c *checker) checkMapping(node *yaml.Node, path *field.Path, depth int) {
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
-			c.add(field.Forbidden(child, fmt.Sprintf("line %d: merges of YAML are not read: write out what is merged", key.Line)))
+			c.add(field.Forbidden(child, fmt.Sprintf("line %d: YAML merge keys are not supported: write out what is merged", key.Line)))
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -87,3 +87,11 @@ func orDocument(path *field.Path) *field.Path {
 	}
 	return path
 }
+
+// Bounds of one document. Kubernetes objects need far less: the schema of a pod is 20 levels deep.
+const (
+	// maxDepth of lists and mappings.
+	maxDepth = 64
+	// maxValues of a document, keys included. In memory each takes some 200 bytes while a document is read.
+	maxValues = 200000
+)

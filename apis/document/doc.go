@@ -1,12 +1,12 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package document reads YAML and JSON that somebody else has written: the input of render, the manifest of a static pod in a
-// ConfigMap, files on a node. Nothing else in certrotation converts YAML that it has not written itself.
+// Package document reads YAML and JSON from untrusted authors: the input of render, the manifest of a static pod in a
+// ConfigMap, files on a node. No other package parses YAML that certrotation has not written itself.
 //
-// YAML can say much with few bytes (an alias stands for all that its anchor does, ten levels of ten aliases for ten thousand
-// million values), and can say one thing to one reader and another to the next (of a key that is there twice, one takes the
-// first and one the last). Invariants:
+// A short YAML document can expand to a huge one (an alias stands for everything that its anchor holds; ten levels of
+// ten aliases are ten thousand million values), and can be ambiguous (of a duplicate key, some readers use the first
+// and others the last). Invariants:
 //
 //   - The size is looked at before the first byte is parsed, the number of values and their depth before anything is made
 //     of them.

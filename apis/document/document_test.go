@@ -34,13 +34,13 @@ func TestRefused(t *testing.T) {
 		{"a merge", "a: {x: 1}\nb:\n  <<: {y: 1}\n", "merged"},
 		{"a bomb", laughs(), "write out"},
 		{"a bomb in flow style", "{" + strings.ReplaceAll(strings.TrimSpace(laughs()), "\n", ", ") + "}", "write out"},
-		{"deep in YAML", deepYAML(MaxDepth + 1), "levels"},
-		{"deep in flow style", "a: " + strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), "levels"},
-		{"deep in JSON", strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), "levels"},
+		{"deep in YAML", deepYAML(maxDepth + 1), "levels"},
+		{"deep in flow style", "a: " + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), "levels"},
+		{"deep in JSON", strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), "levels"},
 		{"very deep in JSON", strings.Repeat("[", limit/2), "levels"},
 		{"very deep in YAML", "a: " + strings.Repeat("[", limit/2), ""},
-		{"many values in JSON", "[" + strings.Repeat("1,", MaxValues) + "1]", "values"},
-		{"many values in YAML", strings.Repeat("- 1\n", MaxValues+1), "values"},
+		{"many values in JSON", "[" + strings.Repeat("1,", maxValues) + "1]", "values"},
+		{"many values in YAML", strings.Repeat("- 1\n", maxValues+1), "values"},
 		{"more values than are parsed", strings.Repeat("-\n", limit/2), "values"},
 		{"the same key twice", "a: 1\na: 2\n", "duplicate"},
 		{"two documents", "a: 1\n---\nb: 1\n", "one document"},
@@ -75,7 +75,7 @@ func TestAdmitted(t *testing.T) {
 		"JSON":                     `{"a": "[[[[", "b": [1, 2]}`,
 		"flow style":               "{a: 1, b: [x]}",
 		"a quote in a key":         `{"a\"[": 1}`,
-		"as deep as may be":        strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth),
+		"as deep as may be":        strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
 		"a merge that is a string": "\"<<\": 1\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func FuzzToJSON(f *testing.F) {
 		if !json.Valid(converted) {
 			t.Fatalf("%q is no JSON", converted)
 		}
-		if depthOf(converted) > MaxDepth {
+		if depthOf(converted) > maxDepth {
 			t.Errorf("%d levels", depthOf(converted))
 		}
 		other, err := sigsyaml.YAMLToJSON(data)

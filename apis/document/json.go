@@ -4,6 +4,7 @@
 package document
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// ToJSON converts a single document of YAML or JSON of at most limit bytes. Where it is refused for what stands at some place,
-// the error is an aggregate of field errors that name it.
+// ToJSON converts a single document of YAML or JSON of at most limit bytes. If something at a certain place is refused,
+// the error is an aggregate of field errors with the path of that place.
 func ToJSON(data []byte, limit int) ([]byte, error) {
 	if err := checkSize(data, limit); err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func checkSize(data []byte, limit int) error {
 	return nil
 }
 
-// checkYAML parses without a value being made of anything, and looks at what was parsed.
+// checkYAML parses the document into nodes without converting any value, and checks them.
 func checkYAML(data []byte) error {
 	if err := countLines(data); err != nil {
 		return err
@@ -87,14 +89,14 @@ func checkYAML(data []byte) error {
 	return nil
 }
 
-// looksLikeJSON says whether a document begins as an object or a list of JSON does, as flow style of YAML does too.
+// looksLikeJSON reports whether a document begins as an object or a list of JSON does, as flow style of YAML does too.
 func looksLikeJSON(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return data[0] == '{' || data[0] == '['
 }
 
-// checkJSON counts what could be values, and how deep they are, in one pass over the bytes. Flow style of YAML, which has no
-// values without these characters either, is bounded by it as well.
+// checkJSON bounds the number of values and their depth in one pass over the bytes. It is also a bound for the flow
+// style of YAML, in which values need the same characters.
 func checkJSON(data []byte) error {
 	depth, values, quoted := 0, 0, false
 	for i := 0; i < len(data); i++ {
@@ -105,7 +107,7 @@ func checkJSON(data []byte) error {
 			quoted = !quoted
 		case quoted:
 		case c == '[', c == '{':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > maxDepth {
 				return tooDeep()
 			}
 			values++
@@ -114,15 +116,15 @@ func checkJSON(data []byte) error {
 		case c == ',', c == ':':
 			values++
 		}
-		if values > MaxValues {
+		if values > maxValues {
 			return tooMany()
 		}
 	}
 	return nil
 }
 
-// countLines bounds, before a parser sees it, how many values a document can have: each needs a line, or one of the
-// characters of flow style and of nested lists.
+// countLines bounds, before a parser is called, how many values a document can have: each value needs a line, or one of
+// the characters of flow style and of nested lists.
 func countLines(data []byte) error {
 	values := 0
 	for _, c := range data {
@@ -130,8 +132,8 @@ func countLines(data []byte) error {
 		case '\n', ',', '[', '{', ':', '?', '-':
 			values++
 		}
-		// Text has such characters too, so the exact count is left to the parsed document.
-		if values > 4*MaxValues {
+		// Text contains such characters too, so the bound is loose here and exact on the parsed document.
+		if values > 4*maxValues {
 			return tooMany()
 		}
 	}
@@ -139,9 +141,29 @@ func countLines(data []byte) error {
 }
 
 func tooDeep() error {
-	return fmt.Errorf("more than %d levels of lists and mappings", MaxDepth)
+	return fmt.Errorf("more than %d levels of lists and mappings", maxDepth)
 }
 
 func tooMany() error {
-	return fmt.Errorf("more than %d values", MaxValues)
+	return fmt.Errorf("more than %d values", maxValues)
+}
+
+// Split returns the documents of a file of at most limit bytes, in order, including those that hold nothing but
+// comments. The documents are not parsed.
+func Split(data []byte, limit int) ([][]byte, error) {
+	if err := checkSize(data, limit); err != nil {
+		return nil, err
+	}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var out [][]byte
+	for {
+		document, err := reader.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("document %d: split: %w", len(out)+1, err)
+		}
+		out = append(out, document)
+	}
 }

@@ -1,8 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command certrotation is the one binary of the system: the aggregated API server with the guard, the controller, what runs
-// on nodes for it (installer, prune), and what works before or without an API server (render, sign-csr, doctor, recover).
+// Command certrotation is the only binary of the system: the aggregated API server with the admission webhook, the
+// controller, the programs that it runs on nodes (installer, prune), and those that need no API server (render,
+// sign-csr, doctor, recover).
 package main
 
 import (
@@ -22,12 +23,12 @@ import (
 )
 
 func main() {
-	// A process that cannot keep its keys to itself is not to have any.
+	// Without this protection the process must not handle keys.
 	utilruntime.Must(undumpable.Process())
-	// What the logging flags may ask for is behind feature gates, which must be known before flags are parsed.
+	// Some logging flags depend on feature gates, which must be registered before flags are parsed.
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	command := app.NewCommand()
-	// The first SIGTERM or SIGINT ends the context and starts the draining, a second one exits at once.
+	// The first SIGTERM or SIGINT ends the context and starts draining; a second one exits at once.
 	command.SetContext(genericapiserver.SetupSignalContext())
 	os.Exit(cli.Run(command))
 }

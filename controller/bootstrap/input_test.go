@@ -53,8 +53,8 @@ func TestParseRefuses(t *testing.T) {
 		"loopback":               {address("127.0.0.1"), "no other node reaches it"},
 		"unspecified":            {address("0.0.0.0"), "no other node reaches it"},
 		"link-local":             {address("fe80::1"), "no other node reaches it"},
-		"with a zone":            {address("fe80::1%eth0"), "it is no IP address"},
-		"a name":                 {address("master-0.example"), "it is no IP address"},
+		"with a zone":            {address("fe80::1%eth0"), "it is not an IP address"},
+		"a name":                 {address("master-0.example"), "it is not an IP address"},
 		"more than is read once": {strings.Repeat("#", MaxInputBytes+1), "more than the limit of 16777216"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,27 +16,28 @@ import (
 	addresses "certrotation.dev/registry/address"
 )
 
-// connecting bounds an attempt whose caller gives no deadline.
+// connecting bounds an attempt whose caller sets no deadline.
 const connecting = 30 * time.Second
 
-// Dialer dials what is not denied. The zero value denies what this package denies by itself.
+// Dialer connects to addresses that are not denied. The zero value denies the ranges that this package denies by
+// default.
 type Dialer struct {
 	allowed, denied []netip.Prefix
 }
 
-// New makes a Dialer that dials the allowed ranges too, and the denied ones in no case.
+// New makes a Dialer that also connects to the allowed ranges, and never to the denied ones.
 func New(allowed, denied []netip.Prefix) *Dialer {
 	return &Dialer{allowed: addresses.Canonical(allowed), denied: addresses.Canonical(denied)}
 }
 
-// Refusal says that an address is not dialled.
+// Refusal is the error for an address that is denied.
 type Refusal struct {
 	Address netip.Addr
-	// Range is what the address is, such as "loopback".
+	// Range is the kind of the address, such as "loopback".
 	Range string
 }
 
-// Error is the same at each attempt, and safe to be shown: it follows from the address alone.
+// Error is the same at each attempt and safe to be shown, because it follows from the address alone.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("address %s is not dialled: it is %s", r.Address, r.Range)
 }
@@ -47,20 +48,20 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return dialer.DialContext(ctx, network, address)
 }
 
-// control is called with the very address that is about to be connected to.
+// control is called with the address to which the kernel is about to connect.
 func (d *Dialer) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return fmt.Errorf("dial %s %s: only TCP is dialled", network, address)
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("dial %s: it is no address and port", address)
+		return fmt.Errorf("dial %s: not an address and port", address)
 	}
-	// No host at all is this machine.
+	// An empty host means this machine.
 	at := netip.IPv6Unspecified()
 	if host != "" {
 		if at, err = netip.ParseAddr(host); err != nil {
-			return fmt.Errorf("dial %s: it is no address and port", address)
+			return fmt.Errorf("dial %s: not an address and port", address)
 		}
 	}
 	if refusal := d.Judge(at); refusal != nil {
@@ -69,7 +70,7 @@ func (d *Dialer) control(_ context.Context, network, address string, _ syscall.R
 	return nil
 }
 
-// Judge says why an address is not dialled, nil if it is.
+// Judge returns why an address is not dialled, nil if it is.
 func (d *Dialer) Judge(address netip.Addr) *Refusal {
 	for _, candidate := range addresses.Meanings(address) {
 		if what := cmp.Or(d.denies(candidate), d.reserved(candidate)); what != "" {

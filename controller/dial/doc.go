@@ -1,11 +1,12 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dial connects to addresses that tenants have chosen, and to no other process than one that they could mean: never
-// to the controller's own machine, to the services that a cloud gives a machine by its link, or to what the operator denies.
+// Package dial connects to addresses that tenants have chosen. It never connects to the machine of the controller, to
+// the services that a cloud provides on the link of a machine, or to ranges that the operator denies.
 //
-// What is judged is the address that the kernel is asked to connect to: after names were resolved, at every attempt, in the
-// dialer's Control. So a name that leads elsewhere at the second look, or to several addresses, gains nothing.
+// The check is on the address that the kernel is asked to connect to: after names were resolved, at every attempt, in
+// the Control function of net.Dialer. So a name that resolves differently the next time, or to several addresses, gains
+// nothing.
 //
 // Invariants:
 //

@@ -74,7 +74,7 @@ func (c *conn) askMore(ctx context.Context, a *quorum.Answer) {
 	}
 }
 
-// read is linearizable. A refusal by the rights of a user is as good as an answer: it was decided by consensus too.
+// read is linearizable. A denial because of the rights of the user counts as success: it was decided by consensus too.
 func (c *conn) read(ctx context.Context) error {
 	_, err := c.Get(ctx, healthKey)
 	if errors.Is(err, rpctypes.ErrPermissionDenied) {

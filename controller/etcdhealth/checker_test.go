@@ -150,9 +150,8 @@ func TestMemberIsAlone(t *testing.T) {
 	m.thaw(t, "node-3")
 }
 
-// TestMembersThatHaveLostEachOther is hole H21 behind the leader's back: a member comes back, reads through the leader
-// and is healthy, but its connections with the third fail by their certificates. Were the leader restarted now, nobody
-// could take over.
+// TestMembersThatHaveLostEachOther: a member comes back, reads through the leader and is healthy, but its connections
+// with the third member fail because of their certificates. If the leader were restarted now, nobody could take over.
 func TestMembersThatHaveLostEachOther(t *testing.T) {
 	m := startMembers(t, 3)
 	c := m.checker(t)

@@ -32,7 +32,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// conn is a client of one member.
+// conn is a connection to one member.
 type conn struct {
 	*clientv3.Client
 	http     *http.Client
@@ -100,7 +100,7 @@ func (c *conn) failure(ctx context.Context, err error) string {
 	return c.told(ctx, err)
 }
 
-// told is what may be told of a connection that failed. What cannot be told is in the log.
+// told is the public description of a failed connection. The rest is only logged.
 func (c *conn) told(ctx context.Context, err error) string {
 	c.failures.Count(ctx, err)
 	detail := connection.Failure(ctx, err)
@@ -111,7 +111,7 @@ func (c *conn) told(ctx context.Context, err error) string {
 	return connection.Told(err)
 }
 
-// answered puts the failure of a request to a proven member into words.
+// answered describes the failure of a request to a proven member.
 func (c *conn) answered(ctx context.Context, err error) string {
 	if etcd, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(err)); ok {
 		return etcd.Error()
@@ -128,7 +128,7 @@ func (c *conn) answered(ctx context.Context, err error) string {
 	return "the connection is lost"
 }
 
-// hearken bounds how long a member may take to refuse a client after the handshake.
+// hearken is how long a member may take to refuse a client after the handshake.
 const hearken = time.Second
 
 // diagnose connects once more, without gRPC, and returns why that fails, nil if it does not. With TLS 1.3 a member refuses

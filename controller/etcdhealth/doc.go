@@ -1,7 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcdhealth asks the members of an etcd cluster how they are. What the answers mean is for registry/quorum to say.
+// Package etcdhealth asks the members of an etcd cluster for their health. The answers are evaluated in
+// registry/quorum.
 //
 // Each member is asked through its own endpoint and no other: who it is and whom it sees as leader, for a linearizable
 // read, for the list of members, and with which peers it is connected (its metric etcd_network_active_peers, which it
@@ -19,6 +20,6 @@
 //     by a leaf that the bundle verifies, an answer does not tell what was met there: that is in the log.
 //   - An error of Check says nothing about the members: it means that they could not be asked.
 //
-// Goroutines: a check runs on one of its own, with one more for each member; it ends with its timeout, or when nobody
-// waits for it any more. Check may be called from anywhere at any time.
+// Goroutines: a check runs on a goroutine of its own, with one more for each member; it ends with its timeout, or when
+// nobody waits for it any more. Check may be called from anywhere at any time.
 package etcdhealth

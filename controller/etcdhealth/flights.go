@@ -10,7 +10,7 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// flights has those who ask the same question share a check, but never one that began before they asked.
+// flights lets callers with the same question share a check, but never one that began before they asked.
 type flights struct {
 	mu   sync.Mutex
 	keys map[string]*line

@@ -121,7 +121,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_AbortRequest(ref common.R
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is recorded with the request, for people. At most 256 characters.",
+							Description: "reason is recorded with the request. At most 256 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -163,7 +163,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 					},
 					"member": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member of the party. Defaults to the party's name.",
+							Description: "member is the member's name. Defaults to the party's name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -208,7 +208,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 					},
 					"instance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "instance identifies the process among those of the member, such as the UID of its pod. Defaults to one that is derived from startedAt. The member counts as far as all of its processes do.",
+							Description: "instance identifies the process among those of the member, such as the UID of its pod. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of its processes have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -221,13 +221,13 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 					},
 					"observedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedAt is when the process has looked at what it has loaded. A report of long ago, or of the future, is refused.",
+							Description: "observedAt is when the process looked at what it has loaded. A report that is too old, or from the future, is refused.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
 					"expires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expires is when the report ceases to count unless the process reports again. It is set in the answer.",
+							Description: "expires is when the report ceases to count unless the process reports again. It is set in the response.",
 							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -257,7 +257,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"subject": {
 						SchemaProps: spec.SchemaProps{
-							Description: "subject distinguished name.",
+							Description: "subject is the distinguished name of the subject.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -265,7 +265,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer distinguished name.",
+							Description: "issuer is the distinguished name of the issuer.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -273,7 +273,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"serialNumber": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serialNumber in lower-case hexadecimal.",
+							Description: "serialNumber is the serial number in lower-case hexadecimal.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -281,7 +281,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"keyAlgorithm": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keyAlgorithm such as ECDSA-P256.",
+							Description: "keyAlgorithm is the kind and size of the key, such as ECDSA-P256.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -307,7 +307,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"slot": {
 						SchemaProps: spec.SchemaProps{
-							Description: "slot of the signer that the anchor comes from: active, next, previous, retired (a former generation of this signer) or foreign.",
+							Description: "slot is the slot of the signer that the anchor belongs to: active, next, previous, retired (an earlier CA of this signer) or foreign (a CA that is not of this signer).",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -330,7 +330,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"safeToRemove": {
 						SchemaProps: spec.SchemaProps{
-							Description: "safeToRemove says whether nothing needs the anchor.",
+							Description: "safeToRemove is true if nothing needs the anchor any more.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -338,7 +338,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Anchor(ref common.Referen
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason why the anchor cannot be removed.",
+							Description: "reason says why the anchor cannot be removed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -361,7 +361,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"party": {
 						SchemaProps: spec.SchemaProps{
-							Description: "party and member that hold the rotation up, if any.",
+							Description: "party and member name the member that holds up the rotation, if any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -374,14 +374,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object that holds the rotation up, as kind/name, if any.",
+							Description: "object is the object that holds up the rotation, as Kind/name, if any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is a word in CamelCase.",
+							Description: "reason is a machine-readable word in CamelCase.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -389,7 +389,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is for people and names the next step.",
+							Description: "message explains the blocker and names the next step.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -397,7 +397,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Blocker(ref common.Refere
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when it began, if that is known.",
+							Description: "since is when the blocker began, if that is known.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -414,7 +414,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BundleStatus is the live state of one bundle of trust anchors. It is computed, has the name of its ConfigMap, and cannot be written.",
+				Description: "BundleStatus is the live state of one bundle of trust anchors. It is computed from the ConfigMap of the bundle, has its name, and is read-only.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -439,14 +439,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatus(ref common.R
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the configuration says of this bundle.",
+							Description: "spec is what the RotationConfiguration says about this bundle.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.BundleStatusSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what is.",
+							Description: "status is the observed state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.BundleStatusStatus{}.OpenAPIModelName()),
 						},
@@ -489,7 +489,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatusList(ref comm
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items in the order of their namespaces and names.",
+							Description: "items are ordered by namespace and name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -548,7 +548,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatusStatus(ref co
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage of the trust domain's rotation.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
+							Description: "stage is the stage of the trust domain's rotation.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -562,7 +562,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_BundleStatusStatus(ref co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "anchors of the bundle, in its order.",
+							Description: "anchors are the trust anchors in the order of the bundle.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -614,7 +614,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Certificate(ref common.Re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Certificate are the public facts of a certificate.",
+				Description: "Certificate holds the public facts of a certificate.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"fingerprint": {
@@ -627,7 +627,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Certificate(ref common.Re
 					},
 					"subject": {
 						SchemaProps: spec.SchemaProps{
-							Description: "subject distinguished name.",
+							Description: "subject is the distinguished name of the subject.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -635,7 +635,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Certificate(ref common.Re
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer distinguished name.",
+							Description: "issuer is the distinguished name of the issuer.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -643,7 +643,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Certificate(ref common.Re
 					},
 					"serialNumber": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serialNumber in lower-case hexadecimal.",
+							Description: "serialNumber is the serial number in lower-case hexadecimal.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -651,7 +651,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Certificate(ref common.Re
 					},
 					"keyAlgorithm": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keyAlgorithm such as ECDSA-P256.",
+							Description: "keyAlgorithm is the kind and size of the key, such as ECDSA-P256.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -688,7 +688,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotation(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CertificateRotation is the live state of one certificate Secret. It is computed, has the name of its Secret, and cannot be written.",
+				Description: "CertificateRotation is the live state of one certificate Secret. It is computed from that Secret, has its name, and is read-only.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -713,14 +713,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotation(ref c
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the configuration says of this certificate.",
+							Description: "spec is what the RotationConfiguration says about this certificate.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CertificateRotationSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what is.",
+							Description: "status is the observed state.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CertificateRotationStatus{}.OpenAPIModelName()),
 						},
@@ -763,7 +763,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationList(r
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items in the order of their namespaces and names.",
+							Description: "items are ordered by namespace and name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -830,7 +830,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationSpec(r
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "usages of a leaf.",
+							Description: "usages are the extended key usages of a leaf.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -858,7 +858,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage of the trust domain's rotation.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
+							Description: "stage is the stage of the trust domain's rotation.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -909,7 +909,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 					},
 					"rotatesAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "rotatesAt is when the certificate is due.",
+							Description: "rotatesAt is when the certificate is due for renewal.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -927,7 +927,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "members of the relying parties.",
+							Description: "members are the members of the relying parties.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -966,7 +966,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_CertificateRotationStatus
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are Ready, Progressing, Blocked and Degraded. Behind them a signer has those of the rollout of its configuration, if there is one.",
+							Description: "conditions are Ready, Progressing, Blocked and Degraded. For a signer they are followed by the conditions of the configuration's rollout, if it has one.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -990,7 +990,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MemberStatus is what is known of one member of a relying party.",
+				Description: "MemberStatus is what is known about one member of a relying party.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"party": {
@@ -1003,7 +1003,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"member": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member of the party.",
+							Description: "member is the member's name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1011,7 +1011,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"evidence": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evidence is the kind of proof that the party is configured with.",
+							Description: "evidence is the kind of evidence that is configured for the party.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1019,7 +1019,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"known": {
 						SchemaProps: spec.SchemaProps{
-							Description: "known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight evidence is not renewed, and what has lapsed is not known.",
+							Description: "known is true if there is current evidence of the member, whether or not it shows trust. Evidence is not renewed while no rotation is in flight, so it lapses then.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1027,14 +1027,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"verifiesNothing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verifiesNothing says that the member only presents leaves: there is nothing that it has to load.",
+							Description: "verifiesNothing is true if the member only presents leaves, so that it has no anchor to load.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"trusted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trusted says whether there is evidence that the member has loaded the newest CA of the domain.",
+							Description: "trusted is true if there is evidence that the member has loaded the newest CA of the trust domain.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1042,7 +1042,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"delivered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "delivered says whether there is evidence that the member presents the current leaves that it holds.",
+							Description: "delivered is true if there is evidence that the member presents the current version of every leaf that it holds.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1050,26 +1050,26 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"lastChange": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastChange is when the observation last changed.",
+							Description: "lastChange is when the evidence of the member last changed.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason why no evidence is needed, for the evidence none.",
+							Description: "reason says why no evidence is needed, if evidence is none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"waiver": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waiver that is in force.",
+							Description: "waiver is the waiver that is in force for the member, if any.",
 							Ref:         ref(v1alpha1.MemberWaiver{}.OpenAPIModelName()),
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why not, if so.",
+							Description: "message says why the member is not trusted or not delivered.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1087,12 +1087,12 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberWaiver(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "MemberWaiver is the decision of a person to go on without the evidence of a member.",
+				Description: "MemberWaiver is a person's decision to continue without the evidence of a member.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason that was given.",
+							Description: "reason is the reason that was given for the waiver.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1129,7 +1129,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "stage in which the step happens.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
+							Description: "stage is the stage in which the step happens.\n\nPossible enum values:\n - `\"Distributing\"`\n - `\"Draining\"`\n - `\"Reissuing\"`\n - `\"Retiring\"`\n - `\"Stable\"`",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1138,7 +1138,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.",
+							Description: "action is what is done, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1146,7 +1146,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object that is written, as kind/name.",
+							Description: "object is the object that is written, as Kind/name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1173,7 +1173,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message for people.",
+							Description: "message describes the step.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1190,7 +1190,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RotationPlan are the steps of a rotation, in order, and what blocks them now.",
+				Description: "RotationPlan lists the steps of a rotation, in order, and what blocks them now.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1217,7 +1217,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 					},
 					"hash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hash over the steps; the plan shown and the plan executed have the same hash.",
+							Description: "hash is computed over the steps: the plan that was shown and the plan that is executed have the same hash.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1230,7 +1230,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps in order.",
+							Description: "steps are the steps of the rotation, in order.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1248,7 +1248,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationPlan(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "blockers that are known now.",
+							Description: "blockers are what would hold up the rotation now.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1310,14 +1310,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_RotationRequest(ref commo
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is recorded with the request, for people. At most 256 characters.",
+							Description: "reason is recorded with the request. At most 256 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"compromised": {
 						SchemaProps: spec.SchemaProps{
-							Description: "compromised says that the key must not be trusted any longer than needed.",
+							Description: "compromised is true if the key must not be trusted any longer than necessary.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1332,12 +1332,12 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TrustCount counts the members that trust what they must trust.",
+				Description: "TrustCount counts members by whether they trust the CA in question.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"trusted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trusted members.",
+							Description: "trusted is the number of members for which there is evidence that they trust the CA.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1345,7 +1345,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref common.Ref
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total members.",
+							Description: "total is the number of members.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1353,7 +1353,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_TrustCount(ref common.Ref
 					},
 					"unknown": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unknown members: there is no current evidence of them, and nobody asks for it while no rotation is in flight.",
+							Description: "unknown is the number of members without current evidence. No evidence is collected while no rotation is in flight.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1369,7 +1369,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Waiver is the body of the subresource waive of a signer: rotations of its trust domain go on without the evidence of one member.",
+				Description: "Waiver is the body of the subresource waive of a signer: rotations of its trust domain continue without the evidence of one member.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1396,14 +1396,14 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 					},
 					"member": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member of the party. Defaults to the party's name.",
+							Description: "member is the member's name. Defaults to the party's name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason why the member need not be waited for. At most 256 characters.",
+							Description: "reason says why the member need not be waited for. At most 256 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1423,7 +1423,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Waiver(ref common.Referen
 					},
 					"waivedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "waivedBy is the user who decided. It is set in the answer.",
+							Description: "waivedBy is the user who decided. It is set in the response.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -30,8 +30,11 @@ func listPackages(ctx context.Context, patterns []string) ([]string, error) {
 
 // goTest calls add for each event of the tests of b. Its error says how go test ended, if it was not well.
 func goTest(ctx context.Context, b batch, flags []string, add func(event)) error {
-	args := slices.Concat([]string{"test", "-json", "-p", strconv.Itoa(b.parallel)}, flags, b.packages)
-	cmd := exec.CommandContext(ctx, "go", args...)
+	args := slices.Concat([]string{"go", "test", "-json", "-p", strconv.Itoa(b.parallel)}, flags, b.packages)
+	if b.nice {
+		args = append(giveWay(), args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -42,4 +45,13 @@ func goTest(ctx context.Context, b batch, flags []string, add func(event)) error
 	}
 	// What could not be read is lost, and go test, which nobody reads any more, ends.
 	return errors.Join(readEvents(out, add), cmd.Wait())
+}
+
+// giveWay begins a command that runs when the CPU has nothing else to do: nice becomes that command. Where there is none it is
+// a command like any other.
+func giveWay() []string {
+	if _, err := exec.LookPath("nice"); err != nil {
+		return nil
+	}
+	return []string{"nice", "-n", "19"}
 }

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 )
 
 func main() {
@@ -36,8 +37,13 @@ func run(ctx context.Context, args []string, ci bool, w io.Writer) (ok bool, err
 		return false, err
 	}
 	s := newSummary(w, packages, ci)
-	for _, b := range batches(packages) {
-		s.exited(goTest(ctx, b, flags, s.add))
+	for _, stage := range stages(packages) {
+		var running sync.WaitGroup
+		for _, b := range stage {
+			p := &part{summary: s}
+			running.Go(func() { p.exited(goTest(ctx, b, flags, p.add)) })
+		}
+		running.Wait()
 	}
 	return s.finish(), nil
 }

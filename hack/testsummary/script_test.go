@@ -19,6 +19,9 @@ const (
 	passes = `package p; import "testing"; func TestPasses(*testing.T) {}`
 	fails  = `package p; import "testing"; func TestFails(t *testing.T) { t.Error("as it should") }`
 	skips  = `package p; import "testing"; func TestSkips(t *testing.T) { t.Skip("needs root") }`
+	// A nice value of 19, which the system call of Linux tells as 20 less it.
+	runsNice = `package p; import ("syscall"; "testing")
+		func TestNice(t *testing.T) { if p, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err != nil || p != 1 && p != 19 { t.Error(p, err) } }`
 	// As the kernel does when memory is short, and people who end what they take for another one's go test.
 	killsGoTest = `package p; import ("syscall"; "testing"); func TestKills(*testing.T) { syscall.Kill(syscall.Getppid(), syscall.SIGKILL) }`
 	// The same, when all results are out.
@@ -66,6 +69,27 @@ func TestScript(t *testing.T) {
 		{
 			name: "a go test that is killed when all its tests have passed", tests: map[string]string{"a": killsGoTestLate},
 			want: []string{"go test: signal: killed\n", "certrotation.dev/a did not report its end\n"},
+		},
+		{
+			name: "beside the one that waits", tests: map[string]string{"a": passes, "test/e2e/etcd": passes, "test/cluster": passes},
+			wantOK: true, want: []string{"ok        certrotation.dev/a (", "ok        certrotation.dev/test/e2e/etcd (", "ok        certrotation.dev/test/cluster ("},
+			last: "3 passed, 0 failed, 0 skipped",
+		},
+		{
+			name: "what gives way to the one that waits", tests: map[string]string{"a": runsNice, "test/e2e/etcd": passes},
+			wantOK: true, last: "2 passed, 0 failed, 0 skipped",
+		},
+		{
+			name: "a failed test beside the one that waits", tests: map[string]string{"a": fails, "test/e2e/etcd": passes},
+			want: []string{"failed tests:\n  a TestFails\n"}, last: "1 passed, 1 failed, 0 skipped",
+		},
+		{
+			name: "the one that waits fails", tests: map[string]string{"a": passes, "test/e2e/etcd": fails},
+			want: []string{"failed tests:\n  test/e2e/etcd TestFails\n"}, last: "1 passed, 1 failed, 0 skipped",
+		},
+		{
+			name: "a killed go test beside one with a failed test", tests: map[string]string{"a": killsGoTest, "test/e2e/etcd": fails},
+			want: []string{"failed tests:\n  a TestKills (did not finish)\n  test/e2e/etcd TestFails\n", "go test: signal: killed\n", "certrotation.dev/a did not report its end\n"},
 		},
 		{
 			name: "a package that does not compile", tests: map[string]string{"a": passes, "b": `package p; func {`},

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 )
 
@@ -47,8 +48,10 @@ type count struct{ passed, failed, skipped int }
 
 type testID struct{ pkg, test string }
 
-// summary collects the events of go test, which may be run several times for different packages.
+// summary collects the events of go test, which may be run several times, also at the same time, for different packages.
 type summary struct {
+	mu sync.Mutex // While a part adds to it.
+
 	w        io.Writer
 	expected []string                    // Packages that have to end.
 	ci       bool                        // A skipped test is a failure.
@@ -59,7 +62,6 @@ type summary struct {
 	reasons  map[testID]string           // Why a test was skipped.
 	broken   []string                    // What failed outside of a test: packages that do not compile, crash, or time out.
 	cached   int                         // Packages whose results are those of an earlier run.
-	failing  bool                        // A package of the go test that is running failed.
 	stray    bool                        // go test itself printed something that is no event.
 }
 
@@ -129,7 +131,6 @@ func (s *summary) endPackage(e event) {
 	if e.Action != "fail" {
 		return
 	}
-	s.failing = true
 	fmt.Fprint(s.w, text)
 	explained := s.printUnfinished(e.Package)
 	for id, result := range s.results {
@@ -154,14 +155,30 @@ func (s *summary) printUnfinished(pkg string) bool {
 	return found
 }
 
-// exited takes the end of a go test. When a package failed, the exit code 1 says nothing new; every other error does.
-func (s *summary) exited(err error) {
+// part is one go test.
+type part struct {
+	summary *summary
+	failed  bool // One of its packages.
+}
+
+// add prints what an event completes, as a whole: another part may print at the same time.
+func (p *part) add(e event) {
+	p.summary.mu.Lock()
+	defer p.summary.mu.Unlock()
+	p.failed = p.failed || e.Action == "fail" && e.Test == ""
+	p.summary.add(e)
+}
+
+// exited takes the end of a go test. When a package of it failed, the exit code 1 says nothing new; every other error does.
+func (p *part) exited(err error) {
 	var exit *exec.ExitError
-	known := s.failing && errors.As(err, &exit) && exit.ExitCode() == 1
-	if err != nil && !known {
-		s.broken = append(s.broken, "go test: "+err.Error())
+	known := p.failed && errors.As(err, &exit) && exit.ExitCode() == 1
+	if err == nil || known {
+		return
 	}
-	s.failing = false
+	p.summary.mu.Lock()
+	defer p.summary.mu.Unlock()
+	p.summary.broken = append(p.summary.broken, "go test: "+err.Error())
 }
 
 // missing finds the packages that did not end, whatever go test said.

@@ -180,10 +180,11 @@ func TestSummarize(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			sum := newSummary(&out, test.expected, test.ci)
-			if err := readEvents(strings.NewReader(strings.Join(test.in, "")), sum.add); err != nil {
+			only := &part{summary: sum}
+			if err := readEvents(strings.NewReader(strings.Join(test.in, "")), only.add); err != nil {
 				t.Fatal(err)
 			}
-			sum.exited(test.exit)
+			only.exited(test.exit)
 			if ok := sum.finish(); ok != test.wantOK {
 				t.Errorf("ok is %t, want %t", ok, test.wantOK)
 			}

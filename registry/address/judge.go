@@ -9,52 +9,53 @@ import (
 	"slices"
 )
 
-// Ranges say which addresses nodes may have.
+// Ranges are the configured ranges of addresses.
 type Ranges struct {
-	// Nodes are those in which a node's address has to be; none means that it may be anywhere.
+	// Nodes are the ranges in which the address of a node has to be; if there are none, it may be anywhere.
 	Nodes []netip.Prefix
-	// Services are those of virtual addresses, which no node has.
+	// Services are the ranges of virtual addresses, which no node owns.
 	Services []netip.Prefix
 }
 
-// Claimant is a node whose kubelet reports a certain address.
+// Claimant is a node whose kubelet reports an address.
 type Claimant struct {
 	Node string
-	// Holds says that a certificate of this node carries the address already.
+	// Holds means that a certificate of this node carries the address already.
 	Holds bool
 }
 
-// Doubt says why an address is not believed to be a node's.
+// Doubt says why an address is not accepted as a node's.
 type Doubt struct {
 	Address string
-	// Contested says that other nodes report the address as well; otherwise no node could have it.
+	// Contested means that other nodes report the address as well. Otherwise it is one that no node can have.
 	Contested bool
 	Message   string
 }
 
-// Judge says why an address that a kubelet reports is not believed to be its node's, nil if it is. The claimants are all who
-// report it, the node among them.
+// Judge returns why an address that a kubelet reports is not accepted as its node's, nil if it is. The claimants are
+// all nodes that report it, this node included.
 //
-// Of several claimants the only one whose certificate carries the address keeps it: whoever comes later does not get it, and
-// harms nobody by asking. Where that tells nothing, nobody gets it: which of them lies cannot be seen from here.
+// If several nodes report an address, it stays with the only one whose certificate carries it: a node that reports it
+// later does not get it, and cannot take it away. If no certificate or several carry it, none of the nodes gets it,
+// because nothing shows which of them owns it.
 func (r *Ranges) Judge(text, node string, claimants []Claimant) *Doubt {
 	doubt := func(format string, args ...any) *Doubt {
 		return &Doubt{Address: text, Message: fmt.Sprintf(format, args...)}
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		return doubt("it is no IP address")
+		return doubt("it is not an IP address")
 	}
 	for _, meant := range Meanings(ip) {
 		if what := Reserved(meant); what != "" {
-			return doubt("it is %s, which is no node's own", what)
+			return doubt("it is %s, which no node can own", what)
 		}
 	}
 	switch {
 	case contains(r.Services, ip):
 		return doubt("it is in a range of Service addresses (spec.serviceCIDRs)")
 	case len(r.Nodes) > 0 && !contains(r.Nodes, ip):
-		return doubt("it is in none of the ranges of nodes (spec.nodeCIDRs)")
+		return doubt("it is outside of the ranges of node addresses (spec.nodeCIDRs)")
 	}
 	return contested(text, node, claimants)
 }
@@ -72,11 +73,36 @@ func contested(text, node string, claimants []Claimant) *Doubt {
 	case len(holders) == 1:
 		out.Message = fmt.Sprintf("node %s reports it too, and has it in its certificate", holders[0].Node)
 	default:
-		out.Message = fmt.Sprintf("node %s reports it too, and whose it is cannot be told", others[0].Node)
+		out.Message = fmt.Sprintf("node %s reports it too, and which of them owns it cannot be determined", others[0].Node)
 	}
 	return out
 }
 
 func contains(ranges []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(ip.Unmap()) })
+}
+
+// ParseRanges reads CIDRs, such as those of a flag.
+func ParseRanges(texts []string) ([]netip.Prefix, error) {
+	ranges := make([]netip.Prefix, 0, len(texts))
+	for _, text := range texts {
+		r, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("range %q is not a CIDR such as 10.0.0.0/8", text)
+		}
+		ranges = append(ranges, r)
+	}
+	return Canonical(ranges), nil
+}
+
+// Canonical converts ranges of IPv4-mapped IPv6 addresses to IPv4, the form in which addresses are compared.
+func Canonical(ranges []netip.Prefix) []netip.Prefix {
+	out := make([]netip.Prefix, 0, len(ranges))
+	for _, r := range ranges {
+		if r.Addr().Is4In6() && r.Bits() >= 96 {
+			r = netip.PrefixFrom(r.Addr().Unmap(), r.Bits()-96)
+		}
+		out = append(out, r.Masked())
+	}
+	return out
 }

@@ -3,10 +3,13 @@
 
 package address
 
-import "net/netip"
+import (
+	"encoding/binary"
+	"net/netip"
+)
 
-// reserved are the ranges of which no machine has an address to itself, and those of the services that a cloud gives to
-// each of its machines, which tell credentials to whoever asks.
+// reserved are the ranges whose addresses do not belong to one machine alone, and the addresses of the metadata
+// services of clouds, which give credentials to every machine that asks.
 var reserved = []struct {
 	prefix netip.Prefix
 	what   string
@@ -28,8 +31,8 @@ var reserved = []struct {
 	{netip.MustParsePrefix("fd00:42::42/128"), "a metadata service"},
 }
 
-// Reserved says what an address is that no machine has to itself, such as "loopback", "" for any other. An address with a
-// zone is one of a link.
+// Reserved names the kind of an address that does not belong to one machine alone, such as "loopback"; it is "" for any
+// other. An address with a zone is link-local.
 func Reserved(ip netip.Addr) string {
 	ip = ip.Unmap()
 	if !ip.IsValid() {
@@ -44,4 +47,53 @@ func Reserved(ip netip.Addr) string {
 		}
 	}
 	return ""
+}
+
+// Ranges of IPv6 addresses which a gateway, or the machine itself, translates to an IPv4 address that they contain.
+var (
+	compatible = netip.MustParsePrefix("::/96")
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	nat64Local = netip.MustParsePrefix("64:ff9b:1::/48")
+	sixToFour  = netip.MustParsePrefix("2002::/16")
+	teredo     = netip.MustParsePrefix("2001::/32")
+)
+
+// Meanings returns an address and the IPv4 addresses that it may stand for.
+func Meanings(ip netip.Addr) []netip.Addr {
+	zoned := ip.Unmap()
+	out := []netip.Addr{zoned}
+	ip = zoned.WithZone("")
+	if !ip.Is6() {
+		return out
+	}
+	b := ip.As16()
+	four := func(x, y, z, w byte) { out = append(out, netip.AddrFrom4([4]byte{x, y, z, w})) }
+	// Where the length of the gateway's prefix is not known, leading zeros belong to the prefix or are padding.
+	maybe := func(x, y, z, w byte) {
+		if x != 0 {
+			four(x, y, z, w)
+		}
+	}
+	switch {
+	case ip.IsUnspecified(), ip.IsLoopback():
+	case compatible.Contains(ip), translated.Contains(ip), nat64.Contains(ip):
+		four(b[12], b[13], b[14], b[15])
+	case nat64Local.Contains(ip):
+		// The operator of the gateway chooses the length of the prefix; byte 8 is skipped (RFC 6052).
+		maybe(b[6], b[7], b[9], b[10])
+		maybe(b[7], b[9], b[10], b[11])
+		maybe(b[9], b[10], b[11], b[12])
+		maybe(b[12], b[13], b[14], b[15])
+	case sixToFour.Contains(ip):
+		four(b[2], b[3], b[4], b[5])
+	case teredo.Contains(ip):
+		four(b[4], b[5], b[6], b[7])
+		four(^b[12], ^b[13], ^b[14], ^b[15])
+	}
+	// ISATAP: the last half of the address is 0000:5efe or 0200:5efe, and IPv4.
+	if id := binary.BigEndian.Uint32(b[8:12]); id == 0x00005efe || id == 0x02005efe {
+		four(b[12], b[13], b[14], b[15])
+	}
+	return out
 }

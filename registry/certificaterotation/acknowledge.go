@@ -20,8 +20,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// AcknowledgeREST serves the subresource acknowledge of a signer: a process of a member of a relying party reports what it
-// has loaded. Fingerprints that nobody knows are fine: a report may be ahead of what this server has seen.
+// AcknowledgeREST serves the subresource acknowledge of a signer: a process of a member of a relying party reports what
+// it has loaded. Unknown fingerprints are accepted, because a report may be ahead of what this server has seen.
 type AcknowledgeREST struct {
 	actions *Actions
 }
@@ -80,8 +80,8 @@ func (r *AcknowledgeREST) Create(ctx context.Context, name string, object runtim
 	return out, nil
 }
 
-// reported is a report with the lease that this server stamps on it. It counts from when the process has looked at itself,
-// but never from the future.
+// reported is a report with the lease that this server gives it. The lease begins when the process looked at what it
+// has loaded, but never in the future.
 func (a *Actions) reported(ctx context.Context, t *target, ack *certrotation.Acknowledgement) *report {
 	said := &trust.Observation{
 		Instance:   ack.Instance,

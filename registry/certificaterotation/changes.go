@@ -5,7 +5,7 @@ package certificaterotation
 
 import "sync"
 
-// changes wakes requests that wait for a change of a namespace. It keeps nothing of namespaces that nobody waits for.
+// changes wakes requests that wait for a change of a namespace. It keeps no state for other namespaces.
 type changes struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}

@@ -7,10 +7,10 @@
 // The resource itself has no create, update or delete, and must not get any: a namespace controller, the garbage collector
 // and quotas act on what discovery advertises, and would try to delete what cannot be deleted. A test holds this.
 //
-// What a person asks for is asked through the subresources, each with RBAC of its own. They change nothing of a
-// certificate: they write RotationRecords, a request (rotate, abort), the report of a process (acknowledge) or a waiver
-// (waive), whose write the API server judges with its own admission chain, and the controller acts on it. Whether a request is
-// accepted is for registry/trust to say; its refusals become 409 Conflict with the model's own text.
+// Users make requests through the subresources, each with RBAC of its own. These do not change certificates: they write
+// RotationRecords, that is a request (rotate, abort), the report of a process (acknowledge) or a waiver (waive). The
+// API server checks that write with its own admission chain, and the controller acts on the record. registry/trust
+// decides whether a request is accepted; its refusals become 409 Conflict with its text.
 //
 // A request that wrote something is answered once the inventory of this replica has seen the write, or with a warning
 // when that takes too long. The package starts no goroutine.

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// report is what one process of a member says of itself.
+// report is what one process of a member reports about itself.
 type report struct {
 	target        *target
 	party, member string
@@ -26,8 +26,8 @@ type report struct {
 	dryRun         []string
 }
 
-// record writes what a process reports to the record of its member, beside what other processes have reported, and waits
-// until the inventory has seen it. It returns when the report ends to count.
+// record writes the report of a process to the record of its member, beside those of other processes, and waits until
+// the inventory has seen it. It returns when the report expires.
 func (a *Actions) record(ctx context.Context, r *report) (time.Time, error) {
 	var (
 		version string
@@ -80,7 +80,8 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 	return version, r.recorded.Expires, err
 }
 
-// observationsOf returns what a record says of each process. One that cannot be read says nothing and is replaced.
+// observationsOf returns the recorded observations of each process. A record that cannot be read has none and is
+// replaced.
 func observationsOf(live *configv1alpha1.RotationRecord) []trust.Observation {
 	said, err := record.Decode(live)
 	if err != nil || said.Evidence == nil {
@@ -123,7 +124,7 @@ func withObservations(domain *trust.Domain, party, member string, observations [
 	return &out
 }
 
-// leaseOf is how long a report of a party counts. A party that counts by the roster alone has the default.
+// leaseOf is how long a report of a party counts. A party that only the roster names has the default.
 func leaseOf(domain *trust.Domain, party string) time.Duration {
 	for i := range domain.Parties {
 		if p := &domain.Parties[i]; p.Name == party && p.Lease > 0 {

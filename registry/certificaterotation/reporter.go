@@ -17,15 +17,15 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// acknowledgeSubresource is what the right to report is asked for on.
+// acknowledgeSubresource is the resource for which the right to report is checked.
 const acknowledgeSubresource = "acknowledge"
 
 // errNobody answers for a request without a user: a server without authentication takes no reports.
 var errNobody = errors.New("a report needs an account that it comes from")
 
-// mayReport says whether the user of a request may report for a member. That the user may create
-// certificaterotations/acknowledge of the signer has been asked already, and is not enough: it is the right to say something,
-// not the right to be everybody.
+// mayReport decides whether the user of a request may report for a member. That the user may create
+// certificaterotations/acknowledge of the signer has been checked already and is not sufficient: it would let one
+// member report for all others.
 func (a *Actions) mayReport(ctx context.Context, t *target, party, member string) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok || who.GetName() == "" {

@@ -17,15 +17,15 @@ import (
 )
 
 var (
-	// errMissing is the cause of the conflict that a request about a Secret which is yet to be made ends in.
+	// errMissing is the cause of the conflict for a request about a Secret that does not exist yet.
 	errMissing = errors.New("the Secret does not exist; it is made without being asked for")
-	// errAnswered says that the record of a former request is still there although it was answered.
+	// errAnswered means that the record of a former request still exists although it was answered.
 	errAnswered = errors.New("a former request was answered and its record is about to be deleted")
 )
 
-// request writes what somebody asks for to its record, and waits until the inventory has seen it. There is one request of a
-// kind for a Secret: one that stands already is what was asked for. A dry run goes through the admission chain of the API
-// server and writes nothing.
+// request writes a request to its record, and waits until the inventory has seen it. There is one request of each kind
+// for a Secret: if one exists already, nothing is written. A dry run goes through the admission chain of the API server
+// and writes nothing.
 func (a *Actions) request(ctx context.Context, t *target, asked *trust.Request, dryRun []string) error {
 	if !t.object.Present {
 		return apierrors.NewConflict(resource(), t.name, errMissing)
@@ -48,7 +48,7 @@ func (a *Actions) request(ctx context.Context, t *target, asked *trust.Request, 
 	return nil
 }
 
-// isRaced says that another try may end otherwise.
+// isRaced reports whether another attempt may succeed.
 func isRaced(err error) bool { return isRace(err) || errors.Is(err, errAnswered) }
 
 // writeRequest writes once and returns the version of the record, "" if the request stands already.

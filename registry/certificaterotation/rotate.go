@@ -79,7 +79,7 @@ func (r *RotateREST) Create(ctx context.Context, name string, object runtime.Obj
 	return rotationPlan(plan), nil
 }
 
-// admitted runs the admission chain of this server, which there is none of by default.
+// admitted runs the admission chain of this server, which is empty by default.
 func admitted(ctx context.Context, validate rest.ValidateObjectFunc, object runtime.Object) error {
 	if validate == nil {
 		return nil

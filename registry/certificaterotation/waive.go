@@ -22,8 +22,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// WaiveREST serves the subresource waive of a signer: a person decides that rotations go on without the evidence of one
-// member. A further waiver takes the place of the former one, and one that ends in the past withdraws it.
+// WaiveREST serves the subresource waive of a signer: a person decides that rotations continue without the evidence of
+// one member. A further waiver replaces the former one, and one that ends in the past withdraws it.
 type WaiveREST struct {
 	actions *Actions
 }

@@ -18,19 +18,19 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// Bounds of what is recorded of a user, in characters.
+// Bounds of what is recorded about a user, in characters.
 const (
 	maxUserName = 256
 	maxUserUID  = 128
 )
 
-// isRace says that somebody else wrote the record at the same time.
+// isRace reports whether somebody else wrote the record at the same time.
 func isRace(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// writeError answers for a record in the terms of this resource: what the model refuses, and a record that has changed or
-// cannot be, is a conflict. What the API server refuses otherwise is passed on with its own text.
+// writeError converts an error about a record into one about this resource: what the model refuses, and a record that
+// has changed or cannot be changed, is a conflict. Other errors of the API server are passed on with their text.
 func writeError(name string, err error) error {
 	if _, ok := errors.AsType[*trust.Refusal](err); ok {
 		return refused(name, err)
@@ -59,7 +59,7 @@ func (a *Actions) awaitRecord(ctx context.Context, namespace, name, version stri
 	})
 }
 
-// reached says whether a version is that other one or a later one. Versions that cannot be compared never are later.
+// reached reports whether a version is another one or a later one. Versions that cannot be compared are not later.
 func reached(have, want string) bool {
 	order, err := resourceversion.CompareResourceVersion(have, want)
 	return err == nil && order >= 0

@@ -18,7 +18,7 @@ import (
 // None is the cell of a value that does not exist.
 const None = "<none>"
 
-// Until says how long it is until t; past is the cell once t lies behind.
+// Until is the cell for the time until t; past is the cell if t is over.
 func Until(t *metav1.Time, now time.Time, past string) string {
 	if t.IsZero() {
 		return None
@@ -30,7 +30,7 @@ func Until(t *metav1.Time, now time.Time, past string) string {
 	return duration.HumanDuration(left)
 }
 
-// Age says how long ago t was.
+// Age is the cell for the time since t.
 func Age(t metav1.Time, now time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -38,19 +38,19 @@ func Age(t metav1.Time, now time.Time) string {
 	return duration.HumanDuration(max(now.Sub(t.Time), 0))
 }
 
-// Unknown is the cell of what nobody knows, and nobody asks for.
-const Unknown = "?"
+// unknown is the cell of a value for which there is no current evidence.
+const unknown = "?"
 
-// Trust renders a count as TRUSTED/TOTAL. Members of whom nothing is known are no members that do not trust: with them the
-// cell says how many they are, and is Unknown where they are all.
+// Trust renders a count as TRUSTED/TOTAL. Members without current evidence must not look like members that do not
+// trust: their number is shown in addition, and the cell is unknown if it is all of them.
 func Trust(count certrotation.TrustCount) string {
 	switch {
 	case count.Unknown == 0:
 		return fmt.Sprintf("%d/%d", count.Trusted, count.Total)
 	case count.Unknown >= count.Total:
-		return Unknown
+		return unknown
 	}
-	return fmt.Sprintf("%d/%d (%d%s)", count.Trusted, count.Total, count.Unknown, Unknown)
+	return fmt.Sprintf("%d/%d (%d%s)", count.Trusted, count.Total, count.Unknown, unknown)
 }
 
 // Ready renders the condition Ready as its status.
@@ -62,7 +62,7 @@ func Ready(conditions []metav1.Condition) string {
 	return string(condition.Status)
 }
 
-// Blocker renders the first blocker with who holds the rotation up, and how many more there are.
+// Blocker renders the first blocker with the party, member or object that it is about, and the number of further ones.
 func Blocker(blockers []certrotation.Blocker) string {
 	if len(blockers) == 0 {
 		return None

@@ -31,7 +31,7 @@ func Table(object, options runtime.Object, headers []metav1.TableColumnDefinitio
 	return table, copyVersion(object, table, meta.EachListItem(object, add))
 }
 
-// copyVersion carries over what a client pages and watches on with.
+// copyVersion copies the metadata that a client needs for paging and watching.
 func copyVersion(object runtime.Object, table *metav1.Table, err error) error {
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@
 package csr
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -11,13 +13,13 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// backdate is for verifiers whose clock is behind.
+// backdate sets the start of certificates before now, for verifiers whose clocks are behind.
 const backdate = 5 * time.Minute
 
-// Policy is what the decision depends on besides the request.
+// Policy is the configuration on which a decision depends.
 type Policy struct {
 	Nodes *Nodes
-	// Validity of a certificate by profile: what it gets if the request does not say, and the most that it can ask for.
+	// Validity by profile: the default, and the maximum that a request can ask for.
 	Validity map[Profile]time.Duration
 }
 
@@ -36,7 +38,7 @@ func (p Policy) Decide(object *certificatesv1.CertificateSigningRequest, request
 	if err != nil {
 		return nil, err
 	}
-	request, err := ParseRequest(object.Spec.Request)
+	request, err := parseRequest(object.Spec.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,8 @@ func (p Policy) Decide(object *certificatesv1.CertificateSigningRequest, request
 	}, nil
 }
 
-// nodeOf takes the node out of the common name, after the organization and the prefix have said the same as the signer name.
+// nodeOf returns the node that the common name ends with. Organization and prefix of the common name must be those of
+// the signer name.
 func (t terms) nodeOf(request *Request) (string, error) {
 	if request.Organization != t.organization {
 		return "", refuse(SubjectNotAllowed, "the organization of the subject is %s; for the signer %s it must be %q",
@@ -101,10 +104,40 @@ func (r *Request) addressTexts() []string {
 	return out
 }
 
-// Sign makes the certificate. It ends with the CA at the latest. An error is one of the CA and no refusal.
+// Sign makes the certificate, which never outlives the CA. An error means that the CA cannot sign; it is not a refusal.
 func (a *Approval) Sign(ca *pki.Pair, now time.Time) (*pki.Certificate, error) {
 	return ca.Certify(a.leaf, a.request.PublicKey, now)
 }
 
-// PublicKeyHash is that of the key to certify, as pki.Certificate has it.
+// PublicKeyHash is the hash of the key to certify, in the form of pki.Certificate.PublicKeyHash.
 func (a *Approval) PublicKeyHash() string { return a.request.PublicKeyHash }
+
+// GroupBootstrappers is the group whose members may ask for every configured node. The holder of a bootstrap token is
+// in it.
+const GroupBootstrappers = "system:bootstrappers"
+
+const (
+	groupNodes = "system:nodes"
+	nodePrefix = "system:node:"
+)
+
+// Requester is the authenticated sender of a request.
+type Requester struct {
+	Name   string
+	Groups []string
+}
+
+// mayAskFor refuses unless the requester is a bootstrapper, who may ask for every node, or the node itself (by the
+// client certificate of its kubelet).
+func (r Requester) mayAskFor(node string) error {
+	if slices.Contains(r.Groups, GroupBootstrappers) {
+		return nil
+	}
+	if slices.Contains(r.Groups, groupNodes) && strings.HasPrefix(r.Name, nodePrefix) {
+		if r.Name == nodePrefix+node {
+			return nil
+		}
+		return refuse(RequesterNotAllowed, "%s requests a certificate for node %s; a node may request one for itself only", quote(r.Name), node)
+	}
+	return refuse(RequesterNotAllowed, "%s is neither in the group %s nor a node in the group %s", quote(r.Name), GroupBootstrappers, groupNodes)
+}

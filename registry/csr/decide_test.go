@@ -181,7 +181,7 @@ func TestValidateNodes(t *testing.T) {
 		"none":         {Nodes{}, "no node is configured"},
 		"wildcard":     {Nodes{Nodes: []Node{{Name: "a", Names: Names{DNSNames: []string{"*.x"}}}}}, `"*.x"`},
 		"empty name":   {Nodes{Nodes: []Node{{}}}, `node ""`},
-		"no address":   {Nodes{Nodes: []Node{{Name: "a", Names: Names{IPAddresses: []string{"x"}}}}}, `"x" is no IP address`},
+		"no address":   {Nodes{Nodes: []Node{{Name: "a", Names: Names{IPAddresses: []string{"x"}}}}}, `"x" is not usable as the IP address`},
 		"unspecified":  {Nodes{Nodes: []Node{{Name: "a"}}, Shared: Names{IPAddresses: []string{"::"}}}, `shared names: "::"`},
 		"with a zone":  {Nodes{Nodes: []Node{{Name: "a", Names: Names{IPAddresses: []string{"fe80::1%eth0"}}}}}, "eth0"},
 		"listed twice": {Nodes{Nodes: []Node{{Name: "a"}, {Name: "a"}}}, "configured twice"},

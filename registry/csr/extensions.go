@@ -10,7 +10,8 @@ import (
 	"encoding/hex"
 )
 
-// checkExtensions refuses what a requester could mean and not get. Key usages are passed over: spec.usages decides.
+// checkExtensions refuses extensions that the requester would not get. Key usages are ignored here: spec.usages
+// decides.
 func checkExtensions(extensions []pkix.Extension) error {
 	seen := map[string]bool{}
 	for _, extension := range extensions {
@@ -36,7 +37,7 @@ func checkExtensions(extensions []pkix.Extension) error {
 	return nil
 }
 
-// checkNameKinds refuses alternative names of the kinds that crypto/x509 leaves out without a word.
+// checkNameKinds refuses alternative names of the kinds that crypto/x509 silently ignores.
 func checkNameKinds(value []byte) error {
 	var names []asn1.RawValue
 	if rest, err := asn1.Unmarshal(value, &names); err != nil || len(rest) > 0 {
@@ -52,7 +53,7 @@ func checkNameKinds(value []byte) error {
 	return nil
 }
 
-// asksForCA takes what it cannot read for a yes.
+// asksForCA returns true also for constraints that cannot be parsed.
 func asksForCA(value []byte) bool {
 	var constraints struct {
 		IsCA       bool `asn1:"optional"`

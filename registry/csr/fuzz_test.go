@@ -98,7 +98,7 @@ func FuzzParseRequestDER(f *testing.F) {
 
 func checkRequest(t *testing.T, data []byte) {
 	t.Helper()
-	request, err := ParseRequest(data)
+	request, err := parseRequest(data)
 	if err != nil {
 		checkRefusal(t, err)
 		return

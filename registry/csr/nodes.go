@@ -14,7 +14,7 @@ import (
 	"certrotation.dev/apis/document"
 )
 
-// Nodes are the nodes that certificates are signed for, and the names that these may carry.
+// Nodes are the nodes for which certificates are signed, and the names that these may carry.
 type Nodes struct {
 	// Shared names may stand in the certificate of every node, such as localhost.
 	Shared Names  `json:"shared,omitempty"`
@@ -85,7 +85,7 @@ func (n *Names) validate(what string) []error {
 	}
 	for _, text := range n.IPAddresses {
 		if address, err := netip.ParseAddr(text); err != nil || address.Zone() != "" || address.IsUnspecified() || address.IsMulticast() {
-			errs = append(errs, fmt.Errorf("%s: %q is no IP address of a server", what, text))
+			errs = append(errs, fmt.Errorf("%s: %q is not usable as the IP address of a server", what, text))
 		}
 	}
 	return errs
@@ -110,12 +110,12 @@ func (n *Nodes) check(node *Node, dnsNames []string, addresses []netip.Addr) err
 			return refuse(NameNotAllowed, "the request has an empty DNS name; leave it out")
 		}
 		if name != node.Name && !slices.Contains(node.DNSNames, name) && !slices.Contains(n.Shared.DNSNames, name) {
-			return refuse(NameNotAllowed, "the DNS name %s is not one of the node %s: add it to the nodes of the signer, or leave it out", quote(name), node.Name)
+			return refuse(NameNotAllowed, "the DNS name %s is not configured for node %s: add it to the nodes of the signer, or leave it out", quote(name), node.Name)
 		}
 	}
 	for _, address := range addresses {
 		if !node.has(address) && !n.Shared.has(address) {
-			return refuse(NameNotAllowed, "the IP address %s is not one of the node %s: add it to the nodes of the signer, or leave it out", address, node.Name)
+			return refuse(NameNotAllowed, "the IP address %s is not configured for node %s: add it to the nodes of the signer, or leave it out", address, node.Name)
 		}
 	}
 	return nil

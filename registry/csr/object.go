@@ -7,26 +7,30 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/json"
+
+	"certrotation.dev/registry/pki"
 )
 
 // MaxObjectBytes bounds a whole CertificateSigningRequest.
 const MaxObjectBytes = 64 << 10
 
-// minExpirationSeconds is what the API demands too.
+// minExpirationSeconds is the minimum that the Kubernetes API requires too.
 const minExpirationSeconds = 600
 
-// protobufMagic is in front of every object that the API encodes as protobuf.
+// protobufMagic is the prefix of every object that the Kubernetes API encodes as protobuf.
 const protobufMagic = "k8s\x00"
 
-// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1 that is encoded as JSON. Unknown and doubled
-// fields are refused: a field that this signer does not know might restrict what the requester wants. What only a server
-// may set is dropped. The object is nil if it has no sound name.
+// DecodeObject reads a CertificateSigningRequest of certificates.k8s.io/v1 from JSON. Unknown and duplicate fields are
+// refused: a field that this signer does not know might restrict what the requester wants. Fields that only a server
+// may set are dropped. The object is nil if it has no valid name.
 func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkSize(data); err != nil {
 		return nil, err
@@ -37,30 +41,30 @@ func DecodeObject(data []byte) (*certificatesv1.CertificateSigningRequest, error
 		err = strict[0]
 	}
 	if err != nil {
-		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidObject, "the body is not a CertificateSigningRequest: %.*s", maxQuoted, err.Error())
 	}
 	return accept(in, in.TypeMeta)
 }
 
-// DecodeProtobuf is DecodeObject for what client-go sends by default. The encoding has no names, so that fields which
-// are not known cannot be told from nothing.
+// DecodeProtobuf is DecodeObject for protobuf, which client-go sends by default. The encoding has no field names, so
+// unknown fields cannot be detected.
 func DecodeProtobuf(data []byte) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkSize(data); err != nil {
 		return nil, err
 	}
 	raw, found := bytes.CutPrefix(data, []byte(protobufMagic))
 	if !found {
-		return nil, refuse(InvalidObject, "the body is no protobuf of the Kubernetes API")
+		return nil, refuse(InvalidObject, "the body is not Kubernetes protobuf")
 	}
 	envelope, in := &runtime.Unknown{}, &certificatesv1.CertificateSigningRequest{}
 	if err := envelope.Unmarshal(raw); err != nil {
-		return nil, refuse(InvalidObject, "the body is no protobuf of the Kubernetes API: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidObject, "the body is not Kubernetes protobuf: %.*s", maxQuoted, err.Error())
 	}
 	if envelope.ContentEncoding != "" {
 		return nil, refuse(InvalidObject, "the content encoding of the body is %s, want none", quote(envelope.ContentEncoding))
 	}
 	if err := in.Unmarshal(envelope.Raw); err != nil {
-		return nil, refuse(InvalidObject, "the body is no CertificateSigningRequest: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidObject, "the body is not a CertificateSigningRequest: %.*s", maxQuoted, err.Error())
 	}
 	return accept(in, metav1.TypeMeta{APIVersion: envelope.APIVersion, Kind: envelope.Kind})
 }
@@ -72,7 +76,7 @@ func checkSize(data []byte) error {
 	return nil
 }
 
-// accept takes over what a requester may set.
+// accept copies the fields that a requester may set.
 func accept(in *certificatesv1.CertificateSigningRequest, kind metav1.TypeMeta) (*certificatesv1.CertificateSigningRequest, error) {
 	if err := checkKind(kind); err != nil {
 		return nil, err
@@ -94,7 +98,7 @@ func TypeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"}
 }
 
-// checkKind lets an object pass that does not say its kind: typed clients leave it out, the path says it.
+// checkKind accepts an object without a kind, since typed clients leave it out: the URL determines it.
 func checkKind(have metav1.TypeMeta) error {
 	want := TypeMeta()
 	if (have.APIVersion != "" && have.APIVersion != want.APIVersion) || (have.Kind != "" && have.Kind != want.Kind) {
@@ -103,7 +107,7 @@ func checkKind(have metav1.TypeMeta) error {
 	return nil
 }
 
-// CheckName refuses what is no name of an object.
+// CheckName refuses a name that is not valid for an object.
 func CheckName(name string) error {
 	if name == "" {
 		return refuse(InvalidName, "metadata.name is required; metadata.generateName is not supported")
@@ -124,7 +128,7 @@ func checkFields(in *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// SameRequest says whether two objects ask for the same, which makes the second one a repetition.
+// SameRequest reports whether two objects ask for the same, so that the second one is a repetition of the first.
 func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
 	seconds := func(o *certificatesv1.CertificateSigningRequest) string {
 		if o.Spec.ExpirationSeconds == nil {
@@ -134,4 +138,38 @@ func SameRequest(a, b *certificatesv1.CertificateSigningRequest) bool {
 	}
 	return a.Name == b.Name && a.Spec.SignerName == b.Spec.SignerName && bytes.Equal(a.Spec.Request, b.Spec.Request) &&
 		seconds(a) == seconds(b) && slices.Equal(a.Spec.Usages, b.Spec.Usages)
+}
+
+// reasonApproved is the reason of the condition Approved.
+const reasonApproved = "BootstrapPolicy"
+
+// Approve sets the condition Approved, and the certificate followed by its CA.
+func Approve(object *certificatesv1.CertificateSigningRequest, approval *Approval, leaf, ca *pki.Certificate, now time.Time) {
+	object.Status.Certificate = pki.EncodeCertificates(leaf, ca)
+	object.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{condition(certificatesv1.CertificateApproved, reasonApproved,
+		"The bootstrap signer issued a certificate of profile "+string(approval.Profile)+" to node "+approval.Node+".", now)}
+}
+
+// Deny sets the condition Denied.
+func Deny(object *certificatesv1.CertificateSigningRequest, refusal *Refusal, now time.Time) {
+	object.Status.Certificate = nil
+	object.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		condition(certificatesv1.CertificateDenied, string(refusal.Reason), refusal.Message, now),
+	}
+}
+
+func condition(kind certificatesv1.RequestConditionType, reason, message string, now time.Time) certificatesv1.CertificateSigningRequestCondition {
+	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	return certificatesv1.CertificateSigningRequestCondition{
+		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: at, LastTransitionTime: at,
+	}
+}
+
+// Issued returns the certificate that an object carries, nil if there is none that can be parsed.
+func Issued(object *certificatesv1.CertificateSigningRequest) *pki.Certificate {
+	certs, err := pki.ParseChain(object.Status.Certificate)
+	if err != nil {
+		return nil
+	}
+	return certs[0]
 }

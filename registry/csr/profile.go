@@ -12,7 +12,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// Profile is a kind of certificate that the bootstrap signer gives out.
+// Profile is a kind of certificate that the bootstrap signer issues.
 type Profile string
 
 // The profiles.
@@ -35,7 +35,7 @@ const (
 	MetricAuthority Authority = "metric"
 )
 
-// terms of a profile.
+// terms are the fixed properties of a profile.
 type terms struct {
 	profile      Profile
 	signerName   string
@@ -93,7 +93,7 @@ func profileOf(signerName string) (terms, error) {
 	return terms{}, refuse(UnknownSigner, "spec.signerName is %s; this signer knows %s", quote(signerName), strings.Join(known, ", "))
 }
 
-// usagesOf checks the usages against those of the profile. What is not asked for is not given.
+// usagesOf checks the requested usages against those of the profile. Usages that were not requested are not granted.
 func (t terms) usagesOf(asked []certificatesv1.KeyUsage) ([]pki.Usage, error) {
 	var usages []pki.Usage
 	for i, usage := range asked {
@@ -101,7 +101,7 @@ func (t terms) usagesOf(asked []certificatesv1.KeyUsage) ([]pki.Usage, error) {
 			return nil, refuse(InvalidObject, "spec.usages has %s twice", quote(string(usage)))
 		}
 		switch usage {
-		// Every certificate signs handshakes; keys are enciphered with RSA only, which the certificate will say.
+		// Every certificate may sign handshakes. Key encipherment is for RSA only; the certificate gets it by its kind of key.
 		case certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment:
 			continue
 		case certificatesv1.UsageServerAuth:

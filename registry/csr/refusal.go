@@ -14,17 +14,17 @@ type Reason string
 
 // The reasons of refusals.
 const (
-	// InvalidObject: the CertificateSigningRequest itself is not as the API wants it.
+	// InvalidObject: the CertificateSigningRequest itself is not valid.
 	InvalidObject Reason = "InvalidObject"
-	// InvalidName: metadata.name is no DNS subdomain.
+	// InvalidName: metadata.name is not a DNS subdomain.
 	InvalidName Reason = "InvalidName"
-	// InvalidRequest: spec.request is not one sound PKCS#10 request.
+	// InvalidRequest: spec.request is not exactly one valid PKCS#10 request.
 	InvalidRequest Reason = "InvalidRequest"
 	// InvalidSignature: the request is not signed by the key that it is for.
 	InvalidSignature Reason = "InvalidSignature"
 	// InvalidExpiration: spec.expirationSeconds is less than ten minutes.
 	InvalidExpiration Reason = "InvalidExpiration"
-	// UnknownSigner: spec.signerName is none of the profiles.
+	// UnknownSigner: spec.signerName does not belong to any profile.
 	UnknownSigner Reason = "UnknownSigner"
 	// SubjectNotAllowed: the subject is not that of the profile.
 	SubjectNotAllowed Reason = "SubjectNotAllowed"
@@ -32,19 +32,19 @@ const (
 	NodeNotAllowed Reason = "NodeNotAllowed"
 	// NameNotAllowed: an alternative name is not one of the node's, or there is none.
 	NameNotAllowed Reason = "NameNotAllowed"
-	// KeyNotAllowed: the key is too weak, or of a kind that is not signed.
+	// KeyNotAllowed: the key is too weak, or of an unsupported kind.
 	KeyNotAllowed Reason = "KeyNotAllowed"
-	// KeyHeld: the node has a certificate of the profile for another key.
+	// KeyHeld: the node already has a certificate of the profile for another key.
 	KeyHeld Reason = "KeyHeld"
 	// UsageNotAllowed: spec.usages is not within the profile.
 	UsageNotAllowed Reason = "UsageNotAllowed"
-	// ExtensionNotAllowed: the request asks for an extension that is not given.
+	// ExtensionNotAllowed: the request asks for an extension that is never granted.
 	ExtensionNotAllowed Reason = "ExtensionNotAllowed"
-	// RequesterNotAllowed: whoever asks may not ask for this node.
+	// RequesterNotAllowed: the requester may not ask for this node.
 	RequesterNotAllowed Reason = "RequesterNotAllowed"
 )
 
-// Refusal is a decision not to sign. Nothing but another request changes it.
+// Refusal is a decision not to sign. Repeating the same request does not change it.
 type Refusal struct {
 	Reason Reason
 	// Message says what is wrong and what to do. It quotes at most a bounded part of the request.
@@ -54,7 +54,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// Malformed says whether the request is not even one that could be judged, in contrast to one that is denied.
+// Malformed reports whether the request could not even be evaluated, as opposed to one that was evaluated and denied.
 func (r *Refusal) Malformed() bool {
 	switch r.Reason {
 	case InvalidObject, InvalidName, InvalidRequest, InvalidSignature, InvalidExpiration:
@@ -74,7 +74,7 @@ func refuse(reason Reason, format string, args ...any) error {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// maxQuoted bounds what a message repeats of a request.
+// maxQuoted bounds how much of a request a message quotes, in bytes.
 const maxQuoted = 120
 
 func quote(text string) string { return fmt.Sprintf("%.*q", maxQuoted, text) }

@@ -23,28 +23,28 @@ const maxNames = 64
 
 const blockRequest = "CERTIFICATE REQUEST"
 
-// Request is a PKCS#10 request whose signature is sound, and which asks for nothing that is never given.
+// Request is a PKCS#10 request with a valid signature that asks for nothing that is never granted.
 type Request struct {
 	Organization string
 	CommonName   string
 	DNSNames     []string
 	IPAddresses  []netip.Addr
 	PublicKey    crypto.PublicKey
-	// PublicKeyHash is the one of the certificate too.
+	// PublicKeyHash is also that of the certificate to be signed.
 	PublicKeyHash string
 }
 
-// ParseRequest reads and checks the content of spec.request. Errors are refusals.
-func ParseRequest(data []byte) (*Request, error) {
+// parseRequest reads and checks the content of spec.request. Errors are refusals.
+func parseRequest(data []byte) (*Request, error) {
 	der, err := decodeRequest(data)
 	if err != nil {
 		return nil, err
 	}
 	parsed, err := x509.ParseCertificateRequest(der)
 	if err != nil {
-		return nil, refuse(InvalidRequest, "spec.request is no certificate request: %.*s", maxQuoted, err.Error())
+		return nil, refuse(InvalidRequest, "spec.request is not a certificate request: %.*s", maxQuoted, err.Error())
 	}
-	// The key before the signature: a huge modulus would make the check expensive.
+	// The key is checked before the signature, because verifying with a huge modulus would be expensive.
 	if algorithm := pki.AlgorithmOf(parsed.PublicKey); !algorithm.Valid() {
 		return nil, refuse(KeyNotAllowed, "the key of the request is %s; make a new one of the kind %s", algorithm, keyKinds())
 	}
@@ -61,7 +61,7 @@ func ParseRequest(data []byte) (*Request, error) {
 	return request, request.readNames(parsed)
 }
 
-// decodeRequest wants exactly one PEM block and nothing else, so that no two readers see different requests.
+// decodeRequest accepts exactly one PEM block and nothing else, so that no two readers see different requests.
 func decodeRequest(data []byte) ([]byte, error) {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -72,9 +72,9 @@ func decodeRequest(data []byte) ([]byte, error) {
 	block, rest := pem.Decode(data)
 	switch {
 	case block == nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN ")):
-		return nil, refuse(InvalidRequest, "spec.request is no PEM block of the type %s", blockRequest)
+		return nil, refuse(InvalidRequest, "spec.request is not a PEM block of type %s", blockRequest)
 	case block.Type != blockRequest || len(block.Headers) > 0:
-		return nil, refuse(InvalidRequest, "spec.request is a PEM block of the type %s, want %s without headers", quote(block.Type), blockRequest)
+		return nil, refuse(InvalidRequest, "spec.request is a PEM block of type %s, want %s without headers", quote(block.Type), blockRequest)
 	case len(bytes.TrimSpace(rest)) > 0:
 		return nil, refuse(InvalidRequest, "spec.request has more than one PEM block, or text after it")
 	}
@@ -89,8 +89,8 @@ func keyKinds() string {
 	return quoteAll(out)
 }
 
-// readSubject wants one organization and one common name. A second one of either, which some readers would see and
-// others not, is refused, and so is every other attribute.
+// readSubject accepts exactly one organization and one common name. A second one of either, which some readers see and
+// others do not, is refused, and so is every other attribute.
 func (r *Request) readSubject(attributes []pkix.AttributeTypeAndValue) error {
 	var organizations, commonNames []string
 	for _, attribute := range attributes {

@@ -14,26 +14,26 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// Departed are what Absent needs to know of a node that may be gone, each by a live read.
+// Departed is what Absent needs to know about a node that may be gone, each part by a live read.
 type Departed struct {
 	// Node is its name, NodeUID its UID.
 	Node    string
 	NodeUID types.UID
-	// Successor is the node that has its name now, nil if there is none.
+	// Successor is the node that has the same name now, nil if there is none.
 	Successor *corev1.Node
-	// Returned says that the successor may be the same machine, with what runs on it.
+	// Returned means that the successor may be the same machine, with its former processes.
 	Returned bool
-	// Rollouts are the names of the static pods that the namespace has.
+	// Rollouts are the names of the static pods in the namespace.
 	Rollouts []string
 	// Pods that name the node: those of the namespace where there are Rollouts, those of all namespaces otherwise.
 	Pods []corev1.Pod
-	// Clusters are the etcd clusters of the rollouts, as asked on all nodes but this one.
+	// Clusters are the etcd clusters of the rollouts, as observed from all nodes but this one.
 	Clusters []quorum.Observation
 }
 
-// Absent returns the proof that nothing runs any more on a node that has gone, "" if there is none; then doubt says what
-// is in its way. The node, its static pods (any pod, where there are none) and its members of etcd clusters have to be gone:
-// a Node object is deleted by anybody at any time, and etcd knows best who belongs to it.
+// Absent returns the proof that nothing runs any more on a node that has gone, or "" and in doubt what prevents the
+// proof. The node, its static pods (any pod, if there are none) and its members of etcd clusters have to be gone,
+// because a Node object can be deleted at any time, and only etcd knows its members.
 func Absent(d *Departed) (proof, doubt string) {
 	switch {
 	case d.NodeUID == "":
@@ -65,7 +65,7 @@ func Absent(d *Departed) (proof, doubt string) {
 	return strings.Join(parts, ", "), ""
 }
 
-// left says whether a pod may be one that this node has left behind. What belongs to its successor is not.
+// left reports whether a pod may have been left behind by this node. Pods of its successor have not.
 func (d *Departed) left(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != d.Node || (len(d.Rollouts) > 0 && !slices.ContainsFunc(d.Rollouts, func(rollout string) bool {
 		return pod.Name == PodName(rollout, d.Node)
@@ -80,8 +80,8 @@ func (d *Departed) left(pod *corev1.Pod) bool {
 	return d.Successor == nil || pod.CreationTimestamp.Time.Before(d.Successor.CreationTimestamp.Time)
 }
 
-// unaccounted says why a member of an etcd cluster could be one of a node that was not asked, "" if each answers on one of
-// those that were.
+// unaccounted says why a member of an etcd cluster could be on a node that was not asked, "" if each member answers on
+// one of the nodes that were.
 func unaccounted(o *quorum.Observation) string {
 	if o.Problem != "" {
 		return "who belongs to its etcd cluster is not known: " + o.Problem

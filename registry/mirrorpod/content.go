@@ -10,7 +10,8 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// Prove compares the copies of a revision with what was recorded when it was made. The failure is "" if they agree.
+// Prove compares the copies of a revision with the hashes that were recorded when it was made. The failure is "" if
+// they agree.
 func Prove(r Revision, c revision.Content) (failure string) {
 	if c.ContentHash() != r.ContentHash || c.RestartHash() != r.RestartHash {
 		return fmt.Sprintf("the copies of revision %d are not what ConfigMap/%s recorded of them: somebody has changed or replaced them; "+
@@ -27,7 +28,7 @@ func Trusts(c revision.Content, configMap, key string) (anchors []pki.Fingerprin
 	}
 	list, err := pki.ParseBundle(text)
 	if err != nil {
-		// What is quoted is public, but foreign and of any length.
+		// The quoted text is public, but somebody else wrote it, and it may be of any length.
 		return nil, fmt.Sprintf("the revision that runs has a bundle that cannot be read under the key %s of its ConfigMap %s", key, configMap)
 	}
 	for _, anchor := range list {
@@ -36,8 +37,9 @@ func Trusts(c revision.Content, configMap, key string) (anchors []pki.Fingerprin
 	return anchors, ""
 }
 
-// Presents are the leaves among the given keys of a Secret of the content. A key that is not there, as before the first
-// revision with a new leaf, or that cannot be read, is presented by nobody. Keys of certificates are all that is read.
+// Presents are the leaves among the given keys of a Secret of the content. A key that does not exist, as before the
+// first revision with a new leaf, or that cannot be parsed, is not presented by anybody. Only keys of certificates are
+// read.
 func Presents(c revision.Content, secret string, keys []string) []pki.Fingerprint {
 	var leaves []pki.Fingerprint
 	for _, key := range keys {

@@ -16,17 +16,17 @@ import (
 	"certrotation.dev/registry/revision"
 )
 
-// installerPrefix begins the names of installer pods.
+// installerPrefix is the prefix of the names of installer pods.
 const installerPrefix = "installer-"
 
-// Facts are what Look needs to know of one node.
+// Facts is what Look needs to know about one node.
 type Facts struct {
 	// Rollout is the name of the static pod without that of the node.
 	Rollout string
 	// Node is its name, NodeUID its UID, "" if it does not exist.
 	Node    string
 	NodeUID types.UID
-	// Pods are those of the rollout's namespace; others than those of the node are ignored.
+	// Pods are those of the namespace of the rollout; those of other nodes are ignored.
 	Pods []corev1.Pod
 	// Statuses are the ConfigMaps of the rollout's revisions.
 	Statuses []corev1.ConfigMap
@@ -36,7 +36,7 @@ type Facts struct {
 type Revision struct {
 	Number                   int
 	ContentHash, RestartHash string
-	// installed says that it is recorded as installed on the node.
+	// installed means that it is recorded as installed on the node.
 	installed bool
 }
 
@@ -44,14 +44,14 @@ type Revision struct {
 type Running struct {
 	// Instance is the process: the UID of the pod, and when the last of its containers started. It is "" if there is no pod.
 	Instance string
-	// Revision is the newest of those that the process has the restart hash of and that are on the node.
+	// Revision is the newest one with the restart hash of the process that is on the node.
 	Revision Revision
 	// StartedAt is when the last of its containers started.
 	StartedAt time.Time
 }
 
 // Look finds the revision that the static pod of a node runs with. Otherwise failure says why it is not known, and what
-// the next step is; then the process is known all the same if the pod of this node exists.
+// the next step is; the process is returned nevertheless if the pod of this node exists.
 func Look(f Facts) (running Running, failure string) {
 	if f.NodeUID == "" {
 		return Running{}, "its node does not exist"
@@ -76,7 +76,7 @@ func Look(f Facts) (running Running, failure string) {
 	return running, ""
 }
 
-// runningOf names the process of a pod, nil for none.
+// runningOf returns the process of a pod, nil for none.
 func runningOf(pod *corev1.Pod) Running {
 	if pod == nil {
 		return Running{}
@@ -85,7 +85,7 @@ func runningOf(pod *corev1.Pod) Running {
 	return Running{Instance: string(pod.UID) + "/" + started.Format(time.RFC3339), StartedAt: started}
 }
 
-// pod returns the static pod, nil if there is none that is known to be of this node. It can be counted on without a failure.
+// pod returns the static pod, nil if none is known to be of this node. It is reliable only if there is no failure.
 func (f Facts) pod() (pod *corev1.Pod, failure string) {
 	name := PodName(f.Rollout, f.Node)
 	at := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return p.Name == name })
@@ -125,7 +125,7 @@ func startedAt(pod *corev1.Pod) time.Time {
 	return last.UTC()
 }
 
-// installer tells of the newest installer of the node that has not succeeded, "" if there is none.
+// installer describes the newest installer of the node that has not succeeded, "" if there is none.
 func (f Facts) installer() string {
 	var last *corev1.Pod
 	for i := range f.Pods {
@@ -163,12 +163,12 @@ func waiting(pod *corev1.Pod) string {
 // PodName is the name of the mirror pod of a node.
 func PodName(rollout, node string) string { return rollout + "-" + node }
 
-// Concerns says whether a pod of the namespace says anything about the node that it is on.
+// Concerns reports whether a pod of the namespace is relevant for the node that it runs on.
 func Concerns(rollout string, pod *corev1.Pod) bool {
 	return pod.Name == PodName(rollout, pod.Spec.NodeName) || strings.HasPrefix(pod.Name, installerPrefix)
 }
 
-// revisions are the complete ones of the rollout, ordered by number.
+// revisions returns the complete revisions of the rollout, ordered by number.
 func (f Facts) revisions() []Revision {
 	var out []Revision
 	for i := range f.Statuses {
@@ -185,9 +185,9 @@ func (f Facts) revisions() []Revision {
 	return out
 }
 
-// newest returns the newest revision that is under the manifest with the given number and restart hash, nil if none is
-// known. The revision of the manifest itself needs no record: the pod is the record. Those that were installed after it
-// are under the same manifest until one has another restart hash, which then has a manifest of its own.
+// newest returns the newest revision that was installed under the manifest with the given number and restart hash, nil
+// if none is known. The revision of the manifest itself needs no record, because the pod shows it. Later revisions
+// belong to the same manifest until one has another restart hash, which has a manifest of its own.
 func newest(revisions []Revision, hash string, number int) *Revision {
 	var found *Revision
 	for i := range revisions {

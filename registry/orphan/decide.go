@@ -16,40 +16,41 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Grace is how long something is kept after its node was first missed.
+// Grace is how long an object is kept after its node or member was first found missing.
 const Grace = 72 * time.Hour
 
-// heldRecheck is when to look again at what is kept for a reason that may pass without any object changing.
+// heldRecheck is when to decide again about an object that is kept for a reason which may pass without any object
+// changing.
 const heldRecheck = time.Hour
 
-// Step is what is to be done with an object.
+// Step is what to do with an object.
 type Step string
 
 // Steps.
 const (
 	// Mark sets trust.AnnotationDeleteGraceStart.
 	Mark Step = "Mark"
-	// Unmark removes it.
+	// Unmark removes trust.AnnotationDeleteGraceStart.
 	Unmark Step = "Unmark"
 	// Delete deletes the object.
 	Delete Step = "Delete"
 )
 
-// Decision is one step on one object in the state that was looked at.
+// Decision is one step on one object, in the state on which the decision is based.
 type Decision struct {
 	Step            Step
 	Kind            trust.ObjectKind
 	Name            string
 	UID             string
 	ResourceVersion string
-	// Reason says why, for events: a full clause.
+	// Reason is a full clause for events.
 	Reason string
 }
 
-// Plan is what may be done now, ordered by kind and name.
+// Plan lists the decisions that can be executed now, ordered by kind and name.
 type Plan struct {
 	Decisions []Decision
-	// Recheck is when time alone changes the plan, zero if never.
+	// Recheck is when the plan changes by the passage of time alone, zero if it does not.
 	Recheck time.Time
 }
 
@@ -81,20 +82,20 @@ type decider struct {
 	assess    Assess
 	now       time.Time
 	templates []template
-	// unrests remember by trust domain whether nothing of it may be deleted now.
+	// unrests caches by trust domain whether nothing of it may be deleted now.
 	unrests map[string]bool
 	plan    *Plan
 }
 
-// effective says whether everything that is configured takes effect.
+// effective reports whether every configuration of the namespace is in effect.
 func (d *decider) effective() bool {
 	return !slices.ContainsFunc(d.namespace.Problems, func(p trust.Problem) bool {
 		return p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim
 	})
 }
 
-// unrest says whether nothing of a domain may be deleted now: a rotation is in flight, or the clock is not to be trusted.
-// It is asked only when a grace period is over.
+// unrest reports whether nothing of a domain may be deleted now, because a rotation is in flight or the clock is not
+// reliable. It is only evaluated when a grace period is over.
 func (d *decider) unrest(domain *trust.Domain) bool {
 	held, known := d.unrests[domain.Name]
 	if !known {
@@ -105,12 +106,12 @@ func (d *decider) unrest(domain *trust.Domain) bool {
 	return held
 }
 
-// gone decides about an object whose node or member is not there: first the mark, then, after the grace, the deletion,
-// unless held says why not.
+// gone decides about an object whose node or member is missing. It is marked first and deleted after the grace period,
+// unless held returns true.
 func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what string, held func() bool) {
 	start, err := time.Parse(time.RFC3339, meta.Annotations[trust.AnnotationDeleteGraceStart])
 	if err != nil {
-		d.add(Mark, kind, meta, fmt.Sprintf("%s is not there; it is deleted in %s unless it comes back", what, Grace))
+		d.add(Mark, kind, meta, fmt.Sprintf("%s is missing; the object is deleted in %s unless it comes back", what, Grace))
 		return
 	}
 	if until := start.Add(Grace); d.now.Before(until) {
@@ -121,13 +122,13 @@ func (d *decider) gone(kind trust.ObjectKind, meta *metav1.ObjectMeta, what stri
 		d.recheckAt(d.now.Add(heldRecheck))
 		return
 	}
-	d.add(Delete, kind, meta, fmt.Sprintf("%s has not been there since %s", what, start.UTC().Format(time.RFC3339)))
+	d.add(Delete, kind, meta, fmt.Sprintf("%s has been missing since %s", what, start.UTC().Format(time.RFC3339)))
 }
 
-// back decides about an object whose node or member is there.
+// back decides about an object whose node or member exists.
 func (d *decider) back(kind trust.ObjectKind, meta *metav1.ObjectMeta) {
 	if _, marked := meta.Annotations[trust.AnnotationDeleteGraceStart]; marked {
-		d.add(Unmark, kind, meta, "whom it belongs to is there again")
+		d.add(Unmark, kind, meta, "its node or member is back")
 	}
 }
 

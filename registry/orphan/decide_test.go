@@ -256,7 +256,7 @@ func TestDecide(t *testing.T) {
 			w.s.Secrets["etcd-peer-z"].Annotations[trust.AnnotationConfiguration] = "other"
 		}},
 		{name: "the beginning of the grace is ahead", world: func(w *world) { w.leaf("etcd-peer-z", "etcd", -day) }, recheck: 4 * day},
-		// Names: H15.
+		// Names that could belong to two nodes.
 		{name: "a node whose name ends with that of another", world: func(w *world) { w.leaf("etcd-peer-a-x", "etcd", 3*day) },
 			want: []string{"Delete Secret/etcd-peer-a-x"}},
 		{name: "metrics of x is no serving leaf of metrics-x", world: func(w *world) { w.leaf("etcd-serving-metrics-x", "etcd-metrics", 3*day) },
@@ -267,7 +267,7 @@ func TestDecide(t *testing.T) {
 		{name: "one name for two nodes, both are gone", config: twins, world: func(w *world) { w.leaf("peer-metrics-z", "etcd", 3*day) },
 			want: []string{"Delete Secret/peer-metrics-z"}},
 		{name: "an uncommon ending", world: func(w *world) { w.leaf("etcd-peer-", "etcd", 3*day); w.leaf("etcd-peer", "etcd", 3*day) }},
-		// Not ours.
+		// Objects that certrotation did not make.
 		{name: "another name", world: func(w *world) { w.leaf("my-etcd-peer-z", "etcd", 3*day) }},
 		{name: "not labelled as a leaf", world: func(w *world) {
 			w.put("etcd-peer-z", w.issue(w.etcd, "z"), nil, grace(3*day))
@@ -286,7 +286,7 @@ func TestDecide(t *testing.T) {
 			}
 			w.put("etcd-peer-z", w.issue(ca, "z"), map[string]string{trust.LabelManagedType: trust.ManagedTypeTarget}, grace(3*day))
 		}},
-		// Held.
+		// Deletions that are held back.
 		{name: "a rotation is in flight", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 3*day)
 			w.leaf("etcd-peer-x", "etcd", 0)
@@ -359,7 +359,7 @@ func TestDecide(t *testing.T) {
 			w.leaf("etcd-peer-x", "etcd", 0)
 			w.signer("etcd-signer", "other")
 		}, recheck: heldRecheck},
-		// Members that count though nobody names them.
+		// Members of the roster that the configuration no longer names.
 		{name: "a member that may present it is not proven to be gone", world: func(w *world) {
 			w.leaf("etcd-peer-z", "etcd", 3*day)
 			w.roster("etcd", trust.RosterMember{Party: "etcd", Member: "z", Instance: "uid-z", Kind: trust.StaticPodRevision, Presents: []string{"etcd-peer-z"}, Started: true})
@@ -439,7 +439,7 @@ func TestNoLivingNodeLosesAnything(t *testing.T) {
 			}
 		}
 		if slices.ContainsFunc(living, func(n string) bool { return strings.HasPrefix(n, "metrics-") }) {
-			// What is in its serving leaf was made for another node's metrics: a rotation repairs that first.
+			// Its serving Secret holds the metrics leaf of another node: a rotation has to repair that first.
 			return
 		}
 		for name := range all {

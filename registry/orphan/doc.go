@@ -1,9 +1,9 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphan decides what of nodes that left may be deleted: the Secrets of their leaves, and the records of evidence
-// of members that do not exist any more; and the records of waivers that have ended. It is pure; controller/cleaner
-// executes.
+// Package orphan decides what may be deleted of the objects that nodes leave behind: the Secrets of their leaves, the
+// evidence records of members that no longer exist, and the records of waivers that have ended. It is pure;
+// controller/cleaner executes its decisions.
 //
 // A Secret is cleaned up only if everything of this holds:
 //

@@ -26,7 +26,7 @@ func (d *decider) record(r *inventory.Record) {
 	}
 }
 
-// waiver decides about a waiver: one that has ended stays for a while, for whoever wonders.
+// waiver decides about a waiver. One that has ended is kept for a while, so that it can still be looked up.
 func (d *decider) waiver(r *inventory.Record, domain *trust.Domain) {
 	until := r.Said.Waiver.Expires.Add(Grace)
 	switch {
@@ -39,7 +39,7 @@ func (d *decider) waiver(r *inventory.Record, domain *trust.Domain) {
 	}
 }
 
-// evidence decides about the evidence of a member. What the record of a member that is gone says is asked for by nobody.
+// evidence decides about the evidence of a member. The evidence of a member that is gone is not used by anything.
 func (d *decider) evidence(r *inventory.Record, domain *trust.Domain) {
 	e := r.Said.Evidence
 	at := slices.IndexFunc(domain.Parties, func(p trust.Party) bool { return p.Name == e.Party })

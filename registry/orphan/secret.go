@@ -12,7 +12,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// secret decides about one Secret of type kubernetes.io/tls. One that consents to no configuration is never touched.
+// secret decides about one Secret of type kubernetes.io/tls. A Secret that does not consent to any configuration is
+// never touched.
 func (d *decider) secret(secret *inventory.Secret) {
 	if !slices.ContainsFunc(d.namespace.Configurations, func(name string) bool { return trust.Consents(secret.Annotations, name) }) {
 		return
@@ -25,7 +26,7 @@ func (d *decider) secret(secret *inventory.Secret) {
 	}
 	owners := d.owners(secret.Name)
 	if slices.ContainsFunc(owners, func(o owner) bool { return o.template.nodes[o.node] }) {
-		// Two nodes want the name and neither is proven to hold it: it may be either's.
+		// Two nodes have a claim to the name, and nothing shows which of them the Secret is for.
 		d.back(trust.SecretKind, &secret.ObjectMeta)
 		return
 	}
@@ -51,7 +52,7 @@ type owner struct {
 	node     string
 }
 
-// owners are all nodes, there or not, for which some template makes this name.
+// owners returns all nodes, existing or not, for which some template makes this name.
 func (d *decider) owners(name string) []owner {
 	var out []owner
 	for i := range d.templates {
@@ -62,7 +63,7 @@ func (d *decider) owners(name string) []owner {
 	return out
 }
 
-// leafIn is the leaf of a Secret that certrotation or library-go made, nil if there is none.
+// leafIn returns the leaf of a Secret that certrotation or library-go made, nil if there is none.
 func leafIn(secret *inventory.Secret) *pki.Certificate {
 	if secret.Labels[trust.LabelManagedType] != trust.ManagedTypeTarget || len(secret.Active.Certificates) == 0 ||
 		!secret.Next.Empty() || !secret.Previous.Empty() {
@@ -74,8 +75,8 @@ func leafIn(secret *inventory.Secret) *pki.Certificate {
 	return nil
 }
 
-// belongs says whether a leaf is of a trust domain: it consents to the configuration, and the label says so, or, where there is
-// none, its signer does.
+// belongs reports whether a leaf is of a trust domain: its Secret consents to the configuration, and its label names
+// the domain or, where there is no label, its signer is that of the domain.
 func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Domain) bool {
 	if !trust.Consents(secret.Annotations, domain.Configuration) {
 		return false
@@ -91,7 +92,7 @@ func belongs(secret *inventory.Secret, leaf *pki.Certificate, domain *trust.Doma
 	})
 }
 
-// presented says whether any member was seen to present a leaf. What members that are gone were seen to present does not
+// presented reports whether any member was observed to present a leaf. Observations of members that are gone do not
 // count.
 func (d *decider) presented(leaf pki.Fingerprint) bool {
 	for _, domain := range d.namespace.Domains {
@@ -107,14 +108,14 @@ func (d *decider) presented(leaf pki.Fingerprint) bool {
 	return false
 }
 
-// unnamed says whether a Secret is claimed only because it is a leaf that exists.
+// unnamed reports whether a Secret is claimed only because it exists and holds a leaf.
 func (d *decider) unnamed(claim inventory.Claim, name string) bool {
 	domain := d.namespace.Domain(claim.Domain)
 	return domain != nil && slices.ContainsFunc(domain.Leaves, func(l trust.Leaf) bool { return l.Unnamed && l.Name == name })
 }
 
-// counted says whether a member of the roster counts, without being configured, for which is says yes: it is not proven to
-// be gone, and may well be running.
+// counted reports whether the roster has a member, selected by is, that the configuration no longer names: it is not
+// proven to be gone, and may still be running.
 func counted(domain *trust.Domain, is func(trust.RosterMember) bool) bool {
 	return slices.ContainsFunc(trust.Missing(domain), is)
 }

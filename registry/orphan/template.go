@@ -15,15 +15,15 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// template is the secretName of a leaf that exists for each node.
+// template is the secretName of a leaf that exists once for each node.
 type template struct {
 	text   string
 	domain *trust.Domain
-	// nodes are the names of those that the selector chooses.
+	// nodes are the names of the nodes that the selector chooses.
 	nodes map[string]bool
 }
 
-// templatesOf are those of all configurations, in the order of the domains.
+// templatesOf returns the templates of all configurations, in the order of the domains.
 func templatesOf(s *inventory.Sources, n *inventory.Namespace) []template {
 	var out []template
 	for _, name := range n.Configurations {
@@ -61,7 +61,7 @@ func selected(s *inventory.Sources, selector *metav1.LabelSelector) map[string]b
 	return nodes
 }
 
-// nodeOf is the node for which the template makes exactly this name.
+// nodeOf returns the node for which the template makes exactly this name.
 func (t *template) nodeOf(name string) (string, bool) {
 	before, after, ok := strings.Cut(t.text, configv1alpha1.NodePlaceholder)
 	if !ok {

@@ -12,6 +12,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -89,4 +92,41 @@ func keyID(public crypto.PublicKey) ([]byte, error) {
 	}
 	sum := sha256.Sum256(info.Key.Bytes)
 	return sum[:20], nil
+}
+
+// newSerial returns 159 random bits, never zero: the most that a positive integer
+// of 20 octets, the limit of RFC 5280, can hold.
+func newSerial() *big.Int {
+	serial := new(big.Int)
+	for serial.Sign() == 0 {
+		var octets [20]byte
+		// crypto/rand ends the program rather than return an error.
+		_, _ = rand.Read(octets[:])
+		octets[0] &= 0x7f
+		serial.SetBytes(octets[:])
+	}
+	return serial
+}
+
+// GenerationName is the common name of the signer that is made at now for a
+// Secret: "<namespace>_<name>@<unix seconds>". Each generation of a signer has a
+// subject of its own this way, which is what lets a TLS probe tell them apart.
+func GenerationName(namespace, name string, now time.Time) string {
+	return generationPrefix(namespace, name) + strconv.FormatInt(now.Unix(), 10)
+}
+
+// IsGenerationOf reports whether GenerationName makes commonName for this Secret at
+// some time.
+func IsGenerationOf(commonName, namespace, name string) bool {
+	seconds, found := strings.CutPrefix(commonName, generationPrefix(namespace, name))
+	if !found {
+		return false
+	}
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	// Only the canonical text counts: no sign, no leading zeros.
+	return err == nil && strconv.FormatInt(unix, 10) == seconds
+}
+
+func generationPrefix(namespace, name string) string {
+	return namespace + "_" + name + "@"
 }

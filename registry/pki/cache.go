@@ -58,7 +58,7 @@ func (c *Cache) Chain(data []byte) ([]*Certificate, error) {
 	key := sha256.Sum256(data)
 	found := c.lookup(key)
 	if found == nil {
-		// Parsed without the lock: two callers may do the same work, once.
+		// Parsed without the lock: at worst two callers parse the same PEM at the same time.
 		certs, err := parseChain(data, c.parse)
 		found = c.insert(&entry{key: key, certs: certs, err: err})
 	}
@@ -76,7 +76,7 @@ func (c *Cache) lookup(key [sha256.Size]byte) *entry {
 	return element.Value.(*entry)
 }
 
-// parse spares the work for a certificate that another entry holds.
+// parse returns a certificate that another entry already holds, or parses it.
 func (c *Cache) parse(der []byte) (*Certificate, error) {
 	if known := c.known(fingerprintOf(der)); known != nil {
 		return known, nil
@@ -93,8 +93,7 @@ func (c *Cache) known(fingerprint Fingerprint) *Certificate {
 	return nil
 }
 
-// insert adds an entry that nobody else has seen yet and returns the one that
-// stands: another caller may have been faster.
+// insert adds an entry and returns the one that is kept: another caller may have inserted the same PEM first.
 func (c *Cache) insert(e *entry) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

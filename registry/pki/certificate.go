@@ -5,6 +5,8 @@ package pki
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/pem"
 	"sync/atomic"
 	"time"
@@ -52,7 +54,7 @@ type Certificate struct {
 	der, rawSubject, rawIssuer []byte
 	// signer is the last certificate that SignedBy proved to have signed this one.
 	signer atomic.Pointer[Certificate]
-	// unsigned are those that it proved not to have.
+	// unsigned are the CAs that SignedBy proved not to have signed this one.
 	unsigned unsigned
 }
 
@@ -66,7 +68,7 @@ func (c *Certificate) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: c.der})
 }
 
-// Equal tells whether both are the same certificate, byte for byte. Two nils are equal.
+// Equal reports whether both are the same certificate, byte for byte. Two nils are equal.
 func (c *Certificate) Equal(other *Certificate) bool {
 	if c == nil || other == nil {
 		return c == other
@@ -74,12 +76,32 @@ func (c *Certificate) Equal(other *Certificate) bool {
 	return c.Fingerprint == other.Fingerprint
 }
 
-// ValidAt tells whether t lies within the validity, both ends included.
+// ValidAt reports whether t lies within the validity, both ends included.
 func (c *Certificate) ValidAt(t time.Time) bool {
 	return !t.Before(c.NotBefore) && !t.After(c.NotAfter)
 }
 
-// Expired tells whether the validity has ended before t.
+// Expired reports whether the validity has ended before t.
 func (c *Certificate) Expired(t time.Time) bool {
 	return t.After(c.NotAfter)
+}
+
+// Fingerprint is the lower-case hexadecimal SHA-256 of a certificate's DER: its identity.
+type Fingerprint string
+
+// SubjectHash returns the lower-case hexadecimal SHA-256 of a raw DER subject.
+// A TLS server names the authorities that it accepts by exactly these bytes, so
+// the hash joins what a handshake shows to a certificate. Empty input yields the
+// hash of nothing, not "".
+func SubjectHash(rawSubject []byte) string {
+	return hexSHA256(rawSubject)
+}
+
+func fingerprintOf(der []byte) Fingerprint {
+	return Fingerprint(hexSHA256(der))
+}
+
+func hexSHA256(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -29,12 +29,12 @@ type checkedKey struct {
 
 func newCheckedKeys(most int) *checkedKeys {
 	c := &checkedKeys{max: most, entries: map[[sha256.Size]byte]*list.Element{}, recent: list.New()}
-	_, _ = rand.Read(c.secret[:]) // It does not fail.
+	_, _ = rand.Read(c.secret[:]) // rand.Read never returns an error.
 	return c
 }
 
-// CheckKey says what is wrong with the private key of a certificate, nil if it is the right one. It fails as CheckPair does.
-// The answer is remembered by content, and the key is not kept.
+// CheckKey returns what is wrong with the private key of a certificate, or nil if the key belongs to it. It fails as
+// CheckPair does. The answer is remembered by content, and the key is not kept.
 func (c *Cache) CheckKey(cert *Certificate, keyPEM []byte) error {
 	if len(keyPEM) > MaxPEMBytes {
 		_, err := matchKey(cert, keyPEM)
@@ -51,7 +51,7 @@ func (c *Cache) CheckKey(cert *Certificate, keyPEM []byte) error {
 
 func (c *checkedKeys) id(cert *Certificate, keyPEM []byte) (id [sha256.Size]byte) {
 	mac := hmac.New(sha256.New, c.secret[:])
-	mac.Write([]byte(cert.Fingerprint)) // Of one length, so that it is clear where the key begins.
+	mac.Write([]byte(cert.Fingerprint)) // Fingerprints have a fixed length, so the key begins at a fixed place.
 	mac.Write(keyPEM)
 	mac.Sum(id[:0])
 	return id

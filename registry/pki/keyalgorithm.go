@@ -4,9 +4,13 @@
 package pki
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/rsa"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -34,7 +38,7 @@ func KeyAlgorithms() []KeyAlgorithm {
 	return []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
 }
 
-// Valid tells whether new keys may be of this algorithm.
+// Valid reports whether new keys may be of this algorithm.
 func (a KeyAlgorithm) Valid() bool {
 	return slices.Contains(KeyAlgorithms(), a)
 }
@@ -54,5 +58,29 @@ func algorithmOf(public any) KeyAlgorithm {
 		return Ed25519
 	default:
 		return unknownAlgorithm
+	}
+}
+
+// GenerateKey makes a new private key. An algorithm that is not Valid is refused
+// with ErrKeyAlgorithm.
+func GenerateKey(alg KeyAlgorithm) (crypto.Signer, error) {
+	switch alg {
+	case RSA2048:
+		return rsa.GenerateKey(rand.Reader, 2048)
+	case RSA3072:
+		return rsa.GenerateKey(rand.Reader, 3072)
+	case RSA4096:
+		return rsa.GenerateKey(rand.Reader, 4096)
+	case ECDSAP256:
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case ECDSAP384:
+		return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	case ECDSAP521:
+		return ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	case Ed25519:
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	default:
+		return nil, fmt.Errorf("generate key of algorithm %q: %w", alg, ErrKeyAlgorithm)
 	}
 }

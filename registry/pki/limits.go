@@ -3,17 +3,18 @@
 
 package pki
 
-// Bounds of the parsers. What is beyond is ErrTooLarge, and is found before any arithmetic is done with it.
+// Bounds of the parsers. Input beyond them fails with ErrTooLarge before any costly arithmetic is done with it.
 const (
 	// MaxPEMBytes bounds the length of a PEM, in bytes: what fits into one Kubernetes object, which is 1.5 MiB, and a little.
 	MaxPEMBytes = 2 << 20
-	// MaxCertificates bounds the number of certificates in one PEM, and so the anchors of a bundle: no more could be proven,
-	// since the record of a process holds the fingerprints of as many.
+	// MaxCertificates bounds the number of certificates in one PEM, and so the anchors of a bundle. The evidence record
+	// of a process holds as many fingerprints, so that more anchors could not be proven.
 	MaxCertificates = 256
-	// MaxChain bounds the certificates that follow one with a key, itself included. crypto/tls and OpenSSL verify no longer ones.
+	// MaxChain bounds the length of the chain that is stored with a key. crypto/tls and OpenSSL do not verify longer
+	// ones.
 	MaxChain = 16
-	// MaxCertificateBytes bounds the DER of one certificate: with all the names that it may have it is smaller.
-	MaxCertificateBytes = 64 << 10
+	// maxCertificateBytes bounds the DER of one certificate, which is smaller even with all the names that it may have.
+	maxCertificateBytes = 64 << 10
 	// MaxAlternativeNames bounds the names and addresses of one certificate.
 	MaxAlternativeNames = 1024
 
@@ -28,6 +29,6 @@ const (
 	// maxErrorText bounds what is repeated of an X.509 parse error, which may
 	// quote a name out of the certificate.
 	maxErrorText = 200
-	// maxUnsigned bounds how many certificates are remembered not to have signed one.
+	// maxUnsigned bounds for how many CAs it is remembered that they have not signed a certificate.
 	maxUnsigned = MaxCertificates
 )

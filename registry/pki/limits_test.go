@@ -42,7 +42,7 @@ func TestCertificateBeyondBounds(t *testing.T) {
 			}
 		}, ErrTooLarge},
 		{"a large certificate", func(c *x509.Certificate) {
-			c.CRLDistributionPoints = []string{"http://" + strings.Repeat("x", MaxCertificateBytes)}
+			c.CRLDistributionPoints = []string{"http://" + strings.Repeat("x", maxCertificateBytes)}
 		}, ErrTooLarge},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

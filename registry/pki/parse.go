@@ -14,7 +14,7 @@ import (
 // ParseCertificate reads one DER certificate. The input is copied. It fails with
 // ErrInvalidCertificate (also for bytes after the certificate) or ErrTooLarge.
 func ParseCertificate(der []byte) (*Certificate, error) {
-	if len(der) > MaxCertificateBytes {
+	if len(der) > maxCertificateBytes {
 		return nil, fmt.Errorf("certificate of %d bytes: %w", len(der), ErrTooLarge)
 	}
 	cert, err := x509.ParseCertificate(bytes.Clone(der))

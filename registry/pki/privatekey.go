@@ -35,8 +35,8 @@ func parseKey(data []byte) (crypto.Signer, error) {
 	return key, nil
 }
 
-// isPrivateKey goes by the ending that all kinds of private key share, so that a
-// kind this package cannot read is named as such and not as a missing key.
+// isPrivateKey looks at the suffix that the types of all private keys share, so that a kind of key which this package
+// cannot read is reported as such and not as a missing key.
 func isPrivateKey(block *pem.Block) bool {
 	return strings.HasSuffix(block.Type, blockPKCS8)
 }
@@ -50,7 +50,7 @@ func keyOf(block *pem.Block) (crypto.Signer, error) {
 	if len(block.Bytes) > maxKeyDER {
 		return nil, fmt.Errorf("private key of %d bytes: %w", len(block.Bytes), ErrTooLarge)
 	}
-	// The decoders copy what they keep.
+	// The decoders copy what they keep, so the bytes can be cleared.
 	defer clear(block.Bytes)
 	key, err := decodeKey(block)
 	if err != nil {
@@ -63,8 +63,8 @@ func keyOf(block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// decodeKey goes by the content and not by the label: crypto/tls does so too, and
-// what every server accepts must not be called broken.
+// decodeKey looks at the content and not at the type of the block, as crypto/tls does: a key that every server accepts
+// must not be called broken.
 func decodeKey(block *pem.Block) (any, error) {
 	switch block.Type {
 	case blockPKCS8, blockPKCS1, blockSEC1:
@@ -80,7 +80,7 @@ func decodeKey(block *pem.Block) (any, error) {
 	return x509.ParseECPrivateKey(block.Bytes)
 }
 
-// checkKey tells whether key is the one that cert certifies.
+// checkKey reports whether key is the one that cert certifies.
 func checkKey(cert *Certificate, key crypto.Signer) error {
 	spki, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {

@@ -4,6 +4,7 @@
 package pki
 
 import (
+	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
 	"net/netip"
@@ -12,7 +13,7 @@ import (
 	"time"
 )
 
-// Profile is what a certificate shall look like.
+// Profile says what a certificate looks like.
 type Profile struct {
 	// CommonName and Organizations make up the subject.
 	CommonName    string
@@ -48,7 +49,7 @@ func (p Profile) Normalized() (Profile, error) {
 	p.IPAddresses = addresses
 	p.DNSNames = sortedSet(p.DNSNames)
 	p.Organizations = sortedSet(p.Organizations)
-	// ServerAuth sorts after ClientAuth; reports show it first.
+	// Certificate.Usages has ServerAuth before ClientAuth, which sorts the other way.
 	p.Usages = sortedSet(p.Usages)
 	slices.Reverse(p.Usages)
 	return p, nil
@@ -93,8 +94,8 @@ func (p Profile) subject() pkix.Name {
 	return pkix.Name{CommonName: p.CommonName, Organization: p.Organizations}
 }
 
-// plausibleName admits what fits into a DNS name of a certificate: printable
-// ASCII without spaces, at most 253 bytes. Wildcards and addresses pass.
+// plausibleName accepts what fits into a DNS name of a certificate: printable ASCII without spaces, at most 253 bytes.
+// Wildcards and addresses are accepted too.
 func plausibleName(name string) bool {
 	notPrintable := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	return name != "" && len(name) <= 253 && !strings.ContainsFunc(name, notPrintable)
@@ -116,4 +117,43 @@ func sortedSet[S ~string](in []S) []S {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Usage is an extended key usage that certrotation issues and reports.
+type Usage string
+
+// The usages that are issued and reported.
+const (
+	ServerAuth Usage = "ServerAuth"
+	ClientAuth Usage = "ClientAuth"
+)
+
+// usagesOf returns ServerAuth before ClientAuth and ignores all other usages. "Any" stands for both, as every verifier
+// reads it.
+func usagesOf(extended []x509.ExtKeyUsage) []Usage {
+	named := func(usage x509.ExtKeyUsage) bool {
+		return slices.Contains(extended, usage) || slices.Contains(extended, x509.ExtKeyUsageAny)
+	}
+	var usages []Usage
+	if named(x509.ExtKeyUsageServerAuth) {
+		usages = append(usages, ServerAuth)
+	}
+	if named(x509.ExtKeyUsageClientAuth) {
+		usages = append(usages, ClientAuth)
+	}
+	return usages
+}
+
+// extended is the X.509 form of usages that are known to be valid.
+func extended(usages []Usage) []x509.ExtKeyUsage {
+	var out []x509.ExtKeyUsage
+	for _, usage := range usages {
+		switch usage {
+		case ServerAuth:
+			out = append(out, x509.ExtKeyUsageServerAuth)
+		case ClientAuth:
+			out = append(out, x509.ExtKeyUsageClientAuth)
+		}
+	}
+	return out
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// resignBackdate is how far before now a re-signed certificate begins at least, unless the tenth of a life is less.
+// resignBackdate is the minimum time by which a re-signed certificate begins before now, unless a tenth of its life is
+// less.
 const resignBackdate = time.Hour
 
 // Resign makes a certificate for the same key and the same subject as that of a self-signed authority, with another

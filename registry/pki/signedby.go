@@ -6,9 +6,10 @@ package pki
 import (
 	"bytes"
 	"crypto/x509"
+	"sync"
 )
 
-// SignedBy tells whether ca is a certificate authority whose key has signed c. A
+// SignedBy reports whether ca is a certificate authority whose key has signed c. A
 // self-signed root is signed by itself.
 //
 // Names are compared byte for byte; only then is the signature checked, and the
@@ -47,4 +48,27 @@ func signatureHolds(child, parent []byte) bool {
 		return false
 	}
 	return signed.CheckSignatureFrom(signer) == nil
+}
+
+// unsigned remembers CAs that have the name of an issuer but have not signed the certificate. The zero value is ready.
+type unsigned struct {
+	mu   sync.Mutex
+	seen map[Fingerprint]struct{}
+}
+
+func (u *unsigned) has(ca Fingerprint) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.seen[ca]
+	return ok
+}
+
+// add remembers a CA. When there are too many, all others are forgotten and will be checked again.
+func (u *unsigned) add(ca Fingerprint) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.seen == nil || len(u.seen) >= maxUnsigned {
+		u.seen = map[Fingerprint]struct{}{}
+	}
+	u.seen[ca] = struct{}{}
 }

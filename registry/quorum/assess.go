@@ -12,10 +12,10 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Assess says whether the member on a node may be restarted now. With the node "" it answers for a new revision, which
-// restarts nobody by itself: that is safe if there is a node to begin with.
+// Assess decides whether the member on a node may be restarted now. With the node "" it answers for the creation of a
+// new revision, which by itself restarts nobody: that is safe if there is a node to begin with.
 //
-// Where no node runs a member yet there is nothing to disturb, and nothing to ask: that is for the caller to know.
+// Callers must not ask while no node runs a member yet: then there is nothing to disturb, and nobody who could answer.
 func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb string) Verdict {
 	strategy = cmp.Or(strategy, configv1alpha1.QuorumAutomatic)
 	if v, decided := o.unusable(strategy); decided {
@@ -46,7 +46,7 @@ func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb strin
 	return unsafe(ReasonStrategyMismatch, fmt.Sprintf("the quorum strategy %q is not known", strategy))
 }
 
-// unusable decides where the observation cannot be judged, or need not be.
+// unusable returns a verdict if the observation cannot be evaluated, or need not be.
 func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict, decided bool) {
 	n := len(o.Voters)
 	switch {
@@ -64,7 +64,7 @@ func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict
 	return Verdict{}, false
 }
 
-// fitting is the strategy for that many voters.
+// fitting returns the strategy for that number of voters.
 func fitting(n int) configv1alpha1.QuorumStrategy {
 	switch n {
 	case 1:
@@ -83,8 +83,8 @@ func voters(n int) string {
 	return fmt.Sprintf("a cluster of %d voters", n)
 }
 
-// assessAny looks for a node to begin with: a broken one before a healthy one. What is said if there is none is what
-// stands against a healthy one.
+// assessAny looks for a node to begin with, broken ones before healthy ones. If there is none it returns the verdict on
+// a healthy one.
 func (o Observation) assessAny(strategy configv1alpha1.QuorumStrategy) Verdict {
 	var against Verdict
 	for _, isHealthy := range []bool{false, true} {
@@ -106,7 +106,7 @@ func (o Observation) assessAny(strategy configv1alpha1.QuorumStrategy) Verdict {
 	return against
 }
 
-// assessWithoutVote is about a learner, or a node whose member the cluster does not know.
+// assessWithoutVote handles a learner, or a node whose member the cluster does not know.
 func (o Observation) assessWithoutVote(m *Member) Verdict {
 	others := o.others(m)
 	if len(healthy(others)) < o.Quorum() || !o.Confirmed {
@@ -125,15 +125,15 @@ func (o Observation) assessTwo(m *Member) Verdict {
 	case m.Healthy && other.Healthy:
 		return safe(ReasonInterruption, fmt.Sprintf("both members are healthy; while %s restarts, nothing can be written", m.display()))
 	case m.Healthy:
-		return unsafe(ReasonDegraded, fmt.Sprintf("%s is not healthy, and comes first: %s", other.display(), other.why()))
+		return unsafe(ReasonDegraded, fmt.Sprintf("%s is not healthy and has to be repaired first: %s", other.display(), other.why()))
 	case other.Healthy, !m.Answers && other.Answers:
-		return safe(ReasonRepair, fmt.Sprintf("%s is broken (%s), and %s is there", m.display(), m.why(), other.display()))
+		return safe(ReasonRepair, fmt.Sprintf("%s is broken (%s), and %s answers", m.display(), m.why(), other.display()))
 	case !other.Answers:
 		return unsafe(ReasonQuorumAtRisk, fmt.Sprintf(
 			"%s does not answer either: %s; have one of the two answer, or use certrotation recover", other.display(), other.why()))
 	}
 	return unsafe(ReasonQuorumAtRisk, fmt.Sprintf(
-		"both members answer but have no quorum, so they do not reach each other: look at the network and at the peer certificates of %s and %s",
+		"both members answer but have no quorum, so they do not reach each other: check the network and the peer certificates of %s and %s",
 		m.display(), other.display()))
 }
 
@@ -146,7 +146,7 @@ func (o Observation) assessMany(m *Member) Verdict {
 	}
 	if x, y := disconnected(well); x != nil {
 		return unsafe(ReasonDisconnected, fmt.Sprintf(
-			"without %s, %s and %s would have to agree, but they are not connected: look at the network and at their peer certificates%s",
+			"without %s, %s and %s would have to agree, but they are not connected: check the network and their peer certificates%s",
 			m.display(), x.display(), y.display(), failureOf(x, y)))
 	}
 	if !m.Healthy {
@@ -154,13 +154,13 @@ func (o Observation) assessMany(m *Member) Verdict {
 			m.display(), m.why(), len(well), o.Quorum()))
 	}
 	if len(well) < len(others) {
-		return unsafe(ReasonDegraded, "a member is broken already, and comes first: "+listBroken(others))
+		return unsafe(ReasonDegraded, "another member is already broken and has to be repaired first: "+listBroken(others))
 	}
 	return safe(ReasonHealthy, fmt.Sprintf("without %s, %d healthy voters are left, of %d that a quorum needs",
 		m.display(), len(well), o.Quorum()))
 }
 
-// disconnected returns two members of which one at least is not connected with the other.
+// disconnected returns two members of which at least one is not connected with the other.
 func disconnected(members []*Member) (x, y *Member) {
 	for i, x := range members {
 		for _, y := range members[i+1:] {
@@ -172,7 +172,7 @@ func disconnected(members []*Member) (x, y *Member) {
 	return nil, nil
 }
 
-// failureOf adds what two members did not tell.
+// failureOf lists the failures of members, as a suffix for a message.
 func failureOf(members ...*Member) string {
 	var out strings.Builder
 	for _, m := range members {

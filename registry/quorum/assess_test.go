@@ -46,7 +46,7 @@ func TestAssess(t *testing.T) {
 		{"two: configured as many", many, cluster("hh"), "a", quorum.ReasonStrategyMismatch, "TwoNode does"},
 		{"two: the broken one", automatic, cluster("sd"), "b", quorum.ReasonRepair, "b is broken"},
 		{"two: the one that is left", automatic, cluster("sd"), "a", quorum.ReasonQuorumAtRisk, "does not answer either"},
-		{"two: healthy beside one that cannot read", automatic, cluster("hs"), "a", quorum.ReasonDegraded, "comes first"},
+		{"two: healthy beside one that cannot read", automatic, cluster("hs"), "a", quorum.ReasonDegraded, "repaired first"},
 		{"two: one cannot read", automatic, cluster("hs"), "b", quorum.ReasonRepair, ""},
 		{"two: cut off from each other", automatic, cluster("ss"), "a", quorum.ReasonQuorumAtRisk, "do not reach each other"},
 		{"two: both down", two, cluster("dd"), "a", quorum.ReasonNotObserved, "a: it cannot be reached"},

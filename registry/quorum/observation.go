@@ -10,25 +10,26 @@ import (
 	"time"
 )
 
-// Member is what is known of one member of the cluster, or of a node that has no member.
+// Member is what is known about one member of the cluster, or about a node without a member.
 type Member struct {
-	// Node that the member runs on, "" if it is on none of the nodes that were asked.
+	// Node that the member runs on, "" if it runs on none of the observed nodes.
 	Node string
-	// MemberID is 0 for a node that has no member as far as is known.
+	// MemberID is 0 if no member is known for the node.
 	MemberID uint64
-	// Name by the cluster's list of members.
+	// Name in the cluster's list of members.
 	Name string
-	// Voter says that the cluster's list has it as a voter. Learner says that it has it as a learner.
+	// Voter and Learner say what the member is in the cluster's list of members; neither is set if it is not in the
+	// list.
 	Voter, Learner bool
-	// Started says that it has joined: until then the list has no name for it.
+	// Started means that it has joined: until then the list has no name for it.
 	Started bool
-	// Answers says that the process says who it is. Healthy says that a linearizable read through it succeeds.
+	// Answers means that the process has identified itself. Healthy means that a linearizable read through it succeeds.
 	Answers, Healthy bool
-	// Leader that the member itself sees, 0 for none.
+	// Leader as seen by the member itself, 0 for none.
 	Leader uint64
-	// Connected are the members that this one has working connections with.
+	// Connected are the members with which this one has working connections.
 	Connected []uint64
-	// Failure says why it is not healthy, or what it does not tell; "" if nothing is wrong.
+	// Failure says why the member is not healthy, or which answer is missing; "" if nothing is wrong.
 	Failure string
 	// ObservedAt is when it was asked, zero if it was not.
 	ObservedAt time.Time
@@ -36,15 +37,15 @@ type Member struct {
 
 // Observation is the state of an etcd cluster at one moment.
 type Observation struct {
-	// Members are those of the cluster and of every node that was asked, ordered by node, then by ID.
+	// Members are those of the cluster and of every observed node, ordered by node, then by ID.
 	Members []Member
-	// Voters are the IDs of the voters by the cluster's own list, ordered; empty if nobody has told.
+	// Voters are the IDs of the voters in the cluster's own list, ordered; empty if no member has returned it.
 	Voters []uint64
-	// Confirmed says that the list was read linearizably.
+	// Confirmed means that the list was read linearizably.
 	Confirmed bool
 	// Leader that the healthy members agree on, 0 if they do not.
 	Leader uint64
-	// Problem says why the answers do not make one cluster, "" if they do.
+	// Problem says why the answers cannot come from one cluster, "" if they can.
 	Problem string
 	// ObservedAt is when the oldest answer was given.
 	ObservedAt time.Time
@@ -53,7 +54,7 @@ type Observation struct {
 // Quorum is how many voters have to agree.
 func (o Observation) Quorum() int { return len(o.Voters)/2 + 1 }
 
-// Member returns the one on a node, nil if that node was not asked.
+// Member returns the member on a node, nil if that node was not observed.
 func (o Observation) Member(node string) *Member {
 	for i := range o.Members {
 		if m := &o.Members[i]; node != "" && m.Node == node {
@@ -63,7 +64,7 @@ func (o Observation) Member(node string) *Member {
 	return nil
 }
 
-// nodes counts those that were asked.
+// nodes counts the observed nodes.
 func (o Observation) nodes() int {
 	n := 0
 	for i := range o.Members {
@@ -74,7 +75,7 @@ func (o Observation) nodes() int {
 	return n
 }
 
-// others are the voters apart from one.
+// others are all voters but one.
 func (o Observation) others(than *Member) []*Member {
 	var out []*Member
 	for i := range o.Members {
@@ -93,7 +94,7 @@ func broken(members []*Member) []*Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return m.Healthy })
 }
 
-// display names a member for people.
+// display is the name of a member in messages.
 func (m *Member) display() string {
 	return cmp.Or(m.Node, m.Name, strconv.FormatUint(m.MemberID, 16))
 }

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Answer is what came back when one node was asked.
+// Answer is the answer of one node.
 type Answer struct {
-	// Node, and the Addresses by which the cluster's list may know it.
+	// Node, and the Addresses by which the list of members may know it.
 	Node      string
 	Addresses []string
-	// MemberID and ClusterID are those that the process itself gave, 0 if it did not answer.
+	// MemberID and ClusterID as the process itself reports them, 0 if it did not answer.
 	MemberID, ClusterID uint64
-	// Healthy says that a linearizable read succeeded.
+	// Healthy means that a linearizable read succeeded.
 	Healthy bool
-	// Leader that the process sees, 0 for none.
+	// Leader as seen by the process, 0 for none.
 	Leader uint64
-	// Connected are the peers that the process has working connections with.
+	// Connected are the peers with which the process has working connections.
 	Connected []uint64
-	// Listed are the members of the cluster as this one has them: read linearizably if Confirmed, otherwise out of its
+	// Listed are the members of the cluster as this one lists them: read linearizably if Confirmed, otherwise from its
 	// own data.
 	Listed    []Listed
 	Confirmed bool
@@ -45,7 +45,7 @@ type Listed struct {
 	URLs []string
 }
 
-// Observe puts the answers of all nodes together.
+// Observe combines the answers of all nodes.
 func Observe(answers []Answer) Observation {
 	o := Observation{Problem: contradiction(answers)}
 	listed, confirmed, agreed := list(answers)
@@ -110,13 +110,13 @@ func contradiction(answers []Answer) string {
 	return ""
 }
 
-// answered returns the first that said who it is. There is one.
+// answered returns the first answer with a member ID. There must be one.
 func answered(answers []Answer) Answer {
 	return answers[slices.IndexFunc(answers, func(a Answer) bool { return a.MemberID != 0 })]
 }
 
-// list returns the members of the cluster. Lists that were read linearizably count more than those that members have.
-// Where they are not the same, agreed is false.
+// list returns the members of the cluster. Lists that were read linearizably take precedence over those that members
+// have in their own data. If such lists differ, agreed is false.
 func list(answers []Answer) (listed []Listed, confirmed, agreed bool) {
 	for _, wanted := range []bool{true, false} {
 		for _, a := range answers {
@@ -147,8 +147,8 @@ func sameList(x, y []Listed) bool {
 	return slices.EqualFunc(ids(x), ids(y), func(a, b Listed) bool { return a.ID == b.ID && a.Learner == b.Learner })
 }
 
-// answerOf finds the node of a listed member: the process that says that it is this member or, of those that say
-// nothing, the one whose name or address the list has. It is nil if there is none.
+// answerOf returns the answer that belongs to a listed member: the one with its ID or, among those without any, the one
+// whose node name or address is listed. It is nil if there is none.
 func answerOf(l Listed, answers []Answer, taken map[string]bool) *Answer {
 	matches := []func(a *Answer) bool{
 		func(a *Answer) bool { return a.MemberID == l.ID },
@@ -166,7 +166,7 @@ func answerOf(l Listed, answers []Answer, taken map[string]bool) *Answer {
 	return nil
 }
 
-// at says whether a URL leads to the node.
+// at reports whether a URL points to the node.
 func (a *Answer) at(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {

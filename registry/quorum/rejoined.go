@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Rejoined says whether the member on a node takes part again after a restart: it is a voter, a linearizable read through
-// it succeeds, it sees the same leader as the others, and it is connected with every other healthy voter, in both
-// directions. A pod that is Ready has shown none of that.
+// Rejoined decides whether the member on a node takes part again after a restart: it is a voter, a linearizable read
+// through it succeeds, it sees the same leader as the others, and it is connected with every other healthy voter, in
+// both directions. The readiness of its pod shows none of that.
 func Rejoined(o Observation, node string) Verdict {
 	m := o.Member(node)
 	no := func(format string, args ...any) Verdict {
@@ -21,7 +21,7 @@ func Rejoined(o Observation, node string) Verdict {
 		return notAsked(node)
 	case o.Problem != "":
 		return unsafe(ReasonContradiction, o.Problem)
-	case m.Learner && m.Answers: // It refuses reads of clients, so it does not look healthy either.
+	case m.Learner && m.Answers: // A learner refuses reads of clients, so it is not healthy either.
 		return no("is a learner: promote it")
 	case !m.Healthy:
 		return no("is not healthy: %s", m.why())
@@ -32,10 +32,10 @@ func Rejoined(o Observation, node string) Verdict {
 	}
 	for _, other := range healthy(o.others(m)) {
 		if !slices.Contains(m.Connected, other.MemberID) {
-			return no("is not connected with %s: look at the network and at its peer certificate%s", other.display(), failureOf(m))
+			return no("is not connected with %s: check the network and its peer certificate%s", other.display(), failureOf(m))
 		}
 		if !slices.Contains(other.Connected, m.MemberID) {
-			return no("is not reached by %s: look at the network and at their trust in its peer certificate%s", other.display(), failureOf(other))
+			return no("is not reached by %s: check the network and their trust in its peer certificate%s", other.display(), failureOf(other))
 		}
 	}
 	return safe(ReasonRejoined, fmt.Sprintf("a linearizable read through the member on %s succeeds", node))

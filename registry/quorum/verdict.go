@@ -7,7 +7,7 @@ package quorum
 type Verdict struct {
 	Safe   bool
 	Reason Reason
-	// Message says what is so, and what the next step is where it is not safe.
+	// Message explains the verdict and, if it is not safe, names the next step.
 	Message string
 }
 
@@ -16,13 +16,13 @@ type Reason string
 
 // Reasons for which it is safe.
 const (
-	// ReasonHealthy: the others carry on.
+	// ReasonHealthy: the other members keep the quorum.
 	ReasonHealthy Reason = "Healthy"
-	// ReasonRepair: the member is broken, and the others carry on.
+	// ReasonRepair: the member is broken, and the others keep the quorum.
 	ReasonRepair Reason = "Repair"
 	// ReasonNoVote: the node has no vote.
 	ReasonNoVote Reason = "NoVote"
-	// ReasonInterruption: it stops what cannot go on without the member, as the strategy accepts.
+	// ReasonInterruption: reads or writes stop during the restart, which the strategy accepts.
 	ReasonInterruption Reason = "Interruption"
 	// ReasonRejoined: the member takes part again.
 	ReasonRejoined Reason = "Rejoined"
@@ -30,19 +30,19 @@ const (
 
 // Reasons for which it is not.
 const (
-	// ReasonNotObserved: it is not known who the voters are, or how the node is.
+	// ReasonNotObserved: the voters, or the state of the node, are not known.
 	ReasonNotObserved Reason = "NotObserved"
-	// ReasonContradiction: the answers are not those of one cluster.
+	// ReasonContradiction: the answers cannot come from one cluster.
 	ReasonContradiction Reason = "Contradiction"
 	// ReasonStrategyMismatch: the configured strategy does not fit the number of voters.
 	ReasonStrategyMismatch Reason = "StrategyMismatch"
-	// ReasonQuorumAtRisk: the others would be no quorum.
+	// ReasonQuorumAtRisk: the other members would not be a quorum.
 	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
-	// ReasonDegraded: another member is broken already.
+	// ReasonDegraded: another member is already broken.
 	ReasonDegraded Reason = "Degraded"
-	// ReasonDisconnected: two members that would have to carry on are not connected.
+	// ReasonDisconnected: two members that would have to keep the quorum are not connected.
 	ReasonDisconnected Reason = "Disconnected"
-	// ReasonNotRejoined: the member does not take part.
+	// ReasonNotRejoined: the member does not take part again yet.
 	ReasonNotRejoined Reason = "NotRejoined"
 )
 

@@ -14,35 +14,36 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Content is what a revision freezes. Objects go by the names that they have without the number of the revision.
+// Content is what a revision consists of. Objects have their names without the number of the revision.
 type Content struct {
-	// PodTemplate is the text of the manifest with its placeholders. The ConfigMap that it comes from is not among ConfigMaps.
+	// PodTemplate is the text of the manifest with its placeholders. Its ConfigMap is not among ConfigMaps.
 	PodTemplate []byte
-	// ConfigMaps and Secrets are object name, key, value. For a ConfigMap that is data and binaryData together.
+	// ConfigMaps and Secrets map the name of an object and a key to a value. For a ConfigMap the keys are those of data
+	// and binaryData together.
 	ConfigMaps, Secrets map[string]map[string][]byte
-	// Reloaded names the Secrets that the process reads anew by itself: leaves. It says nothing about a ConfigMap of the
-	// same name.
+	// Reloaded names the Secrets that the process reloads by itself, which are those of leaves. It does not apply to a
+	// ConfigMap of the same name.
 	Reloaded sets.Set[string]
 }
 
 // Objects of one kind: object name, key, value.
 type objects = map[string]map[string][]byte
 
-// ContentHash is over everything but Reloaded. It is lower-case hexadecimal SHA-256.
+// ContentHash covers everything but Reloaded. It is a lower-case hexadecimal SHA-256.
 func (c Content) ContentHash() string {
 	return digest("certrotation content 1", c.PodTemplate, c.ConfigMaps, c.Secrets)
 }
 
-// RestartHash is over what the process reads only at its start. It is lower-case hexadecimal SHA-256. The objects that it
-// covers have to be complete: who sees only some keys of such a Secret gets another hash.
+// RestartHash covers what the process reads only when it starts. It is a lower-case hexadecimal SHA-256. The Secrets
+// that it covers have to be complete: with only some of their keys the hash is a different one.
 func (c Content) RestartHash() string {
 	atStart := maps.Clone(c.Secrets)
 	maps.DeleteFunc(atStart, func(name string, _ map[string][]byte) bool { return c.Reloaded.Has(name) })
 	return digest("certrotation restart 1", c.PodTemplate, c.ConfigMaps, atStart)
 }
 
-// Only is the content in which of one Secret there are some keys and of all else everything: what one node may see. Its
-// ContentHash is that of the node.
+// Only returns the content that one node may see: some keys of one Secret, and everything else. Its ContentHash is that
+// of the node.
 func (c Content) Only(secret string, keys []string) Content {
 	out := c
 	out.Secrets = maps.Clone(c.Secrets)
@@ -76,7 +77,7 @@ func digest(purpose string, template []byte, kinds ...objects) string {
 	return hex.EncodeToString(d.Sum(nil))
 }
 
-// digester writes values so that their borders cannot shift.
+// digester writes values with their lengths, so that different values never make the same bytes.
 type digester struct{ hash.Hash }
 
 func (d digester) length(n int) {

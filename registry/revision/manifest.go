@@ -22,7 +22,7 @@ import (
 	"certrotation.dev/apis/document"
 )
 
-// Values are what a manifest is made with.
+// Values are the parameters of a manifest.
 type Values struct {
 	Revision int
 	NodeName string
@@ -31,22 +31,23 @@ type Values struct {
 	RestartHash string
 	// Directory is the absolute path on the node of the directory of this revision: its base name is DirectoryName.
 	Directory string
-	// Permitted is what the StaticPodClass of the rollout permits. Without one nothing is.
+	// Permitted is what the StaticPodClass of the rollout permits. Without it no pod is permitted.
 	Permitted *configv1alpha1.PermittedPod
 }
 
-// MaxPodBytes bounds the template of a static pod, its manifest, and what lies between them: the largest known is a tenth of
-// it, and whoever may write the ConfigMap of the template could have it parsed a hundred times over.
-const MaxPodBytes = 256 << 10
+// maxPodBytes bounds the template of a static pod, its manifest, and the text in between. The largest known manifest is
+// a tenth of it. Without a bound, whoever may write the ConfigMap of the template could have large texts parsed again
+// and again.
+const maxPodBytes = 256 << 10
 
-// Manifest makes the manifest of a static pod of its template: it replaces the placeholders (see substitute), reads the
-// result strictly, refuses what cannot be a static pod of this revision, sets the metadata and encodes it.
+// Manifest makes the manifest of a static pod from its template: it replaces the placeholders (see substitute), parses
+// the result strictly, refuses a pod that cannot be a static pod of this revision, sets the metadata and encodes it.
 func Manifest(template []byte, values Values) ([]byte, error) {
 	if err := values.check(); err != nil {
 		return nil, err
 	}
-	if len(template) > MaxPodBytes {
-		return nil, fmt.Errorf("pod template of %d bytes: at most %d are read", len(template), MaxPodBytes)
+	if len(template) > maxPodBytes {
+		return nil, fmt.Errorf("pod template of %d bytes: the limit is %d", len(template), maxPodBytes)
 	}
 	text, err := substitute(template, values)
 	if err != nil {
@@ -56,13 +57,13 @@ func Manifest(template []byte, values Values) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pod template with its placeholders replaced: %w", err)
 	}
-	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory), Permits(values.Permitted, pod, values)); err != nil {
+	if err := errors.Join(checkPod(pod), checkEnv(pod, values), checkVolumes(pod, values.Directory), permits(values.Permitted, pod, values)); err != nil {
 		return nil, fmt.Errorf("pod template: %w", err)
 	}
 	setMetadata(pod, values)
 	manifest, err := encode(pod)
-	if err == nil && len(manifest) > MaxPodBytes {
-		err = fmt.Errorf("pod template makes a manifest of %d bytes: at most %d are read", len(manifest), MaxPodBytes)
+	if err == nil && len(manifest) > maxPodBytes {
+		err = fmt.Errorf("pod template makes a manifest of %d bytes: the limit is %d", len(manifest), maxPodBytes)
 	}
 	return manifest, err
 }
@@ -86,13 +87,13 @@ func (v Values) check() error {
 	return nil
 }
 
-// ParsePod reads the manifest of a pod: one YAML document, no key twice, no alias, no field that a pod does not have.
+// ParsePod parses the manifest of a pod: a single YAML document without duplicate keys, aliases or unknown fields.
 func ParsePod(text []byte) (*corev1.Pod, error) {
 	single, err := singleDocument(text)
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := document.ToJSON(single, MaxPodBytes)
+	encoded, err := document.ToJSON(single, maxPodBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read it as YAML: %w", err)
 	}
@@ -107,10 +108,10 @@ func ParsePod(text []byte) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// singleDocument returns the one document of text. A second one, which the readers of YAML, kubelet among them, would
-// leave out silently, is refused. What holds nothing but comments does not count.
+// singleDocument returns the only document of text. A second one is refused, because readers of YAML such as kubelet
+// ignore it silently. A document that holds nothing but comments does not count.
 func singleDocument(text []byte) ([]byte, error) {
-	documents, err := document.Split(text, MaxPodBytes)
+	documents, err := document.Split(text, maxPodBytes)
 	if err != nil {
 		return nil, fmt.Errorf("split it into YAML documents: %w", err)
 	}
@@ -143,7 +144,7 @@ func setMetadata(pod *corev1.Pod, values Values) {
 	pod.Annotations[AnnotationRestartHash] = values.RestartHash
 }
 
-// encode writes the keys in alphabetical order and no status, which is not the author's to say.
+// encode writes the keys in alphabetical order, and no status.
 func encode(pod *corev1.Pod) ([]byte, error) {
 	full, err := yaml.Marshal(pod)
 	if err != nil {

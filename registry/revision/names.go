@@ -13,9 +13,9 @@ import (
 
 // Metadata of a manifest, which its mirror pod shows.
 const (
-	// LabelRevision is the number of the revision whose manifest this is, on manifests and on installer pods.
+	// LabelRevision is the number of the revision, on manifests and on installer pods.
 	LabelRevision = "revision"
-	// AnnotationRevision says the same as LabelRevision.
+	// AnnotationRevision has the value of LabelRevision.
 	AnnotationRevision = "certrotation.dev/revision"
 	// AnnotationRestartHash is the RestartHash of the revision.
 	AnnotationRestartHash = "certrotation.dev/restart-hash"
@@ -38,9 +38,9 @@ const DefaultPodKey = "pod.yaml"
 const (
 	statusPrefix    = "revision-status-"
 	installedPrefix = "installed.certrotation.dev/"
-	// maxAnnotationName is what Kubernetes admits after the slash.
+	// maxAnnotationName is the limit of Kubernetes for the part of a key after the slash.
 	maxAnnotationName = 63
-	// maxObjectName is what Kubernetes admits as the name of a Secret or ConfigMap.
+	// maxObjectName is the limit of Kubernetes for the name of a Secret or ConfigMap.
 	maxObjectName = 253
 )
 
@@ -49,9 +49,9 @@ func CopyName(name string, n int) string {
 	return name + "-" + strconv.Itoa(n)
 }
 
-// NodeCopyName is the name of the copy of an object that belongs to revision n and to one node: it has what that node may
-// see. It reads as NAME-N-NODE; the hash at its end tells names apart that read alike, and its letter keeps it from being
-// the CopyName of anything.
+// NodeCopyName is the name of the copy of an object for revision n and one node, which holds only what that node may
+// see. It has the form NAME-N-NODE-nHASH: the hash distinguishes names that would otherwise be equal, and its letter
+// makes sure that no CopyName is the same.
 func NodeCopyName(name string, n int, node string) string {
 	sum := sha256.New()
 	d := digester{sum}
@@ -66,12 +66,12 @@ func NodeCopyName(name string, n int, node string) string {
 	return stem + suffix
 }
 
-// StatusName is the name of the ConfigMap that stands for revision n.
+// StatusName is the name of the ConfigMap that records the status of revision n.
 func StatusName(n int) string {
 	return CopyName(strings.TrimSuffix(statusPrefix, "-"), n)
 }
 
-// ParseStatusName is the reverse of StatusName; false if name was not made by it.
+// ParseStatusName is the reverse of StatusName; it returns false for any other name.
 func ParseStatusName(name string) (int, bool) {
 	number, ok := strings.CutPrefix(name, statusPrefix)
 	if !ok {
@@ -80,8 +80,8 @@ func ParseStatusName(name string) (int, bool) {
 	return ParseNumber(number)
 }
 
-// ParseNumber reads a revision number in the only form in which this package writes it: decimal, positive, no sign, no
-// leading zero, at most 32 bits. Two names never mean the same revision.
+// ParseNumber parses a revision number in the only form in which this package writes it: decimal, positive, no sign, no
+// leading zero, at most 32 bits. So no two names mean the same revision.
 func ParseNumber(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
@@ -90,8 +90,9 @@ func ParseNumber(text string) (int, bool) {
 	return int(n), true
 }
 
-// InstalledAnnotation is the key of the annotation on StatusName(n) which says that the revision is on the node. Its value
-// is the UID of the node. A node name that is too long for an annotation is cut, and told from others by a hash.
+// InstalledAnnotation is the key of the annotation on StatusName(n) that records that the revision is installed on the
+// node. Its value is the UID of the node. A node name that is too long for an annotation is truncated and made unique
+// by a hash.
 func InstalledAnnotation(node string) string {
 	if len(node) <= maxAnnotationName {
 		return installedPrefix + node
@@ -100,12 +101,12 @@ func InstalledAnnotation(node string) string {
 	return fmt.Sprintf("%s%s-%s", installedPrefix, node[:maxAnnotationName-17], hex.EncodeToString(sum[:8]))
 }
 
-// DirectoryName is the name of the directory on a node that belongs to the manifest of revision n of a rollout.
+// DirectoryName is the name of the directory on a node for revision n of a rollout.
 func DirectoryName(rollout string, n int) string {
 	return CopyName(PodName(rollout), n)
 }
 
-// PodName is the name of a rollout's static pod in names of files and directories.
+// PodName is the name of a rollout's static pod as it occurs in names of files and directories.
 func PodName(rollout string) string {
 	return rollout + "-pod"
 }

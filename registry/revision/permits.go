@@ -16,12 +16,12 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Permits judges the pod of a manifest by what the owner of the nodes permits, nil if it may run there. What is not named by
-// the class or known to be harmless is refused, so that a field which Kubernetes gets later is refused too. The error
-// names each field, and what to ask the owner of the class for.
+// permits checks the pod of a manifest against what the owner of the nodes permits, and returns nil if it may run
+// there. A field that is neither named by the class nor known to be harmless is refused, and so is one that a later
+// version of Kubernetes adds. The error names each field, and what to ask the owner of the class for.
 //
-// The pod is judged as kubelet reads it: with its placeholders replaced.
-func Permits(permitted *configv1alpha1.PermittedPod, pod *corev1.Pod, values Values) error {
+// The pod is checked as kubelet reads it, with its placeholders replaced.
+func permits(permitted *configv1alpha1.PermittedPod, pod *corev1.Pod, values Values) error {
 	if permitted == nil {
 		return errors.New("no StaticPodClass permits the pod")
 	}
@@ -29,7 +29,7 @@ func Permits(permitted *configv1alpha1.PermittedPod, pod *corev1.Pod, values Val
 	if err != nil {
 		return fmt.Errorf("look at the fields of pod %s: %w", pod.Name, err)
 	}
-	delete(fields, "status") // it is no part of a manifest, see encode
+	delete(fields, "status") // encode leaves it out of the manifest
 	j := &judge{permitted: permitted, values: values}
 	j.walk(fields, podFields, nil)
 	j.metadata(pod)
@@ -49,19 +49,19 @@ var (
 	specPath     = field.NewPath("spec")
 )
 
-// judge collects what a class does not permit.
+// judge collects the fields that a class does not permit.
 type judge struct {
 	permitted *configv1alpha1.PermittedPod
 	values    Values
 	faults    []error
 }
 
-// refuse says that a field is not permitted, and what the class would have to say.
+// refuse reports a field that this class does not permit, and what the class would have to permit.
 func (j *judge) refuse(at *field.Path, what, ask string) {
 	j.faults = append(j.faults, fmt.Errorf("%s: %s: the StaticPodClass does not permit it: ask its owner for %s", at, what, ask))
 }
 
-// never says that no class permits a field.
+// never reports a field that no class can permit.
 func (j *judge) never(at *field.Path, what string) {
 	j.faults = append(j.faults, fmt.Errorf("%s: %s: no StaticPodClass permits it: take it out of the manifest", at, what))
 }
@@ -90,7 +90,7 @@ func (j *judge) walk(value any, known fieldSet, at *field.Path) {
 	}
 }
 
-// empty says whether a field says nothing: the encoder writes some that were never set.
+// empty reports whether a field has no value: the encoder writes some fields that were never set.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container judges one container. What it runs in its image is its own matter.
+// container checks one container. Commands and arguments are free: they run in an image that the class permits.
 func (j *judge) container(pod *corev1.Pod, c *corev1.Container, at *field.Path) {
 	if !slices.Contains(j.permitted.Images, c.Image) {
 		j.refuse(at.Child("image"), fmt.Sprintf("%q", c.Image), fmt.Sprintf("%q in pod.images", c.Image))
@@ -42,7 +42,7 @@ func (j *judge) container(pod *corev1.Pod, c *corev1.Container, at *field.Path) 
 	}
 }
 
-// mounts: a part of a volume is resolved by kubelet at a time when the pod may have put a link there.
+// mounts refuses subPaths: kubelet resolves them at a time when the pod may have placed a symbolic link there.
 func (j *judge) mounts(pod *corev1.Pod, c *corev1.Container, at *field.Path) {
 	for i := range c.VolumeMounts {
 		mount := &c.VolumeMounts[i]
@@ -55,7 +55,7 @@ func (j *judge) mounts(pod *corev1.Pod, c *corev1.Container, at *field.Path) {
 	}
 }
 
-// ofRevision says whether a volume is the directory of the revision.
+// ofRevision reports whether a volume is the directory of the revision.
 func (j *judge) ofRevision(pod *corev1.Pod, volume string) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == volume && v.HostPath != nil && v.HostPath.Path == j.values.Directory
@@ -84,8 +84,8 @@ func (j *judge) security(c *corev1.SecurityContext, at *field.Path) {
 	}
 }
 
-// handler: kubelet itself makes the connection, from the network of the node. So it is made to the pod, or to the node where
-// the pod may use its network.
+// handler checks where a probe or hook connects to. Kubelet itself makes the connection, from the network of the node,
+// so the target must be the pod, or the node if the pod may use its network.
 func (j *judge) handler(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at *field.Path) {
 	check := func(host string, port intstr.IntOrString, at *field.Path) {
 		if host == "" || j.permitted.HostNetwork && (host == "localhost" || j.own(host)) {
@@ -110,7 +110,7 @@ func (j *judge) handler(get *corev1.HTTPGetAction, socket *corev1.TCPSocketActio
 	}
 }
 
-// own says whether an address is the node's.
+// own reports whether a host is the node itself.
 func (j *judge) own(host string) bool {
 	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {

@@ -14,30 +14,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// askPrivileged is what permits to be root on the node.
+// askPrivileged is the field of the class that permits to be root on the node.
 const askPrivileged = "pod.privileged"
 
-// Priorities that Kubernetes gives to its own classes, and the highest of others.
+// Priorities of the classes of Kubernetes, and the highest that others may have.
 const (
 	nodeCritical    int32 = 2000001000
 	clusterCritical int32 = 2000000000
 	highestOfUsers  int32 = 1000000000
 )
 
-// metadata: kubelet and runtimes take orders from annotations of domains of their own.
+// metadata refuses annotations by which kubelet and container runtimes are controlled.
 func (j *judge) metadata(pod *corev1.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		domain, _, ok := strings.Cut(key, "/")
 		if ok && (commands(domain)) && domain != "kubectl.kubernetes.io" {
-			j.never(metadataPath.Child("annotations").Key(key), "annotations of this domain are orders to kubelet or to a container runtime")
+			j.never(metadataPath.Child("annotations").Key(key), "annotations of this domain control kubelet or a container runtime")
 		}
 		if !ok && commands(key) {
-			j.never(metadataPath.Child("annotations").Key(key), "it is an order to a container runtime")
+			j.never(metadataPath.Child("annotations").Key(key), "it controls a container runtime")
 		}
 	}
 }
 
-// commands says whether a domain is one of Kubernetes or of a runtime, written in either direction.
+// commands reports whether a domain belongs to Kubernetes or to a container runtime, also if it is written in reverse.
 func commands(domain string) bool {
 	domain = strings.ToLower(domain)
 	for _, owner := range []string{"kubernetes.io", "k8s.io", "crio.io", "containerd.io", "nri.io", "katacontainers.io", "nvidia.com"} {
@@ -59,7 +59,7 @@ func (j *judge) pod(spec *corev1.PodSpec) {
 		j.refuse(specPath.Child("hostIPC"), "the IPC of the node", askPrivileged)
 	}
 	if spec.AutomountServiceAccountToken != nil && *spec.AutomountServiceAccountToken {
-		j.never(specPath.Child("automountServiceAccountToken"), "a static pod has no token")
+		j.never(specPath.Child("automountServiceAccountToken"), "a static pod has no service account token")
 	}
 	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
 		j.never(specPath.Child("restartPolicy"), fmt.Sprintf("%q: kubelet has to keep a static pod running", spec.RestartPolicy))
@@ -71,7 +71,7 @@ func (j *judge) pod(spec *corev1.PodSpec) {
 	}
 }
 
-// priority: kubelet believes the number of a static pod, and evicts others for it.
+// priority checks class and number: kubelet takes the number of a static pod as it is, and evicts other pods for it.
 func (j *judge) priority(spec *corev1.PodSpec) {
 	name, listed := spec.PriorityClassName, slices.Contains(j.permitted.PriorityClassNames, spec.PriorityClassName)
 	if name != "" && !listed {
@@ -95,7 +95,7 @@ func (j *judge) priority(spec *corev1.PodSpec) {
 	}
 }
 
-// volumes are directories of the node, by their exact names, and scratch space.
+// volumes permits hostPaths by their exact paths, and emptyDirs.
 func (j *judge) volumes(volumes []corev1.Volume) {
 	for i := range volumes {
 		at, source := specPath.Child("volumes").Index(i), volumes[i].HostPath
@@ -131,7 +131,7 @@ func (j *judge) hostPath(source *corev1.HostPathVolumeSource, at *field.Path) {
 
 func control(r rune) bool { return r < ' ' || r == 0x7f }
 
-// profiles are those that keep a process from the kernel, of a pod or of a container.
+// profiles checks the seccomp, AppArmor and SELinux settings of a pod or a container.
 func (j *judge) profiles(seccomp *corev1.SeccompProfile, appArmor *corev1.AppArmorProfile, selinux *corev1.SELinuxOptions, at *field.Path) {
 	if j.permitted.Privileged {
 		return

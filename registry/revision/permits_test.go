@@ -150,12 +150,12 @@ func TestPermitsRefuses(t *testing.T) {
 		"a probe of another machine":      {in("livenessProbe: {exec: {command: [/etcdctl]}", "livenessProbe: {tcpSocket: {host: 10.0.0.6, port: 22}"), "livenessProbe.tcpSocket.host"},
 		"a hook to another machine":       {in("preStop: {exec: {command: [/bye]}}", "preStop: {httpGet: {host: example.com, port: 80}}"), "lifecycle.preStop.httpGet.host"},
 		"a probe with another host":       {in("path: /readyz}", "path: /readyz, httpHeaders: [{name: host, value: example.com}]}"), "httpHeaders[0]"},
-		"an alias":                        {in("#spec", "x: &a [1]\n  y: *a"), "aliases and anchors of YAML"},
-		"an anchor that nobody uses":      {in("{operator: Exists}", "&a {operator: Exists}"), "aliases and anchors of YAML"},
+		"an alias":                        {in("#spec", "x: &a [1]\n  y: *a"), "YAML aliases and anchors"},
+		"an anchor that nobody uses":      {in("{operator: Exists}", "&a {operator: Exists}"), "YAML aliases and anchors"},
 		"an unknown field":                {in("#spec", "hostRoot: true"), `unknown field "spec.hostRoot"`},
 		"a field in other letters":        {in("#spec", "HostPID: true"), `unknown field "spec.HostPID"`},
-		"too long a text":                 {in("#spec", "# "+strings.Repeat("x", MaxPodBytes)), "at most 262144"},
-		"too long once it is expanded":    {in("command: [/etcd, --name=NODE_NAME]", "command: ['"+strings.Repeat("NODE_IP ", 120_000)+"']"), "at most 262144"},
+		"too long a text":                 {in("#spec", "# "+strings.Repeat("x", maxPodBytes)), "the limit is 262144"},
+		"too long once it is expanded":    {in("command: [/etcd, --name=NODE_NAME]", "command: ['"+strings.Repeat("NODE_IP ", 120_000)+"']"), "the limit is 262144"},
 	}
 	if len(tests) < 30 {
 		t.Fatalf("%d attacks", len(tests))

@@ -18,13 +18,13 @@ const (
 	PlaceholderNodeIP   = "NODE_IP"
 )
 
-// substitute replaces the placeholders. The rule: a placeholder is a whole word, where words are made of ASCII letters,
-// digits and underscores. So etcd-pod-REVISION and NODE_NAME.crt are replaced, and ETCD_REVISION, REVISIONS and
-// NODE_NAME_2 are other words and stay. A word in braces or after "$(" is somebody's variable of the same name; replacing
-// it would break the reference in silence, so it is refused.
+// substitute replaces the placeholders. A placeholder is replaced only as a whole word, where words consist of ASCII
+// letters, digits and underscores. So etcd-pod-REVISION and NODE_NAME.crt are replaced, while ETCD_REVISION, REVISIONS
+// and NODE_NAME_2 are other words and stay. A word in braces or after "$(" is a variable of the same name; replacing it
+// would silently break the reference, so it is refused.
 //
 // An IPv6 address gets brackets where a URL or an address with a port needs them: after "//" and before a colon with a
-// digit, unless the template has put brackets there.
+// digit, unless the template has brackets there.
 func substitute(template []byte, values Values) ([]byte, error) {
 	var out bytes.Buffer
 	for at := 0; at < len(template); {
@@ -47,14 +47,14 @@ func substitute(template []byte, values Values) ([]byte, error) {
 			out.Write(template[at:end])
 		}
 		at = end
-		if out.Len() > MaxPodBytes {
-			return nil, fmt.Errorf("with its placeholders replaced it is too long: at most %d are read", MaxPodBytes)
+		if out.Len() > maxPodBytes {
+			return nil, fmt.Errorf("with its placeholders replaced it is longer than %d bytes", maxPodBytes)
 		}
 	}
 	return out.Bytes(), nil
 }
 
-// of returns what to put in the place of the word template[at:end], if it is a placeholder.
+// of returns the replacement for the word template[at:end], if that is a placeholder.
 func (v Values) of(template []byte, at, end int) (string, bool, error) {
 	word := string(template[at:end])
 	before, after := string(template[max(0, at-2):at]), string(template[end:min(len(template), end+2)])

@@ -27,7 +27,8 @@ func checkPod(pod *corev1.Pod) error {
 	return errors.Join(faults...)
 }
 
-// checkEnv finds a variable that was named as a placeholder: its name is now a value, and nothing refers to it any more.
+// checkEnv refuses a variable whose name is a placeholder: the name was replaced by a value, and references to it are
+// broken.
 func checkEnv(pod *corev1.Pod, values Values) error {
 	names := map[string]string{
 		strconv.Itoa(values.Revision): PlaceholderRevision,
@@ -44,8 +45,8 @@ func checkEnv(pod *corev1.Pod, values Values) error {
 	return nil
 }
 
-// checkVolumes wants the directory itself, mounted as a whole. A mount of something below it, a subPath too, is resolved
-// when a container starts, and then does not follow the pointer.
+// checkVolumes requires that the directory itself is mounted as a whole. A mount of a path below it, such as a subPath,
+// is resolved when a container starts, and does not follow the pointer afterwards.
 func checkVolumes(pod *corev1.Pod, directory string) error {
 	volume := ""
 	for i := range pod.Spec.Volumes {
@@ -68,7 +69,7 @@ func checkVolumes(pod *corev1.Pod, directory string) error {
 	return checkMounts(pod, volume)
 }
 
-// checkOther refuses a part of the directory, and the directory of another revision.
+// checkOther refuses paths within the directory, and the directory of another revision.
 func checkOther(mounted, directory string) error {
 	if strings.HasPrefix(mounted, directory+"/") {
 		return fmt.Errorf("hostPath %s does not follow the pointer in %s: mount the directory itself", mounted, directory)

@@ -3,16 +3,16 @@
 
 package revision
 
-// fieldSet are the fields of an object that may be set at all. What their values may be is said by the judge.
+// fieldSet is the set of fields of an object that may be set at all. Their values are checked by the judge.
 type fieldSet struct {
 	fields map[string]fieldSet
-	// open says that everything below is data, such as labels.
+	// open means that everything below is data, such as labels.
 	open bool
 }
 
 var anything = fieldSet{open: true}
 
-// only are the named fields, with anything below them.
+// only permits the named fields, with anything below them.
 func only(names ...string) fieldSet {
 	out := fieldSet{fields: map[string]fieldSet{}}
 	for _, name := range names {

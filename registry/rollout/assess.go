@@ -5,7 +5,7 @@ package rollout
 
 import "time"
 
-// Assess judges a State. It changes nothing of it.
+// Assess decides about a State, which it does not change.
 func Assess(s *State) *Assessment {
 	a := &assessor{state: s, latest: s.latest(), now: s.Now.Truncate(time.Second), out: &Assessment{}}
 	a.members = a.observe()
@@ -22,7 +22,8 @@ func Assess(s *State) *Assessment {
 	return a.out
 }
 
-// assessRefused begins nothing on a node, and takes back what has not begun. What runs goes on.
+// assessRefused is for a rollout that no StaticPodClass permits: it starts nothing on a node, and deletes installers
+// that have not started. Running pods are left alone.
 func (a *assessor) assessRefused() {
 	a.wait("", ReasonClass, time.Time{}, 0, a.state.Refused)
 	for i := range a.state.Installers {
@@ -38,7 +39,7 @@ type assessor struct {
 	latest  *Revision
 	now     time.Time
 	members []*member
-	// cutting says that a revision which restarts the static pods is about to be cut.
+	// cutting means that a revision which restarts the static pods is about to be created.
 	cutting  bool
 	blockers []Blocker
 	out      *Assessment
@@ -48,8 +49,8 @@ func (a *assessor) do(action Action) {
 	a.out.Actions = append(a.out.Actions, action)
 }
 
-// wait adds a blocker. It holds since the record says, or since from; it is overdue when it has held for limit, and at
-// that time the State is looked at again.
+// wait adds a blocker. It has existed since the time in the record, or since from; it is overdue when it has existed
+// for limit, and the State is assessed again at that time.
 func (a *assessor) wait(node string, reason Reason, from time.Time, limit time.Duration, message string) {
 	b := Blocker{Node: node, Reason: reason, Message: stable(message), Since: a.since(node, reason, from)}
 	due := b.Since.Add(limit)
@@ -85,11 +86,11 @@ type ActionKind string
 
 // Kinds of actions.
 const (
-	// CreateRevision makes a new revision of the sources. CompleteRevision goes on with one that is not complete, under
+	// CreateRevision makes a new revision of the sources. CompleteRevision continues one that is not complete, under
 	// its number.
 	CreateRevision   ActionKind = "CreateRevision"
 	CompleteRevision ActionKind = "CompleteRevision"
-	// RunInstaller makes an installer pod. DeleteInstallerPod deletes one that is not wanted any more.
+	// RunInstaller makes an installer pod. DeleteInstallerPod deletes one that is no longer wanted.
 	RunInstaller       ActionKind = "RunInstaller"
 	DeleteInstallerPod ActionKind = "DeleteInstallerPod"
 	// MarkInstalled records on a revision that a node has it.
@@ -108,31 +109,32 @@ type Action struct {
 	Node, NodeUID string
 	// Revision that it is about; of PruneNode the highest that may be deleted.
 	Revision int
-	// Attempt of RunInstaller. Restarts says that the node is done only when its static pod is seen to be back, Disturbs
-	// that this installer is what restarts it: one for new leaves, on a node that restarts already, does not.
+	// Attempt of RunInstaller. Restarts means that the node is done only when its static pod was seen to be back;
+	// Disturbs means that this installer causes the restart, which one for new leaves on a node that restarts already
+	// does not.
 	Attempt            int
 	Restarts, Disturbs bool
 	// Pod to delete.
 	Pod string
 	// Protected are the revisions that PruneNode keeps, ordered.
 	Protected []int
-	// Reason says why.
+	// Reason explains the action.
 	Reason string
 }
 
-// Assessment is what Assess says of a State.
+// Assessment is the result of Assess.
 type Assessment struct {
-	// Status is to be written, if it differs from the record, before anything is done.
+	// Status has to be written, if it differs from the record, before any action.
 	Status *Status
 	// Actions in the order in which they are to be done.
 	Actions []Action
 	// NeedsQuorum says that the decision cannot be made without an observation of the quorum.
 	NeedsQuorum bool
-	// Recheck is when the State has to be looked at again although nothing has changed, zero for never.
+	// Recheck is when to assess again although nothing has changed, zero for never.
 	Recheck time.Time
 }
 
-// recheck has the State looked at again at a time.
+// recheck requests another assessment at a time.
 func (a *Assessment) recheck(at time.Time) {
 	if a.Recheck.IsZero() || at.Before(a.Recheck) {
 		a.Recheck = at

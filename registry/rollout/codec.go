@@ -19,7 +19,7 @@ import (
 const (
 	// LabelStatus is on the ConfigMap, with the name of the rollout.
 	LabelStatus = "certrotation.dev/rollout-status"
-	// StatusKey is its key.
+	// StatusKey is the key of the Status in it.
 	StatusKey = "status.json"
 )
 
@@ -71,8 +71,8 @@ func Encode(s *Status) (string, error) {
 	return string(append(out, '\n')), nil
 }
 
-// Decode reads what Encode has written. It is strict: what it does not know, and what is out of bounds, is refused, since
-// somebody else must have written it.
+// Decode reads what Encode has written. It is strict: unknown fields, and values out of bounds, are refused, since only
+// somebody else can have written them.
 func Decode(text string) (*Status, error) {
 	if len(text) > maxStatusBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrMalformed, len(text), maxStatusBytes)
@@ -135,13 +135,13 @@ func isName(name string) bool { return name != "" && len(name) <= maxName }
 
 func isRevision(number int) bool { return number >= 0 && number <= 1<<31-1 }
 
-// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node says.
+// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node reports.
 const maxMessage = 1024
 
-// ephemeral is the local end of a connection in an error of package net. It is another one each time.
+// ephemeral matches the local end of a connection in an error of package net, which is different each time.
 var ephemeral = regexp.MustCompile(`[0-9A-Fa-f.:\[\]]+:[0-9]+->`)
 
-// stable removes what differs between two texts about the same, so that a wait does not make a write at each look.
+// stable removes what differs between two texts about the same error, so that waiting does not cause a write each time.
 func stable(text string) string {
 	return cut(ephemeral.ReplaceAllString(text, ""))
 }

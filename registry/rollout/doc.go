@@ -1,13 +1,14 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollout decides how revisions of certificates come to the static pods of nodes: when a revision is cut, which
-// node is next, what has to be waited for, what may be pruned, and how all of that is shown. Assess judges a State; the
-// controller in controller/rollout/staticpod reads the State, writes the Status and carries out the actions.
+// Package rollout decides how revisions of certificates are brought to the static pods of nodes: when a revision is
+// created, which node is next, what has to be waited for, what may be pruned, and what is shown of it. Assess decides
+// about a State; the controller in controller/rollout/staticpod reads the State, writes the Status and executes the
+// actions.
 //
-// What a node runs is told by its mirror pod, whose restart hash is that of the manifest and of the trust that the
-// process has loaded, and by the records on the revisions, which say by the UID of the node what is on its disk. A
-// revision with the restart hash that runs already restarts nobody.
+// What a node runs follows from its mirror pod, whose restart hash identifies the manifest and the trust that the
+// process has loaded, and from the records on the revisions, which say by the UID of the node what is on its disk. A
+// revision with the restart hash that is already running restarts nobody.
 //
 // Invariants:
 //

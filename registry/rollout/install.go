@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// assessInstallers says which installer is started next, and which one is not wanted any more.
+// assessInstallers decides which installer is started next, and which ones are no longer wanted.
 func (a *assessor) assessInstallers() {
 	a.deleteForeign()
 	if a.latest == nil {
@@ -38,13 +38,13 @@ func (a *assessor) assessInstallers() {
 			return
 		}
 		// The node that needs it most comes first: no other one is restarted in its place, unless that one is broken and has
-		// to be repaired before. A node whose leaves are not there yet holds up nobody.
+		// to be repaired before. A node whose leaves do not exist yet holds up nobody.
 		restart = restart && (!disturbs || m.Unfit != "" || len(a.latest.Lacks[m.Name]) > 0)
 	}
 }
 
-// assessActive says whether the installer that runs has to end before any other one is started. If its node is down, or it
-// takes too long, it holds up only those that restart somebody.
+// assessActive reports whether the running installer has to end before another one is started. If its node is down, or
+// it takes too long, it only holds up installers that restart a static pod.
 func (a *assessor) assessActive(m *member) bool {
 	p := m.active
 	stale := p.Revision != a.latest.Number || p.Image != a.state.Limits.Image
@@ -71,7 +71,7 @@ func pending(m *member) string {
 	return "kubelet has not begun with it"
 }
 
-// disturbs says whether the latest revision restarts what runs on the node, or may do so.
+// disturbs reports whether the latest revision restarts what runs on the node, or may do so.
 func (a *assessor) disturbs(m *member) bool {
 	if m.written != nil {
 		return m.revision.RestartHash != a.latest.RestartHash
@@ -79,7 +79,7 @@ func (a *assessor) disturbs(m *member) bool {
 	return m.restarting() || !m.runs(a.latest)
 }
 
-// startable says whether anything stands against an installer on the node, apart from the quorum.
+// startable reports whether an installer may be started on the node, apart from the quorum.
 func (a *assessor) startable(m *member, disturbs, busy bool) bool {
 	limit := a.state.Limits.InstallerTimeout
 	if len(a.latest.Missing) > 0 {
@@ -118,7 +118,7 @@ const (
 	lastBackoff  = 10 * time.Minute
 )
 
-// retryAt is when the next attempt may be made, zero for now. A newer revision is tried at once.
+// retryAt is when the next attempt may be made, zero for now. A newer revision is attempted at once.
 func (a *assessor) retryAt(m *member) time.Time {
 	if m.failed == nil || m.failed.Revision != a.latest.Number {
 		return time.Time{}
@@ -144,8 +144,8 @@ func (a *assessor) run(m *member, restarts, disturbs bool) {
 	})
 }
 
-// deleteForeign deletes installers of nodes that are gone or were made anew under the same name, those of revisions that
-// do not exist any more, and of those that have failed on a node all but the newest.
+// deleteForeign deletes installers of nodes that are gone or were created anew under the same name, installers of
+// revisions that no longer exist, and all failed installers of a node but the newest.
 func (a *assessor) deleteForeign() {
 	for i := range a.state.Installers {
 		p := &a.state.Installers[i]
@@ -155,7 +155,7 @@ func (a *assessor) deleteForeign() {
 	}
 }
 
-// keptFailures is how many failed installers of a revision are kept on a node, for people to look at.
+// keptFailures is how many failed installers of a revision are kept on a node for inspection.
 const keptFailures = 3
 
 func (a *assessor) unwanted(p *Installer) string {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// member is a node, and what the State says of it.
+// member is a node with what the State knows about it.
 type member struct {
 	*Node
 	// record is never nil.
@@ -16,8 +16,8 @@ type member struct {
 	installed *Revision
 	// active is the newest installer that has not ended, nil for none.
 	active *Installer
-	// written is the newest installer that has succeeded, if its revision is newer than what is recorded, and revision is
-	// that of it. Both are nil if there is none.
+	// written is the newest installer that has succeeded, if its revision is newer than the recorded one, and revision
+	// is its revision. Both are nil if there is none.
 	written  *Installer
 	revision *Revision
 	// failed is nil if no installer has failed since a newer revision was recorded.
@@ -88,7 +88,7 @@ func newer(p, q *Installer) bool {
 	return p.Revision > q.Revision || p.Revision == q.Revision && p.Attempt > q.Attempt
 }
 
-// fail takes a failed installer into account, whether it was before or not.
+// fail counts a failed installer, unless it was counted before.
 func (m *member) fail(p *Installer) {
 	f := m.failed
 	if f != nil && (f.Revision > p.Revision || f.Revision == p.Revision && f.Count > p.Attempt) {
@@ -106,28 +106,28 @@ func (m *member) installedNumber() int {
 	return m.installed.Number
 }
 
-// has says whether a revision is on the node, as far as it was recorded.
+// has reports whether a revision is recorded as being on the node.
 func (m *member) has(r *Revision) bool { return m.installed == r }
 
-// runs says whether the static pod runs with the restart hash of a revision.
+// runs reports whether the static pod runs with the restart hash of a revision.
 func (m *member) runs(r *Revision) bool { return m.Pod != nil && m.Pod.RestartHash == r.RestartHash }
 
-// well says whether nothing stands against the node and its static pod.
+// well reports whether the node and its static pod are well.
 func (m *member) well() bool { return m.Ready && m.Pod != nil && m.Pod.Ready }
 
-// unchanged says whether the node reports, and runs what was installed last.
+// unchanged reports whether the node is up and runs what was installed last.
 func (m *member) unchanged() bool { return m.Ready && m.installed != nil && m.runs(m.installed) }
 
-// empty says whether the node never ran a static pod, as far as is known.
+// empty reports whether the node never ran a static pod, as far as is known.
 func (m *member) empty() bool { return m.Pod == nil && m.installed == nil }
 
-// restarting says whether a restart of the static pod was begun and has not been seen to end.
+// restarting reports whether a restart of the static pod was begun and has not been seen to end.
 func (m *member) restarting() bool {
 	return m.written != nil && m.written.Restarts || m.active != nil && m.active.Restarts ||
 		m.record.TargetRestarts && m.record.TargetRevision > m.installedNumber()
 }
 
-// current is the revision that runs on the node, 0 if that is none that is known.
+// current is the revision that runs on the node, 0 if that is not known.
 func (a *assessor) current(m *member) int {
 	if m.Pod == nil {
 		return 0

@@ -10,13 +10,13 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// How often a member is asked while the answer is awaited.
+// Intervals at which a member is asked again while an answer is awaited.
 const (
 	rejoinPoll = 2 * time.Second
 	quorumPoll = 5 * time.Second
 )
 
-// assessOutcomes looks at what installers have written, and records what runs.
+// assessOutcomes evaluates what installers have written, and records what runs.
 func (a *assessor) assessOutcomes() {
 	for _, m := range a.members {
 		switch {
@@ -45,7 +45,7 @@ func (a *assessor) assessWritten(m *member) {
 		Reason: fmt.Sprintf("%s has installed it", m.written.Name)})
 }
 
-// rejoined says whether a static pod that was restarted is back.
+// rejoined reports whether a static pod that was restarted is back.
 func (a *assessor) rejoined(m *member, from time.Time) bool {
 	limit := a.state.Limits.StaticPodTimeout
 	if !m.Pod.Ready {
@@ -67,7 +67,7 @@ func (a *assessor) rejoined(m *member, from time.Time) bool {
 	return true
 }
 
-// assessInstalled looks at a node on which something was installed and nothing goes on.
+// assessInstalled evaluates a node on which something was installed and no installer is active.
 func (a *assessor) assessInstalled(m *member) {
 	if m.Pod == nil {
 		a.missing(m, time.Time{})
@@ -80,7 +80,7 @@ func (a *assessor) assessInstalled(m *member) {
 	}
 }
 
-// missing says that kubelet does not run what was installed, once it has had the time for it.
+// missing reports that kubelet does not run what was installed, although it had the time to.
 func (a *assessor) missing(m *member, from time.Time) {
 	from = a.since(m.Name, ReasonMissingStaticPod, from)
 	a.wait(m.Name, ReasonMissingStaticPod, from, a.state.Limits.Missing, fmt.Sprintf(
@@ -104,7 +104,7 @@ func trouble(p *StaticPod) string {
 	return "it is " + p.Phase
 }
 
-// observation returns the one of this look. Without one it says that one is needed.
+// observation returns the observation of the quorum. If there is none it requests one.
 func (a *assessor) observation() (*quorum.Observation, bool) {
 	q := &a.state.Quorum
 	if q.Observation == nil && q.Failure == "" {

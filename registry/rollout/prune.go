@@ -12,12 +12,12 @@ import (
 // unlimited is the limit with which everything is kept.
 const unlimited = -1
 
-// pruneRetry is how long a failed pruner is left for people to look at.
+// pruneRetry is how long a failed pruner is kept for inspection.
 const pruneRetry = 5 * time.Minute
 
-// assessPrune has revisions that are not protected removed from the nodes, and then from the API.
+// assessPrune removes revisions that are not protected from the nodes, and then from the API.
 func (a *assessor) assessPrune() {
-	// Without a node, what they need is not known.
+	// Without nodes it is not known which revisions they need.
 	if a.latest == nil || len(a.members) == 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func (a *assessor) assessPrune() {
 			pruned = false
 		}
 	}
-	// A node that is down is cleared by the next pruner that it runs: that one removes all that is not protected.
+	// A node that is down is cleaned up by the next pruner that it runs, which removes everything that is not protected.
 	if !pruned {
 		return
 	}
@@ -49,7 +49,8 @@ func (a *assessor) assessPrune() {
 	}
 }
 
-// pruned says whether the node has removed everything up to eligible that is not protected, and has it do so.
+// pruned reports whether the node has removed everything up to eligible that is not protected; if not, it starts a
+// pruner.
 func (a *assessor) pruned(m *member, eligible int, protected map[int]bool) bool {
 	var mine *Pruner
 	for i := range a.state.Pruners {
@@ -78,7 +79,7 @@ func (a *assessor) pruned(m *member, eligible int, protected map[int]bool) bool 
 	return false
 }
 
-// deletePruner deletes a pruner that has done its work or failed, or whose node is gone.
+// deletePruner deletes a pruner that has ended, or whose node is gone.
 func (a *assessor) deletePruner(p *Pruner, eligible int) {
 	known := slices.ContainsFunc(a.members, func(m *member) bool { return m.Name == p.Node })
 	retry := p.FinishedAt.Add(pruneRetry)
@@ -91,9 +92,9 @@ func (a *assessor) deletePruner(p *Pruner, eligible int) {
 	}
 }
 
-// protected are the revisions that are kept, by the rule of library-go: for each node as many as the limits say up to the
-// one that runs, that is on its way and that has failed last, and up to the latest one until every node has it. What a
-// manifest on a node refers to is kept in any case: its directory holds what runs.
+// protected returns the revisions that are kept, by the rule of library-go: for each node as many as the limits say up
+// to the one that runs, the one that is being installed and the one that failed last, and up to the latest one until
+// every node has it. Revisions to which a manifest on a node refers are always kept, because their directory is in use.
 func (a *assessor) protected() map[int]bool {
 	out := map[int]bool{}
 	succeeded, failed := a.state.Limits.SucceededRevisions, a.state.Limits.FailedRevisions
@@ -127,7 +128,7 @@ func (a *assessor) protected() map[int]bool {
 	return out
 }
 
-// keep protects that many revisions that end at last.
+// keep protects that many revisions, the highest of which is last.
 func keep(protected map[int]bool, last, many int) {
 	for number := last; number > 0 && (many == unlimited || number > last-many); number-- {
 		protected[number] = true

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// status is what there is to be written of this look.
+// status makes the Status of this assessment.
 func (a *assessor) status() *Status {
 	out := &Status{Blockers: a.blockers}
 	if a.latest != nil {
@@ -34,8 +34,8 @@ func (a *assessor) nodeStatus(m *member) NodeStatus {
 	return out
 }
 
-// target fills in what is being brought to the node: what is about to be started, what runs, what has been written, or
-// what was begun once and has not been seen to end.
+// target sets what is being brought to the node: what is about to be started, what is running, what has been written,
+// or what was begun and has not been seen to end.
 func (a *assessor) target(m *member, out *NodeStatus) {
 	begun := m.record.TargetRevision > m.installedNumber()
 	if begun {

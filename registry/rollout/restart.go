@@ -10,8 +10,8 @@ import (
 	"certrotation.dev/registry/quorum"
 )
 
-// mayRestart says whether the static pod of a node may be restarted now. first says that no other node comes before it; if
-// that is not so, it may only found a cluster with the others.
+// mayRestart reports whether the static pod of a node may be restarted now. first means that no other node comes before
+// it; otherwise the node may only found a cluster together with the others.
 func (a *assessor) mayRestart(m *member, first bool) bool {
 	if a.cutting {
 		a.wait("", ReasonSourceChanging, a.state.Source.Differs, patience*a.state.Limits.Coalesce,
@@ -47,8 +47,8 @@ func (a *assessor) mayRestart(m *member, first bool) bool {
 	}
 }
 
-// founding says that no member runs on any node and none ever did, so that nobody is disturbed. Members that are started
-// for the first time may need each other to become ready, so they do not wait for that.
+// founding means that no node runs a member and none ever did, so that a restart disturbs nobody. Members that are
+// started for the first time may need each other to become ready, so they do not wait for that.
 func (a *assessor) founding() bool {
 	for _, m := range a.members {
 		if m.installed != nil || m.active != nil || m.Pod != nil && m.Pod.Ready {
@@ -70,7 +70,7 @@ func (a *assessor) founding() bool {
 	return len(o.Voters) == 0 || !o.Confirmed
 }
 
-// foundedOn says that what answers on the node was started by an installer of ours, for the first time.
+// foundedOn means that the process which answers on the node was started by one of our installers, for the first time.
 func (a *assessor) foundedOn(node string) bool {
 	for _, m := range a.members {
 		if m.Name == node {
@@ -80,7 +80,7 @@ func (a *assessor) foundedOn(node string) bool {
 	return false
 }
 
-// othersQuiet says whether no other static pod is being restarted.
+// othersQuiet reports whether no other static pod is being restarted.
 func (a *assessor) othersQuiet(than *member) bool {
 	quiet := true
 	for _, m := range a.members {
@@ -96,9 +96,10 @@ func (a *assessor) othersQuiet(than *member) bool {
 	return quiet
 }
 
-// passed says of a restart that was begun that it is over, although its end was not seen. Either it would have been seen
-// by now, as its installer has failed or was lost: all is well on the node, or it still runs what it did before. Or it was
-// seen, and the static pod is not Ready. Whoever is not Ready may be so for want of the very member that is to be repaired.
+// passed reports whether a restart that was begun is over although its end was not recorded. Either its installer has
+// failed or was lost, and the node is well or still runs what it ran before; or the restart was seen, and the static
+// pod is not Ready. Such a pod may be unready because of the very member that has to be repaired, so it must not hold
+// up the repair.
 func (a *assessor) passed(m *member) bool {
 	if m.active != nil || m.record.TargetSince == nil {
 		return false
@@ -123,8 +124,8 @@ func (a *assessor) passed(m *member) bool {
 	return true
 }
 
-// othersWell says whether every other node and static pod is well, so that the one is the only one that is not for a
-// while.
+// othersWell reports whether every other node and static pod is well, so that a restart of this one leaves only this
+// one unavailable.
 func (a *assessor) othersWell(than *member) bool {
 	well := true
 	for _, m := range a.members {

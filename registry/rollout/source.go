@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// patience is how many times Coalesce a change waits at most for others that come with it.
+// patience is how many times Coalesce a change waits at most for further changes.
 const patience = 5
 
-// assessSource decides whether a revision is cut.
+// assessSource decides whether a revision is created.
 func (a *assessor) assessSource() {
 	src, open := &a.state.Source, a.open()
 	if src.Problem != "" {
@@ -29,7 +29,7 @@ func (a *assessor) assessSource() {
 		differs = a.state.Now
 	}
 	overdue := differs.Add(longest)
-	// Nobody is restarted with what is about to be replaced, but not for ever.
+	// Nobody is restarted with content that is about to be replaced; but this wait is limited.
 	a.cutting = a.latest != nil && a.latest.RestartHash != src.RestartHash && a.state.Now.Before(overdue)
 	if a.cutting {
 		a.out.recheck(overdue)
@@ -50,8 +50,8 @@ func (a *assessor) assessSource() {
 	a.do(Action{Kind: kind, Revision: number, Reason: a.cause()})
 }
 
-// open is a revision that was begun and is newer than the latest complete one, nil if there is none. One that is older
-// is never completed.
+// open is a revision that was begun and is newer than the latest complete one, nil if there is none. An older one is
+// never completed.
 func (a *assessor) open() *Revision {
 	if len(a.state.Revisions) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (a *assessor) newest() int {
 	return number
 }
 
-// repair brings back the copies of the latest revision, from sources that are still the same.
+// repair restores the copies of the latest revision, from sources that have not changed since.
 func (a *assessor) repair() {
 	if len(a.latest.Missing) > 0 && a.state.Source.Waiting == "" {
 		a.do(Action{Kind: CompleteRevision, Revision: a.latest.Number,

@@ -14,7 +14,7 @@ import (
 type State struct {
 	// Name of the static pod.
 	Name string
-	// Refused says why the owner of the nodes permits nothing on them, "" if a StaticPodClass does.
+	// Refused says why no StaticPodClass permits the rollout, "" if one does.
 	Refused string
 	Limits  Limits
 	Source  Source
@@ -27,7 +27,7 @@ type State struct {
 	Quorum     Quorum
 	// Record is the Status that was last written, nil if there is none.
 	Record *Status
-	// Failures of the controllers that only carry something out, by the name of the controller.
+	// Failures of the controllers that only execute, by the name of the controller.
 	Failures map[string]string
 	Now      time.Time
 }
@@ -36,7 +36,7 @@ type State struct {
 type Limits struct {
 	// Image of the installer pods.
 	Image string
-	// Coalesce is how long sources have to be unchanged before a revision is cut.
+	// Coalesce is how long sources have to be unchanged before a revision is created.
 	Coalesce time.Duration
 	// InstallerTimeout of one attempt, and StaticPodTimeout of a static pod that starts.
 	InstallerTimeout, StaticPodTimeout time.Duration
@@ -46,13 +46,13 @@ type Limits struct {
 	FailedRevisions, SucceededRevisions int
 }
 
-// Source is what the next revision would be made of.
+// Source is the content for the next revision.
 type Source struct {
 	// Problem says what is missing or unusable, "" if nothing is.
 	Problem string
-	// Waiting says what the sources are not consistent with, "" if they are.
+	// Waiting says with what the sources are not consistent, "" if they are consistent.
 	Waiting string
-	// ContentHash and RestartHash are empty with a Problem.
+	// ContentHash and RestartHash are empty if there is a Problem.
 	ContentHash, RestartHash string
 	// Since is when this content was first seen.
 	Since time.Time
@@ -65,27 +65,28 @@ type Source struct {
 // Revision is a numbered immutable copy of the sources.
 type Revision struct {
 	Number int
-	// Ready says that it is complete.
+	// Ready means that it is complete.
 	Ready                    bool
 	ContentHash, RestartHash string
 	Created                  time.Time
 	// Installed are the UIDs of the nodes that it was installed on, by their names.
 	Installed map[string]string
-	// Missing are its objects that do not exist; known of the latest complete revision only.
+	// Missing are its objects that do not exist. Known only of the latest complete revision.
 	Missing []string
-	// Lacks are the keys that a node needs and that are not in it, by the name of the node; known likewise.
+	// Lacks are the keys that a node needs and that the revision does not contain, by the name of the node. Known only
+	// of the latest complete revision.
 	Lacks map[string][]string
 }
 
-// Node is one that runs the static pod.
+// Node is a node that runs the static pod.
 type Node struct {
 	Name, UID, Address string
 	Ready              bool
 	// NotReady says why it is not Ready.
 	NotReady string
-	// Deleted nodes are on their way out: nothing is started on them.
+	// Deleted nodes are being deleted: nothing is started on them.
 	Deleted bool
-	// Unfit says why no revision may be brought to the node, "" if nothing stands against that.
+	// Unfit says why no revision may be brought to the node, "" if it may.
 	Unfit string
 	// Pod is the mirror pod, nil if there is none.
 	Pod *StaticPod
@@ -93,7 +94,7 @@ type Node struct {
 
 // StaticPod is what a mirror pod shows.
 type StaticPod struct {
-	// Revision of its manifest, 0 if it says none.
+	// Revision of its manifest, 0 if the manifest has none.
 	Revision    int
 	RestartHash string
 	Phase       string
@@ -113,14 +114,15 @@ type Installer struct {
 	Revision      int
 	// Attempt is 0 for the first.
 	Attempt int
-	// Restarts says that it was expected to restart the static pod.
+	// Restarts means that it was expected to restart the static pod.
 	Restarts bool
 	Image    string
-	// Started says that kubelet has begun with it; Finished that all its containers have ended for good.
+	// Started means that kubelet has started it; Finished that all its containers have ended for good.
 	Started, Finished, Succeeded bool
 	Deleting                     bool
 	Created, FinishedAt          time.Time
-	// Waiting is the reason for which a container waits, "" for none. Message says more, or how the installer ended.
+	// Waiting is the reason for which a container waits, "" for none. Message has the details, or how the installer
+	// ended.
 	Waiting, Message string
 }
 
@@ -134,14 +136,14 @@ type Pruner struct {
 	Message             string
 }
 
-// Quorum is what is known of the etcd cluster that the static pods form.
+// Quorum is what is known about the etcd cluster that the static pods form.
 type Quorum struct {
-	// Configured is false if the static pods are not asked.
+	// Configured is false if the rollout has no quorum to check.
 	Configured bool
 	Strategy   configv1alpha1.QuorumStrategy
-	// Observation of this moment, nil if none was made: Assess says whether it needs one.
+	// Observation that was made for this State, nil if there is none: Assess says whether it needs one.
 	Observation *quorum.Observation
-	// Failure says why no observation could be made, "" if that was not tried.
+	// Failure says why no observation could be made, "" if none was attempted.
 	Failure string
 }
 

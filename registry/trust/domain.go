@@ -130,7 +130,7 @@ type Leaf struct {
 // EvidenceKind is how a member proves that it has loaded an anchor.
 type EvidenceKind string
 
-// Evidence kinds; see the table in design.md section 4.
+// Evidence kinds; docs/protocol.md says what each of them proves.
 const (
 	TLSProbe        EvidenceKind = "tlsProbe"
 	Acknowledgement EvidenceKind = "acknowledgement"

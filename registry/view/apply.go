@@ -25,10 +25,10 @@ type Change struct {
 	Object runtime.Object
 }
 
-// Apply makes the changes in order and returns the revision that contains them all. Each
-// change has a revision of its own; a change that changes nothing has none, and is not an
-// event. The changes become visible together. Nothing is applied if an object lacks metadata
-// or attributes, or if no epoch is to be had when the sequence of the current one is used up.
+// Apply makes the changes in order and returns the revision that contains them all. Each change gets a revision of its
+// own, unless the object stays the same: then there is neither a revision nor an event. All changes become visible at
+// once. Nothing is applied if an object lacks metadata or attributes, or if the sequence of the current epoch is used
+// up and no new epoch can be obtained.
 func (s *Store) Apply(changes []Change) (uint64, error) {
 	elements, err := s.elements(changes)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Store) elements(changes []Change) ([]*btree.Element, error) {
 	return elements, nil
 }
 
-// commit stores the elements and publishes one new state, if any of them is a change. Should
-// it fail half-way, the changes before the failing one stand.
+// commit stores the elements and, if anything has changed, publishes one new state. If it fails half-way, the changes
+// before the failing one are kept.
 func (s *Store) commit(elements []*btree.Element) (uint64, error) {
 	next := *s.current.Load()
 	now := s.cfg.Clock.Now()
@@ -132,7 +132,7 @@ func (s *Store) put(element *btree.Element, revision uint64) (*event, error) {
 	return &event{revision: revision, key: element.Key, previous: previous, current: element}, s.objects.Update(element)
 }
 
-// unchanged compares all but the resource version, which it copies to the new object.
+// unchanged compares everything but the resource version, which it copies to the new object.
 func (s *Store) unchanged(previous, object runtime.Object) (bool, error) {
 	revision, err := s.cfg.Versioner.ObjectResourceVersion(previous)
 	if err != nil {
@@ -156,8 +156,7 @@ func (e *event) growth() int64 {
 	}
 }
 
-// retire releases the shared objects of the events that ceased to be fresh when the last
-// added ones came in.
+// retire releases the shared objects of the events that are no longer fresh after the last ones were added.
 func retire(history []*event, added int) {
 	end := max(0, len(history)-freshEvents)
 	for _, e := range history[max(0, end-added):end] {

@@ -14,10 +14,10 @@ import (
 const (
 	bookmarkInterval = time.Minute
 	bookmarkJitter   = 0.25
-	// bookmarkHeadStart is how long before its deadline a stream gets a last bookmark, to be
-	// resumed as far on as possible.
+	// bookmarkHeadStart is how long before its deadline a stream gets a last bookmark, so that the client can resume
+	// from a recent revision.
 	bookmarkHeadStart = 2 * time.Second
-	// progressInterval serves callers inside the process that ask for progress notification.
+	// progressInterval is for callers inside of the process that ask for progress notifications.
 	progressInterval = 5 * time.Second
 )
 
@@ -45,8 +45,8 @@ func newBookmarks(ctx context.Context, clk clock.WithTicker, allowed, progress b
 	return b
 }
 
-// next returns the time to the next bookmark. The last one goes out ahead of the deadline;
-// after it, the next lies behind the deadline, which is as good as none.
+// next returns the time until the next bookmark. The last one is sent ahead of the deadline; the one after it would be
+// later than the deadline and is never sent.
 func (b *bookmarks) next() time.Duration {
 	interval := wait.Jitter(b.interval, bookmarkJitter)
 	if b.deadline.IsZero() {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// MinHistoryAge is the shortest history that a store accepts. Bookmarks go out about once
+	// minHistoryAge is the shortest history that a store accepts. Bookmarks go out about once
 	// a minute, so a shorter history would expire idle clients that did nothing wrong.
-	MinHistoryAge = 75 * time.Second
+	minHistoryAge = 75 * time.Second
 
 	defaultHistoryAge    = 5 * time.Minute
 	defaultHistoryEvents = 8192
@@ -43,7 +43,7 @@ type Config struct {
 	// HistoryEvents bounds the retained events. A batch may change every object at once, so
 	// the bound in effect is never lower than twice the number of objects. Defaults to 8192.
 	HistoryEvents int
-	// HistoryAge bounds the age of retained events; at least MinHistoryAge. Defaults to 5m.
+	// HistoryAge bounds the age of retained events; at least minHistoryAge. Defaults to 5m.
 	HistoryAge time.Duration
 	// Versioner reads and writes resource versions. Defaults to storage.APIObjectVersioner.
 	Versioner storage.Versioner
@@ -60,8 +60,8 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("constructors of the object and of its list are required")
 	case c.GetAttrs == nil:
 		return c, errors.New("attribute function is required")
-	case c.HistoryAge != 0 && c.HistoryAge < MinHistoryAge:
-		return c, fmt.Errorf("history age %s is shorter than %s", c.HistoryAge, MinHistoryAge)
+	case c.HistoryAge != 0 && c.HistoryAge < minHistoryAge:
+		return c, fmt.Errorf("history age %s is shorter than %s", c.HistoryAge, minHistoryAge)
 	case c.HistoryEvents < 0:
 		return c, fmt.Errorf("history of %d events is negative", c.HistoryEvents)
 	}

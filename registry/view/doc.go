@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package view keeps virtual API objects in memory and serves them with the read semantics of
-// k8s.io/apiserver/pkg/storage.Interface (v0.37): consistent, exact and not-older lists,
-// paging at one revision, watches that resume, WatchList, bookmarks, 410 for what is too old.
+// k8s.io/apiserver/pkg/storage.Interface (v0.37): consistent, exact and not-older lists, paging at one revision,
+// watches that resume, WatchList, bookmarks, and 410 for revisions that are too old.
 //
 // # Parts
 //

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// overtakeInterval is the least time between two epochs taken on behalf of requests.
+	// overtakeInterval is the minimum time between two epochs that are obtained on behalf of requests.
 	overtakeInterval = 5 * time.Second
-	// epochTimeout bounds a call of the epoch source that no request waits for alone.
+	// epochTimeout bounds a call of the epoch source that several requests may wait for.
 	epochTimeout = 10 * time.Second
 )
 
@@ -61,20 +61,20 @@ func (s *Store) adoptSpare() error {
 	return nil
 }
 
-// overtake brings the store to an epoch not below a foreign one that a client has seen, so
-// that revisions never go down for a client that moves between replicas. It costs one call of
-// the source for all requests of an interval. A foreign epoch above the one that the source
-// returns was invented; it moves nothing. Returns an error fit for clients.
+// overtake moves the store to an epoch that is not below a foreign one which a client has seen, so that revisions never
+// go down for a client that moves between replicas. It calls the source once for all requests of an interval. A foreign
+// epoch above the one that the source returns was invented by the client and has no effect. The error is one to answer
+// a client with.
 func (s *Store) overtake(ctx context.Context, foreign uint64) error {
 	if s.catchUp(foreign) {
 		return nil
 	}
-	taken := s.overtakes.DoChan("", func() (any, error) { return nil, s.takeSpare() }) //nolint:contextcheck // the call is shared by requests: none of them may end it for the others
+	taken := s.overtakes.DoChan("", func() (any, error) { return nil, s.takeSpare() }) //nolint:contextcheck // the call is shared by several requests, none of which may cancel it for the others
 	select {
 	case <-ctx.Done():
 		return newEpochUnavailable(s.cfg.Resource, ctx.Err())
 	case result := <-taken:
-		// Whatever became of this call, another one may have brought an epoch meanwhile.
+		// Whether or not this call succeeded, another one may have obtained an epoch meanwhile.
 		if s.catchUp(foreign) {
 			return nil
 		}
@@ -96,8 +96,8 @@ func (s *Store) catchUp(foreign uint64) bool {
 	return s.adoptSpare() == nil
 }
 
-// takeSpare asks the source for an epoch and keeps it as the spare one. A spare that no
-// foreign epoch justified yet is used later, instead of another call.
+// takeSpare obtains an epoch from the source and keeps it as the spare one. A spare epoch that has not been needed yet
+// is used before another one is obtained.
 func (s *Store) takeSpare() error {
 	if !s.enter() {
 		return newEpochUnavailable(s.cfg.Resource, context.Canceled)
@@ -121,7 +121,7 @@ func (s *Store) takeSpare() error {
 	return nil
 }
 
-// claimOvertake takes this interval's turn, or returns how long it is to the next one.
+// claimOvertake claims the one attempt of this interval, or returns how long it is until the next one.
 func (s *Store) claimOvertake() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ func newNotReady(resource schema.GroupResource) error {
 	return newUnavailable(resource, "the view of the cluster is still being built", retrySeconds)
 }
 
-// newEpochUnavailable is a 503: the request needs an epoch, and there was none to be had.
+// newEpochUnavailable is a 503: the request needs an epoch, and none could be obtained.
 func newEpochUnavailable(resource schema.GroupResource, cause error) error {
 	return newUnavailable(resource, fmt.Sprintf("no epoch for the resource version of the request: %v", cause), retrySeconds)
 }
@@ -59,7 +59,7 @@ func newUnavailable(resource schema.GroupResource, reason string, retryAfter int
 	}}
 }
 
-// newContinueExpired is a 410 that carries a token to go on at the latest revision with.
+// newContinueExpired is a 410 with a token for continuing at the latest revision.
 func newContinueExpired(key, prefix string) error {
 	token, err := storage.EncodeContinue(key, prefix, -1)
 	if err != nil {

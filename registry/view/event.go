@@ -35,8 +35,8 @@ func (e *event) afterObject() runtime.Object {
 	return e.share(&e.after, newSharedObject(e.current.Object))
 }
 
-// departedObject returns the last state before the event, at the revision of the event, for
-// watchers for which the object is gone: deleted, or out of their selection.
+// departedObject returns the last state before the event, at the revision of the event. It is for watches from whose
+// selection the object has gone: it was deleted, or is no longer selected.
 func (e *event) departedObject(stamp func(runtime.Object, uint64) error) (runtime.Object, error) {
 	if shared := e.departed.Load(); shared != nil {
 		return shared, nil
@@ -48,7 +48,7 @@ func (e *event) departedObject(stamp func(runtime.Object, uint64) error) (runtim
 	return e.share(&e.departed, newSharedObject(last)), nil
 }
 
-// share offers an object to the watchers that follow, and returns the one that all use.
+// share offers an object to all watchers of the event, and returns the one that they share.
 func (e *event) share(slot *atomic.Pointer[sharedObject], mine *sharedObject) runtime.Object {
 	if e.retired.Load() || slot.CompareAndSwap(nil, mine) {
 		return mine
@@ -59,8 +59,8 @@ func (e *event) share(slot *atomic.Pointer[sharedObject], mine *sharedObject) ru
 	return mine
 }
 
-// retire releases the shared objects. A watcher that is just handing one out may put it back;
-// this costs memory until the event leaves the history, and nothing else.
+// retire releases the shared objects. A watcher that is just sending one may put it back; this costs memory until the
+// event leaves the history, and has no other effect.
 func (e *event) retire() {
 	e.retired.Store(true)
 	e.after.Store(nil)

@@ -17,12 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// LeaseEpochs takes epochs from the revisions of the cluster's etcd: each is the resource
-// version of a write to a Lease. Such revisions are unique in a cluster and grow with every
-// write of anyone, which is all that EpochSource asks for. An etcd that was restored from a
-// backup without bumping its revision breaks the promise, as it breaks every other informer.
+// LeaseEpochs takes epochs from the revisions of the cluster's etcd: each epoch is the resource version of a write to a
+// Lease. Such revisions are unique in a cluster and grow with every write, as EpochSource requires. An etcd that was
+// restored from a backup without bumping its revision breaks this, as it breaks every informer.
 //
-// The Lease only has to be one that nothing else writes to often; each replica uses its own.
+// Each replica uses a Lease of its own, to which nothing else should write often.
 type LeaseEpochs struct {
 	leases   coordinationv1client.LeaseInterface
 	name     string
@@ -60,7 +59,7 @@ func (l *LeaseEpochs) NextEpoch(ctx context.Context) (uint64, error) {
 	return epoch, nil
 }
 
-// isRace tells whether another write came between reading and writing the Lease.
+// isRace reports whether another write came between reading and writing the Lease.
 func isRace(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
@@ -80,8 +79,8 @@ func (l *LeaseEpochs) write(ctx context.Context) (*coordinationv1.Lease, error) 
 	return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
-// stamp changes the Lease. The counter makes sure of it even within one tick of the clock: an
-// update that changes nothing is not written, and would return an old revision.
+// stamp changes the Lease. The counter makes every update a change, even within one tick of the clock: an update that
+// changes nothing is not written, and would return an old revision.
 func (l *LeaseEpochs) stamp(lease *coordinationv1.Lease) {
 	lease.OwnerReferences = l.owners
 	lease.Spec.HolderIdentity = new(l.identity)

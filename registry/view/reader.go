@@ -24,8 +24,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// Reader serves get, list and watch of a namespaced resource from a store. It has no other
-// verb on purpose: what the API installer finds implemented, it advertises.
+// Reader serves get, list and watch of a namespaced resource from a store. It deliberately implements no other verb,
+// because the API installer advertises every verb that it finds implemented.
 type Reader struct {
 	rest.TableConvertor
 
@@ -115,8 +115,8 @@ func (r *Reader) Watch(ctx context.Context, options *metainternalversion.ListOpt
 	return r.store.Watch(ctx, key, opts)
 }
 
-// listOptions translates the options of a request, and returns the key that it is about: that
-// of one object if a selector names it, and else the root of the namespace or of the resource.
+// listOptions translates the options of a request, and returns the key to read: that of one object if a selector names
+// it, otherwise the root of the namespace or of the resource.
 func (r *Reader) listOptions(ctx context.Context, options *metainternalversion.ListOptions) (string, storage.ListOptions, error) {
 	if options == nil {
 		options = &metainternalversion.ListOptions{}
@@ -147,7 +147,7 @@ func (r *Reader) listOptions(ctx context.Context, options *metainternalversion.L
 			opts.Recursive = false
 			return key, opts, nil
 		}
-		// Without a namespace the name may occur in several: the selector does it alone.
+		// Without a namespace the name may exist in several of them: the selector alone finds the objects.
 	}
 	return r.root(ctx), opts, nil
 }

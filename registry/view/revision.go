@@ -3,7 +3,13 @@
 
 package view
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/storage"
+)
 
 // A resource version is epoch<<sequenceBits | sequence, below 2^63 so that it also fits the
 // signed integers of continue tokens.
@@ -16,8 +22,8 @@ const (
 	firstRevision = 1
 )
 
-// epochStart returns the first revision of an epoch. It names the content that the store had
-// when it took the epoch; the first change of the epoch gets the revision after it.
+// epochStart returns the first revision of an epoch. It stands for the content that the store had when it took the
+// epoch; the first change of the epoch gets the revision after it.
 func epochStart(epoch uint64) uint64 {
 	return epoch << sequenceBits
 }
@@ -47,7 +53,7 @@ func (s span) contains(revision uint64) bool {
 	return s.first <= revision && revision <= s.last
 }
 
-// standing says what a store can do with a revision that a request brought along.
+// standing says how a store can serve a revision that a request asks for.
 type standing int
 
 const (
@@ -57,8 +63,56 @@ const (
 	standingCompacted
 	// standingFuture revisions lie ahead in the current epoch.
 	standingFuture
-	// standingForeign revisions come from another replica, or from nowhere.
+	// standingForeign revisions come from another replica, or were invented by the client.
 	standingForeign
 	// standingAhead revisions are foreign and of a later epoch than the current one.
 	standingAhead
 )
+
+// admit returns the state from which to serve a request for a revision. If exact, the history must reach back to that
+// revision; otherwise any state that is not older will do. A revision that another replica has issued is expired: this
+// replica does not know what it stands for.
+func (s *Store) admit(ctx context.Context, revision uint64, exact bool, expired string) (*state, error) {
+	current, err := s.readable()
+	if err != nil {
+		return nil, err
+	}
+	switch current.standingOf(revision) {
+	case standingRetained:
+		return current, nil
+	case standingCompacted:
+		if !exact {
+			return current, nil
+		}
+	case standingFuture:
+		return nil, storage.NewTooLargeResourceVersionError(revision, current.revision, retrySeconds)
+	case standingForeign:
+	case standingAhead:
+		if err := s.overtake(ctx, epochOf(revision)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, apierrors.NewResourceExpired(expired)
+}
+
+// admitMinimum is admit for the resource version of a request that wants a state that is not older than it. "" and "0"
+// accept any state.
+func (s *Store) admitMinimum(ctx context.Context, resourceVersion, expired string) (*state, error) {
+	minimum, err := s.parse(resourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if minimum == 0 {
+		return s.readable()
+	}
+	return s.admit(ctx, minimum, false, expired)
+}
+
+// parse returns the revision of a resource version, 0 for none.
+func (s *Store) parse(resourceVersion string) (uint64, error) {
+	revision, err := s.cfg.Versioner.ParseResourceVersion(resourceVersion)
+	if err != nil {
+		return 0, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	return revision, nil
+}

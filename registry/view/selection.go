@@ -12,7 +12,7 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// selection is the part of the objects that a list or watch is about.
+// selection is the part of the objects that a list or watch selects.
 type selection struct {
 	key       string
 	recursive bool
@@ -31,7 +31,7 @@ func newSelection(key string, opts storage.ListOptions) selection {
 	return selection{key: key, recursive: opts.Recursive, predicate: predicate}
 }
 
-// covers tells whether a key is in the range of keys.
+// covers reports whether a key is in the range of keys.
 func (s *selection) covers(key string) bool {
 	if s.recursive {
 		return strings.HasPrefix(key, s.key)
@@ -39,8 +39,8 @@ func (s *selection) covers(key string) bool {
 	return key == s.key
 }
 
-// matches tells whether the selectors select an element. They see the attributes that were
-// taken when the element was stored, by the store's function, not by that of the predicate.
+// matches reports whether the selectors select an element. They are applied to the attributes that the store computed
+// when the element was stored, not to those that the predicate would compute.
 func (s *selection) matches(element *btree.Element) bool {
 	if element == nil || !s.predicate.MatchesObjectAttributes(element.Labels, element.Fields) {
 		return false

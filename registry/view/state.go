@@ -12,8 +12,8 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// state is everything a read needs, as of one revision. It is never modified after it was
-// published, so a read that loaded it needs no lock, however long it takes.
+// state is everything that a read needs, as of one revision. It is never modified after it was published, so that a
+// read needs no lock, however long it takes.
 type state struct {
 	// revision is the latest issued revision, epochFirst the first one of its epoch, and past
 	// the earlier epochs of this store, as far back as floor.
@@ -38,7 +38,7 @@ type state struct {
 	superseded chan struct{}
 }
 
-// standingOf judges a revision brought along by a request.
+// standingOf classifies a revision that a request asks for.
 func (s *state) standingOf(revision uint64) standing {
 	switch {
 	case revision > s.revision && (!s.epochs || epochOf(revision) == epochOf(s.revision)):
@@ -65,8 +65,8 @@ func (s *state) indexAfter(revision uint64) int {
 	return at
 }
 
-// eventsAfter fills buf up to its capacity with the events that follow cursor, and returns
-// the revision up to which nothing is missing then. It reports false if some are gone.
+// eventsAfter fills buf up to its capacity with the events that follow cursor, and returns the revision up to which the
+// events are complete. It reports false if some of them were dropped.
 func (s *state) eventsAfter(cursor uint64, buf []*event) (events []*event, next uint64, complete bool) {
 	if cursor < s.floor {
 		return nil, cursor, false
@@ -148,7 +148,7 @@ func (s *state) record(events []*event, limit int, oldest time.Time) int {
 	s.compactTo(history[drop-1].revision)
 	s.history = history[drop:]
 	if drop > len(s.history) {
-		// The rest of a large array would keep the dropped events alive.
+		// Otherwise the large array would keep the dropped events in memory.
 		s.history = slices.Clone(s.history)
 	}
 	return drop

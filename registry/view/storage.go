@@ -50,7 +50,7 @@ func (s *Store) ReadinessCheck() error {
 	return nil
 }
 
-// RequestWatchProgress does nothing: a stream here is never behind for want of a notification.
+// RequestWatchProgress does nothing: a watch of this store never lags for lack of a progress notification.
 func (s *Store) RequestWatchProgress(context.Context) error {
 	return nil
 }

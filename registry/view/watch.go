@@ -5,17 +5,20 @@ package view
 
 import (
 	"context"
+	"errors"
+	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/ptr"
 )
 
-// Watch streams the changes of the selected objects. The options follow upstream: without a
-// resource version ("" or "0") the stream starts with an ADDED event per object, unless
-// initial events are declined; with one it resumes behind it, unless they are asked for.
-// Anything that goes wrong after the options were parsed is an ERROR event, after which the
-// stream ends. A consumer that falls behind the history is cut off.
+// Watch streams the changes of the selected objects. The options have the meaning that they have upstream: without a
+// resource version ("" or "0") the stream starts with an ADDED event for each object, unless initial events are
+// declined; with one it resumes after that version, unless initial events are requested. Any error after the options
+// were parsed is an ERROR event, after which the stream ends. A consumer that falls behind the history is cut off.
 func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, opts.Recursive)
 	if err != nil {
@@ -51,4 +54,44 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 		w.run(start)
 	}()
 	return w, nil
+}
+
+// endedWatch is a stream that has already ended, with at most one ERROR event.
+type endedWatch struct {
+	events chan watch.Event
+}
+
+var _ watch.Interface = (*endedWatch)(nil)
+
+// newEndedWatch returns a stream with the error as its only event, or an empty one for nil.
+func newEndedWatch(err error) *endedWatch {
+	w := &endedWatch{events: make(chan watch.Event, 1)}
+	if err != nil {
+		w.events <- watch.Event{Type: watch.Error, Object: statusOf(err)}
+	}
+	close(w.events)
+	return w
+}
+
+// Stop does nothing: there is nothing to stop.
+func (*endedWatch) Stop() {}
+
+// ResultChan returns the closed channel.
+func (w *endedWatch) ResultChan() <-chan watch.Event {
+	return w.events
+}
+
+// statusOf returns the status of an API error, and an internal error for any other.
+func statusOf(err error) *metav1.Status {
+	var api apierrors.APIStatus
+	if errors.As(err, &api) {
+		status := api.Status()
+		return &status
+	}
+	return &metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonInternalError,
+		Message: err.Error(),
+	}
 }

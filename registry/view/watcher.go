@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// resultBuffer is how many events wait for a consumer outside of the history.
+	// resultBuffer is how many events are buffered for a consumer.
 	resultBuffer = 16
 	// chunkSize is how many events a watcher takes out of the history at a time.
 	chunkSize = 64
 )
 
-// watcher is one stream. Its goroutine reads the history at its own pace: the writer knows
-// nothing of watchers, so that a slow one costs nobody else anything. All fields but results
-// belong to that goroutine.
+// watcher is one stream. Its goroutine reads the history at its own pace. The writer does not know the watchers, so
+// that a slow one delays nobody else. All fields but results belong to that goroutine.
 type watcher struct {
 	store     *Store
 	selection selection
@@ -78,8 +77,8 @@ func (w *watcher) run(initial *state) {
 	w.stream()
 }
 
-// stream sends what happens from the watcher's revision on. It is a function of its own so that the initial state is not
-// kept for the lifetime of the stream.
+// stream sends the events after the cursor. It is a function of its own so that the initial state is not kept in memory
+// for the lifetime of the stream.
 func (w *watcher) stream() {
 	if !w.catchUp() {
 		return
@@ -135,8 +134,8 @@ func (w *watcher) catchUp() bool {
 func (w *watcher) wait() bool {
 	select {
 	case <-w.bookmarks.due():
-		// Checked first: on a busy resource there may never be a pause to wait in, and a
-		// narrow selection lives on its bookmarks then.
+		// Checked first: on a busy resource there is always an event to look at, and a client whose selection matches few of
+		// them depends on the bookmarks.
 		w.bookmarks.mark()
 		return w.alive()
 	default:
@@ -159,8 +158,8 @@ func (w *watcher) alive() bool {
 	return w.ctx.Err() == nil && w.store.lifetime.Err() == nil
 }
 
-// deliver sends what an event means to this selection: an object can enter and leave it
-// without being created or deleted.
+// deliver sends the event as this selection sees it: an object can enter or leave the selection without being created
+// or deleted.
 func (w *watcher) deliver(e *event) bool {
 	if !w.selection.covers(e.key) {
 		return true
@@ -182,7 +181,7 @@ func (w *watcher) deliver(e *event) bool {
 	}
 }
 
-// sendBookmark tells the consumer how far the stream is.
+// sendBookmark tells the consumer the revision that the stream has reached.
 func (w *watcher) sendBookmark(initialEnd bool) bool {
 	object, err := w.bookmark(initialEnd)
 	if err != nil {
@@ -205,8 +204,8 @@ func (w *watcher) bookmark(initialEnd bool) (runtime.Object, error) {
 	return object, nil
 }
 
-// send waits for room in the results. It gives up, and returns false, at the end of the
-// stream, or once the history has dropped what would have to follow.
+// send waits for room in the results. It returns false at the end of the stream, or once the history has dropped the
+// events that would follow.
 func (w *watcher) send(e watch.Event) bool {
 	for w.alive() {
 		current := w.store.current.Load()
@@ -224,8 +223,8 @@ func (w *watcher) send(e watch.Event) bool {
 	return false
 }
 
-// cut ends the stream of a consumer that fell behind. There is no event for it: the consumer
-// comes back with the last revision it saw, and is told then whether it has expired.
+// cut ends the stream of a consumer that fell behind. No event is sent: the consumer resumes from the last revision
+// that it has seen, and learns then whether that has expired.
 func (w *watcher) cut() bool {
 	klog.FromContext(w.ctx).V(1).Info("Cut off a watch that fell behind the history",
 		"resource", w.store.cfg.Resource, "key", w.selection.key, "cursor", w.cursor)

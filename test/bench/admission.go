@@ -82,11 +82,11 @@ func (b *bench) subject(ctx context.Context, namespace string) (*subject, error)
 	if err := b.fill(ctx, d); err != nil {
 		return nil, err
 	}
-	return b.subjectOf(ctx, d)
+	return b.subjectOf(ctx, d, d.leaves[0])
 }
 
-// subjectOf takes the first leaf of a domain that exists.
-func (b *bench) subjectOf(ctx context.Context, d *domain) (*subject, error) {
+// subjectOf takes a leaf of a domain that exists.
+func (b *bench) subjectOf(ctx context.Context, d *domain, leaf string) (*subject, error) {
 	s := &subject{b: b}
 	stranger := newDomain(d.namespace, d.key, 0)
 	if err := stranger.makeAuthority(); err != nil {
@@ -94,7 +94,7 @@ func (b *bench) subjectOf(ctx context.Context, d *domain) (*subject, error) {
 	}
 	var err error
 	for i, from := range []*domain{d, d, stranger} {
-		made, issueErr := from.issue(d.leaves[0])
+		made, issueErr := from.issue(leaf)
 		if i < len(s.versions) {
 			s.versions[i] = made
 		} else {
@@ -105,7 +105,7 @@ func (b *bench) subjectOf(ctx context.Context, d *domain) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, err := b.kube.CoreV1().Secrets(d.namespace).Get(ctx, d.leaves[0], metav1.GetOptions{})
+	live, err := b.kube.CoreV1().Secrets(d.namespace).Get(ctx, leaf, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read the leaf of %s: %w", d.namespace, err)
 	}

@@ -53,6 +53,7 @@ func (b *bench) bootstrap(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
+		b.report.Measurements = append(b.report.Measurements, m)
 		seconds := m.Rounds[0].Milliseconds[0] / 1000
 		row := []string{c.name, number(seconds), number(float64(b.opts.leaves) / seconds), number(requests / float64(b.opts.leaves))}
 		for _, process := range processes {
@@ -110,7 +111,6 @@ func (b *bench) bootstrapOnce(ctx context.Context, name string, d *domain) (*mea
 		return nil, 0, err
 	}
 	m := &measurement{Section: "bootstrap", Name: name, Size: len(d.leaves), Rounds: []round{{Milliseconds: []float64{milliseconds(took)}, CPU: spent(before, after)}}}
-	b.report.Measurements = append(b.report.Measurements, m)
 	return m, made - requests, nil
 }
 

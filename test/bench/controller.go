@@ -46,8 +46,8 @@ func (b *bench) leading(ctx context.Context) error {
 
 // controllerRequests is how many requests the controller has made since its start.
 func (b *bench) controllerRequests(ctx context.Context) (float64, error) {
-	url := b.in.ControllerURL() + "/metrics"
-	metrics, err := installation.Scrape(ctx, b.in.Cluster.AdminConfig(), url)
+	url := b.controllerURL + "/metrics"
+	metrics, err := installation.Scrape(ctx, b.cluster.AdminConfig(), url)
 	if err != nil {
 		return 0, err
 	}

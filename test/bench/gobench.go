@@ -44,6 +44,7 @@ func (b *bench) goBenchmarks(ctx context.Context) error {
 			t.Rows = append(t.Rows, []string{r.name, withSpread(r.micros), number(median(r.kib)), number(median(r.allocs))})
 		}
 		b.report.Samples["go test "+g.pkg] = out.String()
+		b.report.benchmarks.WriteString(out.String())
 		b.report.print(t)
 	}
 	return errors.Join(errs...)

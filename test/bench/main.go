@@ -27,6 +27,7 @@ type options struct {
 	rounds   int
 	leaves   int
 	watchers sizes
+	former   string
 }
 
 // section is a part of the benchmark that can be left out.
@@ -47,6 +48,7 @@ func allSections() []section {
 		{name: "writes", about: "kube-apiserver's own Secret write rate", onCluster: true, run: (*bench).writes},
 		{name: "bootstrap", about: "the controller, from a configuration to all Ready", onCluster: true, run: (*bench).bootstrap},
 		{name: "admission", about: "writes of a guarded and of an unguarded namespace", onCluster: true, run: (*bench).admission},
+		{name: "borders", about: "reviews and first issuance, with a former build and with this one", alone: true, run: (*bench).borders},
 		{name: "view", about: "list, get, watch and memory of the virtual API", onCluster: true, alone: true, run: (*bench).view},
 	}
 }
@@ -128,6 +130,7 @@ func parse(args []string, progress io.Writer) (options, error) {
 	flags.Var(&opts.watchers, "watchers", "numbers of simultaneous watches")
 	flags.IntVar(&opts.rounds, "rounds", 3, "repeats of each batch")
 	flags.IntVar(&opts.leaves, "leaves", 300, "leaves of the namespace that the controller bootstraps")
+	flags.StringVar(&opts.former, "former", "", "directory of the build that the section borders compares with (hack/bench.sh makes it): certrotation and its manifests")
 	flags.Usage = func() {
 		fmt.Fprintln(progress, "usage: bench [flags]\n\nSections:")
 		for _, s := range all {

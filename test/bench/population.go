@@ -89,7 +89,7 @@ func (b *bench) enroll(ctx context.Context, d *domain) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.rotations.ConfigV1alpha1().RotationRecords(d.namespace).Create(ctx, roster, metav1.CreateOptions{}); err != nil {
+	if _, err := b.controller.ConfigV1alpha1().RotationRecords(d.namespace).Create(ctx, roster, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create rotationrecord %s/%s: %w", d.namespace, roster.Name, err)
 	}
 	return nil

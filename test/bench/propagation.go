@@ -40,7 +40,7 @@ func (b *bench) propagation(ctx context.Context, size int, t *table) error {
 	if err := b.fill(ctx, d); err != nil {
 		return err
 	}
-	s, err := b.subjectOf(ctx, d)
+	s, err := b.subjectOf(ctx, d, d.leaves[0])
 	if err != nil {
 		return err
 	}

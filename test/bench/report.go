@@ -46,6 +46,8 @@ func (t *table) markdown(out io.Writer) {
 // report is what is printed and saved.
 type report struct {
 	out io.Writer
+	// benchmarks are what benchstat reads: lines of go test -bench, and lines like them.
+	benchmarks strings.Builder
 
 	Started      time.Time         `json:"started"`
 	Arguments    []string          `json:"arguments"`
@@ -65,16 +67,23 @@ func (r *report) print(t *table) {
 	t.markdown(r.out)
 }
 
-// save writes everything into a file of its own.
+// save writes everything into a file of its own, and what benchstat reads into another.
 func (b *bench) save() error {
-	file := filepath.Join(b.dir, b.report.Started.Format("20060102T150405Z")+".json")
+	file := filepath.Join(b.dir, b.report.Started.Format("20060102T150405Z"))
 	text, err := json.MarshalIndent(b.report, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode the samples: %w", err)
 	}
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(file+".json", append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write the samples: %w", err)
 	}
-	b.say("every sample is in %s", file)
+	b.say("every sample is in %s.json", file)
+	if b.report.benchmarks.Len() == 0 {
+		return nil
+	}
+	if err := os.WriteFile(file+".txt", []byte(b.report.benchmarks.String()), 0o644); err != nil {
+		return fmt.Errorf("write the benchmarks: %w", err)
+	}
+	b.say("benchstat reads %s.txt; -col /build compares the builds of the section borders", file)
 	return nil
 }

@@ -33,10 +33,14 @@ type bench struct {
 
 	cluster *cluster.Cluster
 	in      *installation.Installation
+	// controllerURL is where the controller has its metrics.
+	controllerURL string
 	// kube talks protobuf, kubeJSON talks JSON, rotations is ours. All of them count what they receive in wire.
 	kube, kubeJSON kubernetes.Interface
 	rotations      versioned.Interface
-	wire           atomic.Int64
+	// controller writes records, which the guard lets nobody else do.
+	controller versioned.Interface
+	wire       atomic.Int64
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -47,20 +51,26 @@ func (b *bench) say(format string, args ...any) {
 func (b *bench) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if b.cluster == nil {
-		dir, err := os.MkdirTemp(b.dir, "cluster-")
-		if err != nil {
-			return fmt.Errorf("make a directory: %w", err)
-		}
-		b.cluster, err = cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress})
-		if err != nil {
-			return errors.Join(err, os.RemoveAll(dir))
-		}
-		if err := b.connect(); err != nil {
-			return err
-		}
+	if err := b.startCluster(ctx); err != nil {
+		return err
 	}
 	return b.install(ctx)
+}
+
+// startCluster starts the control plane, unless it runs.
+func (b *bench) startCluster(ctx context.Context) error {
+	if b.cluster != nil {
+		return nil
+	}
+	dir, err := os.MkdirTemp(b.dir, "cluster-")
+	if err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	b.cluster, err = cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return b.connect()
 }
 
 // install starts certrotation; a controller that runs with other flags is replaced.
@@ -74,7 +84,7 @@ func (b *bench) install(ctx context.Context, controllerFlags ...string) error {
 	if err := in.Install(ctx); err != nil {
 		return err
 	}
-	b.in = in
+	b.in, b.controllerURL = in, in.ControllerURL()
 	return nil
 }
 
@@ -97,7 +107,17 @@ func (b *bench) connect() error {
 	if b.rotations, err = versioned.NewForConfigAndClient(json, http); err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
+	controller := b.cluster.AdminConfig()
+	controller.Impersonate = rest.ImpersonationConfig{UserName: account(installation.Controller)}
+	if b.controller, err = versioned.NewForConfig(controller); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
 	return nil
+}
+
+// account is the user that one of our programs is.
+func account(program string) string {
+	return fmt.Sprintf("system:serviceaccount:%s:certrotation-%s", installation.Namespace, program)
 }
 
 // stop ends what start started and removes it. After a failure the logs stay.

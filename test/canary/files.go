@@ -10,21 +10,21 @@ import (
 	"path/filepath"
 )
 
-// Find is a trace of a key in a file.
+// Find is a trace of a key in a file, or in something else that has a name.
 type Find struct{ File, Key, Form string }
 
 func (f Find) String() string { return fmt.Sprintf("%s has key %s: its %s", f.File, f.Key, f.Form) }
 
 // InFiles searches all files below a directory for the keys, given as PEM by any name.
 func InFiles(dir string, keys map[string][]byte) ([]Find, error) {
-	traces := map[string][]Trace{}
-	for name, key := range keys {
-		of, err := Of(key)
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", name, err)
-		}
-		traces[name] = of
+	ix, err := indexOf(keys)
+	if err != nil {
+		return nil, err
 	}
+	return inFiles(dir, ix)
+}
+
+func inFiles(dir string, ix *index) ([]Find, error) {
 	var finds []Find
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -34,10 +34,8 @@ func InFiles(dir string, keys map[string][]byte) ([]Find, error) {
 		if err != nil {
 			return err
 		}
-		for name, of := range traces {
-			for _, form := range In(data, of) {
-				finds = append(finds, Find{File: file, Key: name, Form: form})
-			}
+		for _, h := range ix.in(data) {
+			finds = append(finds, Find{File: file, Key: h.key, Form: h.form})
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@
 package canary
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -16,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -132,40 +130,13 @@ func middle(data []byte) []byte {
 	return data[from : from+window]
 }
 
-// run is what may be base64 of something, such as the data of a Secret in JSON: base64 of PEM, which is base64 itself.
-var run = regexp.MustCompile(`[A-Za-z0-9+/]{64,}`)
-
 // In says which traces are in data, or in what is base64 in it.
 func In(data []byte, traces []Trace) []string {
-	found := plain(data, traces)
-	for _, text := range run.FindAll(data, -1) {
-		for shift := range 4 {
-			whole := text[shift:]
-			decoded, err := base64.StdEncoding.DecodeString(string(whole[:len(whole)/4*4]))
-			if err != nil {
-				continue
-			}
-			for _, form := range plain(decoded, traces) {
-				found = append(found, form+", in base64")
-			}
-		}
-	}
-	return found
-}
-
-// plain searches for PEM without white space as well, since it may be folded.
-func plain(data []byte, traces []Trace) []string {
-	folded := bytes.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == '\t' || r == ' ' {
-			return -1
-		}
-		return r
-	}, bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`\r`), nil), []byte(`\n`), nil))
+	ix := newIndex()
+	ix.add("", traces)
 	var found []string
-	for _, trace := range traces {
-		if bytes.Contains(data, trace.bytes) || (strings.Contains(trace.Form, "base64") && bytes.Contains(folded, trace.bytes)) {
-			found = append(found, trace.Form)
-		}
+	for _, h := range ix.in(data) {
+		found = append(found, h.form)
 	}
 	return found
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rules is what the tests look at of a file of Prometheus rules.
+// rules is the part of a file of Prometheus rules that the tests check.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -31,13 +31,13 @@ var (
 	// labelsInRule are the labels that an expression asks for.
 	labelsInRule = regexp.MustCompile(`\b((?:certrotation|leader_election)_[a-z_]+)\{([^}]*)\}`)
 	labelName    = regexp.MustCompile(`([a-z_]+)\s*(?:!=|=~|!~|=)\s*"`)
-	// seriesOfRollouts are shown only where there is a rollout, which takes nodes. Here they only have to be in the source.
+	// seriesOfRollouts exist only with a rollout, which needs nodes. The test only checks that the source has them.
 	seriesOfRollouts = regexp.MustCompile(`^certrotation_rollout_([a-z_]+)$`)
 )
 
 func TestAlertsUseMetricsThatExist(t *testing.T) {
 	s := theSystem(t)
-	// A counter shows from its first event on: have the guard judge something.
+	// A counter appears with its first event, so the webhook has to review something.
 	s.refused(t, []string{"NeverEmpty"}, "patch", "configmap", "-n", demo, bundle, "--type=merge", "-p", `{"data":{"ca-bundle.crt":""}}`)
 	scraped := s.controllerMetrics(t) + s.serveMetrics(t.Context(), t)
 
@@ -95,7 +95,7 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 	}
 }
 
-// sourceOfRollouts is the text of the program that says how rollouts are.
+// sourceOfRollouts is the source of the metrics of rollouts.
 func sourceOfRollouts(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "controller", "rollout", "staticpod", "*.go"))

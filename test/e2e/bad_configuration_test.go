@@ -17,11 +17,11 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// badConfiguration is a second configuration in a namespace that has a good one. The API server admits it: what it
-// refuses itself is tested with the CustomResourceDefinition.
+// badConfiguration is a second configuration in a namespace that has a valid one. The API server admits it;
+// configurations that it refuses itself are tested with the CustomResourceDefinition.
 type badConfiguration struct {
 	name, content string
-	// reason and text are what the event and the refusal of the guard say.
+	// reason and text are those of the event and of the denial.
 	reason, text string
 }
 
@@ -101,7 +101,7 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 					t.Errorf("a part of the refused configuration took effect: Secret/%s", name)
 				}
 			}
-			// The message says to use other names; without the configuration nothing is left of it.
+			// The message says to use other names; deleting the configuration removes every trace of it.
 			if err := s.rot.ConfigV1alpha1().RotationConfigurations(tt.namespace()).Delete(t.Context(), "second", metav1.DeleteOptions{}); err != nil {
 				t.Error(err)
 			}
@@ -115,7 +115,8 @@ func TestBadConfigurationHarmsOnlyItself(t *testing.T) {
 	s.assertAlive(t, before)
 }
 
-// TestConfigurationThatBecomesInvalidKeepsWhatItMade is the only configuration of a namespace, spoilt and restored.
+// TestConfigurationThatBecomesInvalidKeepsWhatItMade makes the only configuration of a namespace invalid, and restores
+// it.
 func TestConfigurationThatBecomesInvalidKeepsWhatItMade(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "bad-only-configuration"

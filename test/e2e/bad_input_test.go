@@ -24,7 +24,7 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// twoDomains are the domain that is spoilt and a neighbour that must not notice.
+// twoDomains has a domain that the tests break, and one that must not be affected.
 const twoDomains = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: main}
@@ -227,7 +227,7 @@ func (s *system) verdicts(t *testing.T, namespace string) map[string]verdict {
 	return out
 }
 
-// unhealthy says what a namespace lacks to have so many objects, all Ready and none Degraded; "" if nothing.
+// unhealthy returns "" if a namespace has so many objects, all Ready and none Degraded, and otherwise what is missing.
 func (s *system) unhealthy(t *testing.T, namespace string, objects int) string {
 	t.Helper()
 	all := s.verdicts(t, namespace)
@@ -262,7 +262,7 @@ func (s *system) assertReadyBut(t *testing.T, namespace string, but ...string) {
 	}
 }
 
-// assertElsewhereUnharmed asserts that the namespaces of the installation and of the samples did not notice.
+// assertElsewhereUnharmed asserts that the namespaces of the installation and of the samples are not affected.
 func (s *system) assertElsewhereUnharmed(t *testing.T) {
 	t.Helper()
 	for _, namespace := range []string{demo, "openshift-etcd", "certrotation-system"} {
@@ -317,7 +317,7 @@ func (s *system) event(t *testing.T, namespace, reason string, o object, contain
 	})
 }
 
-// reissued deletes a leaf and waits for its successor, which shows that the controller goes on.
+// reissued deletes a leaf and waits for its successor, which shows that the controller continues to work.
 func (s *system) reissued(t *testing.T, namespace, leaf string) {
 	t.Helper()
 	o := object{"Secret", leaf}

@@ -25,13 +25,13 @@ var (
 	webBundle = object{"ConfigMap", "web-ca-bundle"}
 )
 
-// badObject is an object of the trust domain web that a person has spoilt.
+// badObject is an object of the trust domain web that was broken by hand.
 type badObject struct {
 	name string
-	// object is spoilt by writing values over its own.
+	// object is broken by writing values over its own.
 	object object
 	values map[string][]byte
-	// opaque puts a Secret of the wrong type in the place of the object.
+	// opaque replaces the object by a Secret of the wrong type.
 	opaque bool
 	// invariant by which the guard refuses the same edit.
 	invariant string
@@ -39,9 +39,9 @@ type badObject struct {
 	reason, step string
 	// affected are further objects that cannot be Ready, each for its own reason.
 	affected []string
-	// goesOn is a leaf of the same domain that is still reissued, "" if that cannot be.
+	// goesOn is a leaf of the same domain that is still reissued, "" if none can be.
 	goesOn string
-	// repair does what the message says.
+	// repair does what the message asks for.
 	repair repair
 }
 
@@ -52,7 +52,7 @@ const (
 	restore repair = "restore"
 	// remove deletes the object.
 	remove repair = "remove"
-	// nothing: the rotation that the message announces repairs it.
+	// nothing is done: the rotation that the message announces repairs the object.
 	nothing repair = "nothing"
 )
 
@@ -93,7 +93,7 @@ func badObjects(t *testing.T) []badObject {
 		{
 			name: "unparsable bundle", object: webBundle, values: map[string][]byte{"ca-bundle.crt": []byte(garbled)},
 			invariant: "NeverEmpty", reason: "Unparsable", step: "delete the ConfigMap to have it rebuilt", repair: remove,
-			// Nobody who reads this bundle would accept them.
+			// No process with this bundle would accept them.
 			affected: []string{"Secret/web-signer", "Secret/web-server", "Secret/web-client"},
 		},
 	}
@@ -103,7 +103,7 @@ func (b *badObject) namespace() string {
 	return "bad-" + strings.ToLower(strings.ReplaceAll(b.name, " ", "-"))
 }
 
-// spoil makes the object bad, and returns the refusal if there is one.
+// spoil breaks the object, and returns the denial if there is one.
 func (b *badObject) spoil(t *testing.T, s *system, namespace string) error {
 	t.Helper()
 	if !b.opaque {
@@ -180,7 +180,7 @@ func (b *badObject) run(t *testing.T, s *system) {
 	b.mend(t, s, namespace, good)
 }
 
-// assertNamed waits until conditions and an event on the object say what is wrong and what to do.
+// assertNamed waits until the conditions of the object and an event say what is wrong and what to do.
 func (b *badObject) assertNamed(t *testing.T, s *system, namespace string) {
 	t.Helper()
 	eventually(t, b.object.String()+" is Degraded and not Ready", func(context.Context) (bool, string) {
@@ -231,7 +231,8 @@ func (s *system) acknowledge(ctx context.Context, namespace, signer, bundle stri
 	return ""
 }
 
-// TestEmptiedBundleIsFilledAgain looks while no controller runs, because the controller fills an empty bundle at once.
+// TestEmptiedBundleIsFilledAgain checks the conditions while no controller runs, because a controller fills an empty
+// bundle at once.
 func TestEmptiedBundleIsFilledAgain(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "bad-empty-bundle"

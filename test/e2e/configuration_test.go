@@ -25,7 +25,7 @@ func TestRefusedBySchema(t *testing.T) {
 		},
 		{
 			name: "no relying party", from: from(t, readers, "    relyingParties:"), to: "",
-			want: []string{"spec.trustDomains[0]", "a trust domain needs a relying party that verifies: nobody is not everybody"},
+			want: []string{"spec.trustDomains[0]", "a trust domain needs a relying party: without one nothing could be proven"},
 		},
 		{
 			name: "unknown evidence", from: "kind: acknowledgement", to: "kind: hope",
@@ -79,8 +79,8 @@ func TestRefusedBySchema(t *testing.T) {
 	s.configurationShows(t, namespace, "service", "True", "True")
 }
 
-// configurationShows waits until `kubectl get rotationconfigurations` tells of a configuration whether it is accepted and
-// ready, and what is wrong.
+// configurationShows waits until `kubectl get rotationconfigurations` shows whether a configuration is accepted and
+// ready, and what is wrong with it.
 func (s *system) configurationShows(t *testing.T, namespace, name, accepted, ready string, contains ...string) {
 	t.Helper()
 	eventually(t, "kubectl get rotationconfigurations shows "+namespace+"/"+name, func(context.Context) (bool, string) {
@@ -99,7 +99,7 @@ func (s *system) configurationShows(t *testing.T, namespace, name, accepted, rea
 	})
 }
 
-// from is a text from its first occurrence of a part on.
+// from returns a text from the first occurrence of a part on.
 func from(t *testing.T, text, part string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(text, part)

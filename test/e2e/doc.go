@@ -5,5 +5,6 @@
 // their ServiceAccounts, and the sample's programs as traffic. They run what a person would run: kubectl, the plugin,
 // openssl and kill -9.
 //
-// All tests share one system, started by the first of them. Each leaves every trust domain Stable.
+// All tests share one system, started by the first of them. Each leaves every trust domain Stable. When they have ended, all
+// that was logged and said is searched for the private keys of all Secrets that there were meanwhile.
 package e2e

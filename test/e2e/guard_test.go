@@ -29,7 +29,7 @@ func openssl(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// foreignLeaf makes a leaf for the sample's server with a CA that nobody knows.
+// foreignLeaf makes a leaf for the sample's server with an unknown CA.
 func foreignLeaf(t *testing.T) (crt, key []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func patch(t *testing.T, data map[string][]byte) string {
 	return string(out)
 }
 
-// refused asserts that kubectl was refused with our text.
+// refused asserts that kubectl fails with our denial.
 func (s *system) refused(t *testing.T, contains []string, args ...string) {
 	t.Helper()
 	out, err := s.kubectl(t, args...)
@@ -210,7 +210,7 @@ func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
 		_, err := s.kube.CoreV1().Secrets(namespace).Get(ctx, "web-server", metav1.GetOptions{})
 		return err == nil, "no leaf"
 	})
-	// In flight: a bundle that could not be deleted by hand.
+	// While a rotation is in flight the bundle cannot be deleted.
 	s.must(t, "certrotation", "rotate", "-n", namespace, "web-signer")
 	s.waitForStage(t, namespace, "web-signer", v1alpha1.StageDistributing)
 	s.refused(t, []string{"AnchorInUse"}, "delete", "configmap", "-n", namespace, "web-ca-bundle")

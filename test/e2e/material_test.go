@@ -18,7 +18,7 @@ import (
 // pair is a certificate and its key as PEM.
 type pair struct{ crt, key []byte }
 
-// selfSigned makes a certificate that nobody knows, valid from two hours ago to notAfter.
+// selfSigned makes a certificate of an unknown CA, valid from two hours ago to notAfter.
 func selfSigned(t *testing.T, name string, isCA bool, notAfter time.Time) pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -51,5 +51,5 @@ func selfSigned(t *testing.T, name string, isCA bool, notAfter time.Time) pair {
 	}
 }
 
-// garbled looks like a PEM certificate and is none.
+// garbled looks like a PEM certificate but is not one.
 const garbled = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"

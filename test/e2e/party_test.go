@@ -18,7 +18,7 @@ import (
 // objectsOfService counts what the API shows of the preset mtls-service with one client.
 const objectsOfService = 4
 
-// party is a relying party that the test itself speaks for: it loads what is there when it is told to.
+// party is a relying party whose part the test itself plays: it loads the current material when it is told to.
 type party struct {
 	// member defaults to the name.
 	name, member string
@@ -64,7 +64,8 @@ func (s *system) startReaders(t *testing.T, namespace string) (a, b *party) {
 	return a, b
 }
 
-// load has a party of the preset mtls-service load the bundle and its leaf, and report that. It returns what went wrong.
+// load makes a party of the preset mtls-service load the bundle and its leaf, and report that. It returns what went
+// wrong.
 func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *party) string {
 	t.Helper()
 	b, err := s.rot.CertrotationV1alpha1().BundleStatuses(namespace).Get(ctx, bundle, metav1.GetOptions{})
@@ -86,7 +87,8 @@ func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *pa
 	return ""
 }
 
-// stays asserts for a while in which the controller works that a signer remains as it is; wrong says what is not.
+// stays asserts for a while, during which the controller works, that a signer does not change; wrong returns what has
+// changed.
 func (s *system) stays(t *testing.T, namespace string, wrong func(*v1alpha1.CertificateRotation) string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 12*time.Second, true, func(context.Context) (bool, error) {
@@ -100,7 +102,7 @@ func (s *system) stays(t *testing.T, namespace string, wrong func(*v1alpha1.Cert
 	}
 }
 
-// rotated waits until a rotation has ended with another CA than before, while the parties load what is there.
+// rotated waits until a rotation has ended with another CA than before, while the parties load what is current.
 func (s *system) rotated(t *testing.T, namespace, before string, parties ...*party) {
 	t.Helper()
 	eventually(t, "the rotation of "+namespace+" ends", func(ctx context.Context) (bool, string) {
@@ -115,12 +117,12 @@ func (s *system) rotated(t *testing.T, namespace, before string, parties ...*par
 	})
 }
 
-// blockedBy waits until a member and nobody else holds the rotation, while others load what is there.
+// blockedBy waits until one member and no other blocks the rotation, while the others load what is current.
 func (s *system) blockedBy(t *testing.T, namespace, laggard, member string, others ...*party) {
 	t.Helper()
 	eventually(t, "only "+laggard+"/"+member+" holds the rotation of "+namespace, func(ctx context.Context) (bool, string) {
 		for _, p := range others {
-			s.load(ctx, t, namespace, p) // What goes wrong is a blocker.
+			s.load(ctx, t, namespace, p) // An error shows as a blocker.
 		}
 		c := s.rotation(ctx, t, namespace, signer)
 		for _, b := range c.Status.Blockers {

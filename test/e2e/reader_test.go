@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestReaderSeesEverythingAndMayNothing is a user with get, list and watch on our two resources and nothing else.
+// TestReaderSeesEverythingAndMayNothing acts as a user with get, list and watch on our two resources and no other
+// right.
 func TestReaderSeesEverythingAndMayNothing(t *testing.T) {
 	s := theSystem(t)
 	s.must(t, "create", "clusterrolebinding", "e2e-reader", "--clusterrole=certrotation-viewer", "--user=e2e-reader")

@@ -19,10 +19,10 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// heldByTheTest is the answer of the policy.
+// heldByTheTest is the message of the admission policy of the test.
 const heldByTheTest = "held by the test"
 
-// forbidUpdates has the API server refuse updates of a Secret, from when it returns until allow is called.
+// forbidUpdates makes the API server refuse updates of a Secret until allow is called.
 func (s *system) forbidUpdates(t *testing.T, namespace, secret string) (allow func()) {
 	t.Helper()
 	policies, bindings := s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
@@ -80,8 +80,8 @@ func blockedByWrites(c *v1alpha1.CertificateRotation, object string, contains ..
 	})
 }
 
-// TestRefusedWriteIsABlocker: one leaf cannot be written. Everybody is told what is refused to whom and why, the other leaf
-// goes on, and the rotation ends when the write is let through.
+// TestRefusedWriteIsABlocker: one leaf cannot be written. Conditions and events say which write is refused and why, the
+// other leaf is reissued, and the rotation ends when the write is permitted again.
 func TestRefusedWriteIsABlocker(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "refused"
@@ -139,7 +139,8 @@ func (s *system) emitted(t *testing.T, namespace, reason string) int {
 	return total
 }
 
-// TestImmutableBundleIsNamed: nothing can be published, and everybody is told why and what to do.
+// TestImmutableBundleIsNamed: a bundle is immutable, so nothing can be published; conditions and events say why and
+// what to do.
 func TestImmutableBundleIsNamed(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "immutable"

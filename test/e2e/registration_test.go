@@ -19,14 +19,15 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// registration is how kube-apiserver knows a listener of serve.
+// registration is how kube-apiserver verifies a listener of serve.
 type registration struct {
 	name     string
 	address  string
 	caBundle []byte
 }
 
-// registrations are those whose CA bundle is ours to keep: the APIService, which reviews for the guard come by too.
+// registrations are those whose CA bundle certrotation maintains: the APIService, through which admission reviews come
+// too.
 func (s *system) registrations(ctx context.Context) ([]registration, error) {
 	agg, err := aggregator.NewForConfig(s.Cluster.AdminConfig())
 	if err != nil {
@@ -41,14 +42,14 @@ func (s *system) registrations(ctx context.Context) ([]registration, error) {
 	}}, nil
 }
 
-// tls is how somebody verifies the listener who knows nothing but the registration.
+// tls is the configuration of a client that knows only the registration.
 func (r *registration) tls() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(r.caBundle)
 	return &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS12}
 }
 
-// dial shakes hands anew and returns the chain that was verified, leaf first.
+// dial makes a new connection and returns the verified chain, leaf first.
 func (r *registration) dial(ctx context.Context) ([]*x509.Certificate, error) {
 	conn, err := (&tls.Dialer{Config: r.tls()}).DialContext(ctx, "tcp", r.address)
 	if err != nil {

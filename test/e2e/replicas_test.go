@@ -29,7 +29,7 @@ spec:
     mtlsService: {clients: [a], serverAddresses: [%q], ipAddresses: [127.0.0.1]}
 `
 
-// alternate listens at one address and has the connections taken by the replicas in turn, as a Service does.
+// alternate listens at one address and distributes the connections to the replicas in turn, as a Service does.
 func alternate(t *testing.T, replicas []string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func alternate(t *testing.T, replicas []string) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()
-		_ = listener.Close() // Nothing is in it that could be lost.
+		_ = listener.Close() // No data was sent that could be lost.
 		running.Wait()
 	})
 	running.Go(func() {
@@ -58,7 +58,7 @@ func alternate(t *testing.T, replicas []string) string {
 	return listener.Addr().String()
 }
 
-// join copies both ways until either side has had enough.
+// join copies both ways until either side closes its connection.
 func join(ctx context.Context, client net.Conn, replica string) {
 	defer client.Close()
 	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", replica)
@@ -70,7 +70,7 @@ func join(ctx context.Context, client net.Conn, replica string) {
 	var copying sync.WaitGroup
 	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
 		copying.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // The end of one way is the end of the other.
+			_, _ = io.Copy(way[0], way[1]) // If one direction ends, the other does too.
 			if half, ok := way[0].(*net.TCPConn); ok {
 				_ = half.CloseWrite()
 			}
@@ -111,8 +111,8 @@ func (s *system) startReplica(t *testing.T, namespace, address string) (control 
 	return fmt.Sprintf("http://127.0.0.1:%d", port)
 }
 
-// TestOneReplicaOfTwoHoldsTheRotation: both answer at the one address that is probed, and only one has reloaded. Formerly
-// every second look promoted.
+// TestOneReplicaOfTwoHoldsTheRotation: both replicas answer at the one address that is probed, and only one has
+// reloaded. The CA must not be promoted when a probe happens to reach that one.
 func TestOneReplicaOfTwoHoldsTheRotation(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "replicas"
@@ -137,7 +137,7 @@ func TestOneReplicaOfTwoHoldsTheRotation(t *testing.T) {
 	s.http(t, http.MethodPost, held+"/hold")
 	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
 	s.blockedBy(t, namespace, "server", "server", client)
-	// For two rounds of looks, each of which meets one replica or the other.
+	// Two rounds of probes, each of which reaches one replica or the other.
 	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
 		if c.Status.Stage != v1alpha1.StageDistributing && c.Status.Stage != v1alpha1.StageReissuing || fingerprintOf(c) != before {
 			return fmt.Sprintf("stage %s, CA %s", c.Status.Stage, fingerprintOf(c))

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWhoMayWhat asks the API server as several accounts. None of it depends on the guard.
+// TestWhoMayWhat makes requests as several accounts. None of the answers depends on the admission webhook.
 func TestWhoMayWhat(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "rights"
@@ -94,7 +94,7 @@ func TestWhoMayWhat(t *testing.T) {
 	}
 }
 
-// waiverOfB is what is posted to the subresource waive. As a request for a rotation it would do nothing but rotate.
+// waiverOfB is posted to the subresource waive. If it were taken for a request to rotate, it would only rotate.
 const waiverOfB = `{"apiVersion":"certrotation.dev/v1alpha1","kind":"Waiver","party":"reader","member":"b","reason":"a test of rights","expiresAfter":"1h"}`
 
 // kubeconfig of a user with no rights but those that are bound to it.

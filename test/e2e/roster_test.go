@@ -15,8 +15,9 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// TestLaggardRemovedInFlightStillCounts: who was to be proven when the rotation began is to be proven when it ends, whatever
-// the configuration says by then: the guard refuses that it says less, and what gets past the guard counts for nothing. Formerly the rotation went on without the laggard, which was cut off.
+// TestLaggardRemovedInFlightStillCounts: a member that counts when a rotation begins counts until it ends, whatever the
+// configuration says by then. The webhook refuses to remove the member, and an edit that gets past the webhook has no
+// effect. Otherwise the rotation would go on without the member and cut it off.
 func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "removed"

@@ -114,7 +114,7 @@ func (s *system) assertNoOldKey(t *testing.T) {
 	}
 }
 
-// assertTraffic says whether the sample went on shaking hands without a failure since it was at start.
+// assertTraffic asserts that the sample has made handshakes since start, none of which failed.
 func (s *system) assertTraffic(t *testing.T, start counters) {
 	t.Helper()
 	eventually(t, "traffic goes on", func(context.Context) (bool, string) {
@@ -178,7 +178,7 @@ func (s *system) assertBlockerIsNamedEverywhere(t *testing.T) {
 	})
 }
 
-// assertNothingAdvances watches the certificates for a while in which the controller is woken up again and again.
+// assertNothingAdvances watches the certificates for a while in which the controller is triggered again and again.
 func (s *system) assertNothingAdvances(t *testing.T) {
 	t.Helper()
 	fingerprints := func() string {

@@ -28,7 +28,7 @@ const (
 	ownSigner = "certrotation-signer"
 )
 
-// use is what kube-apiserver and its users do with serve, in one round each.
+// use is one request of each kind that kube-apiserver and its users send to serve.
 type use struct {
 	name string
 	do   func(ctx context.Context) error
@@ -120,7 +120,7 @@ func (l *load) repeat(ctx context.Context, u use) {
 	}
 }
 
-// certificates parses a bundle, leaving out what is none.
+// certificates parses a bundle, ignoring invalid certificates.
 func certificates(bundle []byte) []*x509.Certificate {
 	var found []*x509.Certificate
 	for {
@@ -134,7 +134,7 @@ func certificates(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// hasten makes the waiting times of the system's own trust domain short for this test.
+// hasten shortens the waiting times of the system's own trust domain for this test.
 func (s *system) hasten(t *testing.T) {
 	t.Helper()
 	times := func(grace, drain time.Duration) func(*configv1alpha1.RotationConfigurationSpec) {
@@ -190,7 +190,7 @@ func TestRotationOfItsOwnCA(t *testing.T) {
 	s.assertAlive(t, alive)
 }
 
-// settle waits until the registrations hold one CA again: the injector follows the bundle.
+// settle waits until the registrations hold a single CA again: the injector follows the bundle.
 func (s *system) settle(ctx context.Context, t *testing.T) {
 	t.Helper()
 	eventually(t, "each CA bundle holds one anchor", func(context.Context) (bool, string) {

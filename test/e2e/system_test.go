@@ -23,6 +23,7 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/canary"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
 )
@@ -30,25 +31,29 @@ import (
 // patience bounds every wait of a test. A rotation of the sample takes a few seconds.
 const patience = 2 * time.Minute
 
-// system is what the tests share.
+// system is what all tests share.
 type system struct {
 	*installation.Installation
 	sample *installation.Sample
 	kube   kubernetes.Interface
 	rot    versioned.Interface
+	keys   *canary.Run
 }
 
 var shared struct {
 	once sync.Once
 	s    *system
 	err  error
-	stop func()
+	stop func() error
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if shared.stop != nil {
-		shared.stop()
+		if err := shared.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
@@ -68,7 +73,7 @@ func theSystem(t *testing.T) *system {
 	return shared.s
 }
 
-func startSystem() (*system, func(), error) {
+func startSystem() (*system, func() error, error) {
 	dir, err := cluster.MkdirTemp("certrotation-e2e-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory: %w", err)
@@ -79,14 +84,9 @@ func startSystem() (*system, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the control plane: %w", err)
 	}
-	stop := func() {
-		if err := c.Stop(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, "stop the system:", err)
-		}
-		_ = os.RemoveAll(dir)
-	}
-	s, err := install(ctx, c)
-	if err != nil {
+	var s *system
+	stop := func() error { return s.stop(c) }
+	if s, err = install(ctx, c); err != nil {
 		return nil, stop, err
 	}
 	return s, stop, nil
@@ -106,6 +106,9 @@ func install(ctx context.Context, c *cluster.Cluster) (*system, error) {
 	}
 	if s.rot, err = versioned.NewForConfig(c.AdminConfig()); err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if s.keys, err = watchKeys(ctx, s); err != nil {
+		return nil, err
 	}
 	if err := in.Install(ctx); err != nil {
 		return nil, fmt.Errorf("install: %w", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWaiverLetsARotationEnd has a person decide that a member need not be waited for.
+// TestWaiverLetsARotationEnd waives a member that does not report.
 func TestWaiverLetsARotationEnd(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "waived"

@@ -58,7 +58,7 @@ func render(t *testing.T, dir string) *rendered {
 // kustomizations are what is applied.
 var kustomizations = []string{"base", "deployment", "overlays/namespaced", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
 
-// given is a rule with the role that has it, and the namespace of the binding; "" for the whole cluster.
+// given is a rule with its role, and the namespace of the binding; "" for the whole cluster.
 type given struct {
 	role, namespace string
 	rule            *rbacv1.PolicyRule
@@ -92,7 +92,7 @@ func allows(r *rbacv1.PolicyRule, group, resource string, verbs ...string) bool 
 
 var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// TestNoWildcard: no role has what nobody has thought of.
+// TestNoWildcard: no role has a wildcard, which would grant what nobody has considered.
 func TestNoWildcard(t *testing.T) {
 	for _, dir := range kustomizations {
 		for _, role := range render(t, dir).roles {
@@ -110,7 +110,7 @@ func TestNoWildcard(t *testing.T) {
 	}
 }
 
-// TestServeWritesNoSecret: what judges Secrets and ConfigMaps reads them, and writes records only.
+// TestServeWritesNoSecret: serve reads Secrets and ConfigMaps, and writes only records.
 func TestServeWritesNoSecret(t *testing.T) {
 	for _, dir := range kustomizations[:3] {
 		rules := render(t, dir).to("certrotation-serve")
@@ -164,7 +164,7 @@ func TestNoPodsInTheCluster(t *testing.T) {
 	}
 }
 
-// TestPatchesAreNamed: an object that is not ours is patched by its name only.
+// TestPatchesAreNamed: objects that are not ours may be patched by name only.
 func TestPatchesAreNamed(t *testing.T) {
 	// Ours, or new ones.
 	unnamed := []string{"rotationconfigurations/status", "events"}
@@ -207,7 +207,7 @@ func TestNamespacedMode(t *testing.T) {
 	}
 }
 
-// TestEditConfiguresNoPKI: of what changes a PKI, view and edit have nothing, and nobody has the records or the classes.
+// TestEditConfiguresNoPKI: view and edit cannot change a PKI, and no role can write records or classes.
 func TestEditConfiguresNoPKI(t *testing.T) {
 	r := render(t, "base")
 	const aggregate = "rbac.authorization.k8s.io/aggregate-to-"

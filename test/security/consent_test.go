@@ -22,7 +22,7 @@ type listener struct {
 	met     atomic.Int64
 }
 
-// listen serves nobody at an address and counts who comes.
+// listen accepts connections at an address and counts them.
 func listen(t *testing.T, address string) *listener {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
@@ -96,7 +96,7 @@ spec:
     - {name: nobody, presents: [masters], evidence: {kind: none, reason: I say so}}
 `
 
-// attackExistingCA has a CA that somebody else keeps in the namespace sign a leaf.
+// attackExistingCA makes a CA of somebody else in the namespace sign a leaf.
 func attackExistingCA(t *testing.T, w *world) string {
 	namespace := w.namespace(t, true)
 	ca := authority(t, "the cluster's own CA")

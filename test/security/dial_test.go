@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// attackDial has the controller probe addresses at which only the machine itself is reached, under all their names.
+// attackDial makes the controller probe addresses of its own machine, in all notations.
 func attackDial(t *testing.T, w *world) string {
 	inside := listen(t, "127.0.0.1:0")
 	_, port, err := net.SplitHostPort(inside.address)

@@ -40,7 +40,7 @@ func attackEvidence(t *testing.T, w *world) string {
 // fingerprint of no certificate.
 const fingerprint = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// writeRecord has whoever may do everything that the role admin has write a record.
+// writeRecord writes a record as a user with the role admin.
 func writeRecord(t *testing.T, w *world, namespace string, p *tenant) string {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{

@@ -49,7 +49,7 @@ func configureAs(t *testing.T, client versioned.Interface, namespace, text strin
 	}
 }
 
-// honest makes a managed namespace with a PKI and waits until all of it is made.
+// honest makes a managed namespace with a PKI and waits until that is complete.
 func (w *world) honest(t *testing.T) string {
 	t.Helper()
 	namespace := w.namespace(t, true)
@@ -102,7 +102,7 @@ func authority(t *testing.T, name string) *pki.Pair {
 	return ca
 }
 
-// keep stores a pair as somebody else does, without a word of certrotation.
+// keep stores a pair as another program does, without any annotation of certrotation.
 func (w *world) keep(t *testing.T, namespace, name string, pair *pki.Pair) *corev1.Secret {
 	t.Helper()
 	key, err := pair.KeyPEM()

@@ -5,7 +5,7 @@ package security
 
 import "testing"
 
-// consents is the border that an object's own word is.
+// consents is the border that objects have to consent.
 func consents() []edit {
 	return []edit{
 		{
@@ -51,7 +51,7 @@ func TestClaims(t *testing.T) {
 			{"registry/trust/judge_configuration.go", `return judgeConfiguration(configurationRules(), name, before, after, now)`, `return judgeConfiguration(nil, name, before, after, now)`},
 		}},
 		{name: "ports", attack: attackPorts, border: []edit{
-			{"cmd/certrotation/app/ports/authorize.go", `case !anonymous(a.GetUser()):`, `case true:`},
+			{"cmd/certrotation/app/ports/callers.go", `case !anonymous(a.GetUser()):`, `case true:`},
 		}},
 		{name: "dial", attack: attackDial, border: []edit{
 			{"controller/dial/dialer.go", `if refusal := d.Judge(at); refusal != nil {`, `if refusal := d.Judge(at); false {`},

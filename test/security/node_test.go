@@ -50,7 +50,7 @@ func (k *tenant) addressed(t *testing.T, addresses ...string) {
 	}
 }
 
-// attackAddress has the kubelet of one node say that it has the address of another one.
+// attackAddress makes the kubelet of one node report the address of another one.
 func attackAddress(t *testing.T, w *world) string {
 	namespace := w.namespace(t, true)
 	label := "example.com/" + namespace

@@ -20,7 +20,7 @@ import (
 // serveAccount is the user of serve. The controller works in its namespaces meanwhile.
 const serveAccount = "system:serviceaccount:" + installation.Namespace + ":certrotation-serve"
 
-// attackPorts asks both processes, at their own ports and as nobody, for what they know of a namespace.
+// attackPorts asks both processes, at their own ports and without credentials, what they know of a namespace.
 func attackPorts(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	before := len(w.audit.requests(t))
@@ -28,7 +28,7 @@ func attackPorts(t *testing.T, w *world) string {
 		"kind":{"group":"","version":"v1","kind":"Secret"},"resource":{"group":"","version":"v1","resource":"secrets"},
 		"namespace":%q,"name":"pki-server","oldObject":{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/tls","metadata":{"name":"pki-server","namespace":%q}}}}`,
 		namespace, namespace)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // whoever answers
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // any server
 	for _, ask := range []struct{ method, url, body string }{
 		{http.MethodGet, w.APIURL() + "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations", ""},
 		{http.MethodGet, w.APIURL() + "/metrics", ""},
@@ -52,7 +52,7 @@ func attackPorts(t *testing.T, w *world) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What was asked may be repeated; nothing else may be told.
+		// The answer may repeat the question, and nothing else.
 		told := strings.ReplaceAll(strings.ReplaceAll(string(body), namespace, ""), "pki-server", "")
 		if strings.Contains(told, "pki") {
 			return fmt.Sprintf("%s %s tells a name: %s", ask.method, ask.url, body)

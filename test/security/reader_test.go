@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// attackReader reads everything that the virtual API and the configurations say, and looks for what is known only of a
-// Secret that nobody gave: the name of its CA, its fingerprint, its serial number.
+// attackReader reads everything that the virtual API and the configurations show, and searches it for facts of a Secret
+// that was not given to certrotation: the name of its CA, its fingerprint, its serial number.
 func attackReader(t *testing.T, w *world) string {
 	namespace := w.namespace(t, true)
 	secretly := authority(t, "a name that nobody may know")
@@ -52,8 +52,8 @@ func attackReader(t *testing.T, w *world) string {
 	return ""
 }
 
-// attackKeys looks for the bytes of any key of the cluster in whatever certrotation has said: its logs, its metrics, events,
-// the virtual API, and denials.
+// attackKeys searches the output of certrotation for bytes of any key of the cluster: its logs, metrics, events, the
+// virtual API, and denials.
 func attackKeys(t *testing.T, w *world) string {
 	namespace := w.honest(t)
 	secrets, err := w.admin.CoreV1().Secrets("").List(t.Context(), listAll)

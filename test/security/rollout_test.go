@@ -110,7 +110,7 @@ func (w *world) installers(ctx context.Context, namespace string) ([]corev1.Pod,
 	return pods.Items, nil
 }
 
-// attackNode brings pods to the nodes that their owner has not permitted.
+// attackNode tries to bring pods to the nodes that their owner has not permitted.
 func attackNode(t *testing.T, w *world) string {
 	for what, pod := range map[string]string{
 		"a privileged container":    strings.Replace(plain, "    image: example.com/store:1\n", "    image: example.com/store:1\n    securityContext: {privileged: true}\n", 1),

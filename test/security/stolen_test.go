@@ -83,7 +83,7 @@ func changeSecrets(ctx context.Context, thief *tenant, namespace string) []strin
 		},
 		"delete": func() error { return secrets.Delete(ctx, "pki-server", metav1.DeleteOptions{DryRun: dry}) },
 	} {
-		// The guard may refuse what RBAC lets through: that is another border.
+		// The webhook may refuse what RBAC permits; that is another border.
 		if err := try(); err == nil || !forbiddenByRBAC(err) {
 			out = append(out, verb)
 		}

@@ -25,7 +25,7 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// patience is how long something may take that has to happen.
+// patience is how long to wait for something that has to happen.
 const patience = time.Minute
 
 // honestRange is where honest servers of the tests listen: the only part of the loopback that the controller may dial.
@@ -37,7 +37,7 @@ type world struct {
 
 	admin kubernetes.Interface
 	own   versioned.Interface
-	// ours is the program that is shipped, running is the one that runs.
+	// ours is the program that is shipped, running the one that runs.
 	ours, running string
 	audit         *auditLog
 	namespaces    int

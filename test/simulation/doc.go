@@ -15,7 +15,7 @@
 // replayed; Secrets are spoilt, or deleted all at once; who cannot run is waived; everything expires while the power is off,
 // and is recovered offline.
 //
-// After every event, and after every write of a leader, the promises of design.md section 4 are checked. Handshakes
+// After every event, and after every write of a leader, the invariants of docs/protocol.md are checked. Handshakes
 // are judged by crypto/x509 with the anchors that a process has loaded, not by the model. What a process verifies and
 // presents is what it began with, whatever the configuration says later.
 //

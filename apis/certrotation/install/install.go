@@ -4,9 +4,12 @@
 package install
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"certrotation.dev/apis/certrotation"
@@ -37,4 +40,27 @@ func NewScheme() *runtime.Scheme {
 		&metav1.APIResourceList{},
 	)
 	return scheme
+}
+
+// NewCodecs makes the codecs for a scheme. Lists are encoded to JSON item by item, so that a large list does not exist
+// twice in memory.
+func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
+	return serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON())
+}
+
+// NewNegotiatedSerializer makes the serializer to serve the group with. It offers JSON and YAML only: the types have no
+// protobuf encoding, and a server that offered one would answer clients which prefer it with 406 instead of JSON.
+func NewNegotiatedSerializer(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
+	return textSerializer{CodecFactory: codecs}
+}
+
+type textSerializer struct {
+	serializer.CodecFactory
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (s textSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	return slices.DeleteFunc(slices.Clone(s.CodecFactory.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
+		return info.MediaType == runtime.ContentTypeProtobuf
+	})
 }

@@ -18,12 +18,12 @@ func SetDefaults_Acknowledgement(obj *Acknowledgement) {
 		obj.Member = obj.Party
 	}
 	if obj.Instance == "" && !obj.StartedAt.IsZero() {
-		// Two processes of a member start at two moments.
+		// Two processes of a member do not start at the same microsecond.
 		obj.Instance = "started-" + obj.StartedAt.UTC().Format(metav1.RFC3339Micro)
 	}
 }
 
-// SetDefaults_Waiver has a party of a single member waived by the name of the party.
+// SetDefaults_Waiver lets a party with a single member leave the member out: it has the name of the party.
 func SetDefaults_Waiver(obj *Waiver) {
 	if obj.Member == "" {
 		obj.Member = obj.Party

@@ -17,7 +17,7 @@ const (
 	RoleLeaf   Role = "Leaf"
 )
 
-// Stage of the rotation of a trust domain. It is derived from content on every look and never stored.
+// Stage of the rotation of a trust domain. It is always derived from the current objects and never stored.
 // +enum
 type Stage string
 
@@ -46,15 +46,15 @@ const (
 // +genclient:method=Waive,verb=create,subresource=waive,input=Waiver,result=Waiver
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CertificateRotation is the live state of one certificate Secret. It is computed, has the name of its Secret, and
-// cannot be written.
+// CertificateRotation is the live state of one certificate Secret. It is computed from that Secret, has its name, and
+// is read-only.
 type CertificateRotation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the configuration says of this certificate.
+	// spec is what the RotationConfiguration says about this certificate.
 	Spec CertificateRotationSpec `json:"spec"`
-	// status is what is.
+	// status is the observed state.
 	Status CertificateRotationStatus `json:"status"`
 }
 
@@ -64,7 +64,7 @@ type CertificateRotation struct {
 type CertificateRotationList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
-	// items in the order of their namespaces and names.
+	// items are ordered by namespace and name.
 	Items []CertificateRotation `json:"items"`
 }
 
@@ -78,23 +78,23 @@ type CertificateRotationSpec struct {
 	Signer string `json:"signer"`
 	// bundle is the name of the ConfigMap of trust anchors.
 	Bundle string `json:"bundle"`
-	// usages of a leaf.
+	// usages are the extended key usages of a leaf.
 	// +optional
 	// +listType=atomic
 	Usages []string `json:"usages,omitempty"`
 }
 
-// Certificate are the public facts of a certificate.
+// Certificate holds the public facts of a certificate.
 type Certificate struct {
 	// fingerprint is the lower-case hexadecimal SHA-256 of the DER encoding.
 	Fingerprint string `json:"fingerprint"`
-	// subject distinguished name.
+	// subject is the distinguished name of the subject.
 	Subject string `json:"subject"`
-	// issuer distinguished name.
+	// issuer is the distinguished name of the issuer.
 	Issuer string `json:"issuer"`
-	// serialNumber in lower-case hexadecimal.
+	// serialNumber is the serial number in lower-case hexadecimal.
 	SerialNumber string `json:"serialNumber"`
-	// keyAlgorithm such as ECDSA-P256.
+	// keyAlgorithm is the kind and size of the key, such as ECDSA-P256.
 	KeyAlgorithm string `json:"keyAlgorithm"`
 	// notBefore and notAfter bound the validity.
 	NotBefore metav1.Time `json:"notBefore"`
@@ -104,20 +104,21 @@ type Certificate struct {
 	SignedBy string `json:"signedBy,omitempty"`
 }
 
-// TrustCount counts the members that trust what they must trust.
+// TrustCount counts members by whether they trust the CA in question.
 type TrustCount struct {
-	// trusted members.
+	// trusted is the number of members for which there is evidence that they trust the CA.
 	Trusted int32 `json:"trusted"`
-	// total members.
+	// total is the number of members.
 	Total int32 `json:"total"`
-	// unknown members: there is no current evidence of them, and nobody asks for it while no rotation is in flight.
+	// unknown is the number of members without current evidence. No evidence is collected while no rotation is in
+	// flight.
 	// +optional
 	Unknown int32 `json:"unknown,omitempty"`
 }
 
-// MemberWaiver is the decision of a person to go on without the evidence of a member.
+// MemberWaiver is a person's decision to continue without the evidence of a member.
 type MemberWaiver struct {
-	// reason that was given.
+	// reason is the reason that was given for the waiver.
 	Reason string `json:"reason"`
 	// waivedBy is the user who decided.
 	// +optional
@@ -126,60 +127,60 @@ type MemberWaiver struct {
 	Expires metav1.Time `json:"expires"`
 }
 
-// MemberStatus is what is known of one member of a relying party.
+// MemberStatus is what is known about one member of a relying party.
 type MemberStatus struct {
 	// party is the relying party's name.
 	Party string `json:"party"`
-	// member of the party.
+	// member is the member's name.
 	Member string `json:"member"`
-	// evidence is the kind of proof that the party is configured with.
+	// evidence is the kind of evidence that is configured for the party.
 	Evidence string `json:"evidence"`
-	// known says whether there is current evidence of the member, of whatever it says. While no rotation is in flight
-	// evidence is not renewed, and what has lapsed is not known.
+	// known is true if there is current evidence of the member, whether or not it shows trust. Evidence is not renewed
+	// while no rotation is in flight, so it lapses then.
 	Known bool `json:"known"`
-	// verifiesNothing says that the member only presents leaves: there is nothing that it has to load.
+	// verifiesNothing is true if the member only presents leaves, so that it has no anchor to load.
 	// +optional
 	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
-	// trusted says whether there is evidence that the member has loaded the newest CA of the domain.
+	// trusted is true if there is evidence that the member has loaded the newest CA of the trust domain.
 	Trusted bool `json:"trusted"`
-	// delivered says whether there is evidence that the member presents the current leaves that it holds.
+	// delivered is true if there is evidence that the member presents the current version of every leaf that it holds.
 	Delivered bool `json:"delivered"`
-	// lastChange is when the observation last changed.
+	// lastChange is when the evidence of the member last changed.
 	// +optional
 	LastChange *metav1.Time `json:"lastChange,omitempty"`
-	// reason why no evidence is needed, for the evidence none.
+	// reason says why no evidence is needed, if evidence is none.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// waiver that is in force.
+	// waiver is the waiver that is in force for the member, if any.
 	// +optional
 	Waiver *MemberWaiver `json:"waiver,omitempty"`
-	// message says why not, if so.
+	// message says why the member is not trusted or not delivered.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
 // Blocker is something that the rotation waits for.
 type Blocker struct {
-	// party and member that hold the rotation up, if any.
+	// party and member name the member that holds up the rotation, if any.
 	// +optional
 	Party string `json:"party,omitempty"`
 	// +optional
 	Member string `json:"member,omitempty"`
-	// object that holds the rotation up, as kind/name, if any.
+	// object is the object that holds up the rotation, as Kind/name, if any.
 	// +optional
 	Object string `json:"object,omitempty"`
-	// reason is a word in CamelCase.
+	// reason is a machine-readable word in CamelCase.
 	Reason string `json:"reason"`
-	// message is for people and names the next step.
+	// message explains the blocker and names the next step.
 	Message string `json:"message"`
-	// since is when it began, if that is known.
+	// since is when the blocker began, if that is known.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // CertificateRotationStatus is the state of the certificate and, for a signer, of its rotation.
 type CertificateRotationStatus struct {
-	// stage of the trust domain's rotation.
+	// stage is the stage of the trust domain's rotation.
 	Stage Stage `json:"stage"`
 	// stageSince is when the stage began.
 	// +optional
@@ -197,13 +198,13 @@ type CertificateRotationStatus struct {
 	// +optional
 	// +listType=atomic
 	Previous []Certificate `json:"previous,omitempty"`
-	// rotatesAt is when the certificate is due.
+	// rotatesAt is when the certificate is due for renewal.
 	// +optional
 	RotatesAt *metav1.Time `json:"rotatesAt,omitempty"`
 	// trust counts the members that have loaded the CA that they need: for a signer every member, for a leaf those that
 	// verify it.
 	Trust TrustCount `json:"trust"`
-	// members of the relying parties.
+	// members are the members of the relying parties.
 	// +optional
 	// +listType=atomic
 	Members []MemberStatus `json:"members,omitempty"`
@@ -211,8 +212,8 @@ type CertificateRotationStatus struct {
 	// +optional
 	// +listType=atomic
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// conditions are Ready, Progressing, Blocked and Degraded. Behind them a signer has those of the rollout of its
-	// configuration, if there is one.
+	// conditions are Ready, Progressing, Blocked and Degraded. For a signer they are followed by the conditions of the
+	// configuration's rollout, if it has one.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -223,15 +224,15 @@ type CertificateRotationStatus struct {
 // +genclient:onlyVerbs=get,list,watch
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// BundleStatus is the live state of one bundle of trust anchors. It is computed, has the name of its ConfigMap, and
-// cannot be written.
+// BundleStatus is the live state of one bundle of trust anchors. It is computed from the ConfigMap of the bundle, has
+// its name, and is read-only.
 type BundleStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the configuration says of this bundle.
+	// spec is what the RotationConfiguration says about this bundle.
 	Spec BundleStatusSpec `json:"spec"`
-	// status is what is.
+	// status is the observed state.
 	Status BundleStatusStatus `json:"status"`
 }
 
@@ -241,7 +242,7 @@ type BundleStatus struct {
 type BundleStatusList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
-	// items in the order of their namespaces and names.
+	// items are ordered by namespace and name.
 	Items []BundleStatus `json:"items"`
 }
 
@@ -256,25 +257,25 @@ type BundleStatusSpec struct {
 // Anchor is one trust anchor of a bundle.
 type Anchor struct {
 	Certificate `json:",inline"`
-	// slot of the signer that the anchor comes from: active, next, previous, retired (a former generation
-	// of this signer) or foreign.
+	// slot is the slot of the signer that the anchor belongs to: active, next, previous, retired (an earlier CA of this
+	// signer) or foreign (a CA that is not of this signer).
 	Slot string `json:"slot"`
 	// leaves is how many live leaves chain to the anchor.
 	Leaves int32 `json:"leaves"`
 	// trust counts the members that have loaded the anchor.
 	Trust TrustCount `json:"trust"`
-	// safeToRemove says whether nothing needs the anchor.
+	// safeToRemove is true if nothing needs the anchor any more.
 	SafeToRemove bool `json:"safeToRemove"`
-	// reason why the anchor cannot be removed.
+	// reason says why the anchor cannot be removed.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
 
 // BundleStatusStatus is the state of a bundle.
 type BundleStatusStatus struct {
-	// stage of the trust domain's rotation.
+	// stage is the stage of the trust domain's rotation.
 	Stage Stage `json:"stage"`
-	// anchors of the bundle, in its order.
+	// anchors are the trust anchors in the order of the bundle.
 	// +optional
 	// +listType=atomic
 	Anchors []Anchor `json:"anchors,omitempty"`
@@ -293,10 +294,10 @@ type BundleStatusStatus struct {
 type RotationRequest struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// reason is recorded with the request, for people. At most 256 characters.
+	// reason is recorded with the request. At most 256 characters.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// compromised says that the key must not be trusted any longer than needed.
+	// compromised is true if the key must not be trusted any longer than necessary.
 	// +optional
 	Compromised bool `json:"compromised,omitempty"`
 }
@@ -307,25 +308,25 @@ type RotationRequest struct {
 type AbortRequest struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// reason is recorded with the request, for people. At most 256 characters.
+	// reason is recorded with the request. At most 256 characters.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// RotationPlan are the steps of a rotation, in order, and what blocks them now.
+// RotationPlan lists the steps of a rotation, in order, and what blocks them now.
 type RotationPlan struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// target is the Secret that is rotated.
 	Target string `json:"target"`
-	// hash over the steps; the plan shown and the plan executed have the same hash.
+	// hash is computed over the steps: the plan that was shown and the plan that is executed have the same hash.
 	Hash string `json:"hash"`
-	// steps in order.
+	// steps are the steps of the rotation, in order.
 	// +listType=atomic
 	Steps []PlanStep `json:"steps"`
-	// blockers that are known now.
+	// blockers are what would hold up the rotation now.
 	// +optional
 	// +listType=atomic
 	Blockers []Blocker `json:"blockers,omitempty"`
@@ -338,17 +339,17 @@ type RotationPlan struct {
 
 // PlanStep is one step of a plan.
 type PlanStep struct {
-	// stage in which the step happens.
+	// stage is the stage in which the step happens.
 	Stage Stage `json:"stage"`
-	// action such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.
+	// action is what is done, such as GenerateNext, PublishAnchor, IssueLeaf, Promote, RetireAnchor, DestroyPrevious.
 	Action string `json:"action"`
-	// object that is written, as kind/name.
+	// object is the object that is written, as Kind/name.
 	Object string `json:"object"`
 	// waitsFor are the members (party/member) whose evidence the step needs.
 	// +optional
 	// +listType=atomic
 	WaitsFor []string `json:"waitsFor,omitempty"`
-	// message for people.
+	// message describes the step.
 	Message string `json:"message"`
 }
 
@@ -360,7 +361,7 @@ type Acknowledgement struct {
 
 	// party is the relying party's name.
 	Party string `json:"party"`
-	// member of the party. Defaults to the party's name.
+	// member is the member's name. Defaults to the party's name.
 	// +optional
 	Member string `json:"member,omitempty"`
 	// trusts are the fingerprints of the anchors that the member has loaded.
@@ -370,32 +371,33 @@ type Acknowledgement struct {
 	// +optional
 	// +listType=set
 	Presents []string `json:"presents,omitempty"`
-	// instance identifies the process among those of the member, such as the UID of its pod. Defaults to one that is derived
-	// from startedAt. The member counts as far as all of its processes do.
+	// instance identifies the process among those of the member, such as the UID of its pod. Defaults to a value that
+	// is derived from startedAt. A member has loaded an anchor only if all of its processes have.
 	// +optional
 	Instance string `json:"instance,omitempty"`
 	// startedAt is when the process started.
 	StartedAt metav1.MicroTime `json:"startedAt"`
-	// observedAt is when the process has looked at what it has loaded. A report of long ago, or of the future, is refused.
+	// observedAt is when the process looked at what it has loaded. A report that is too old, or from the future, is
+	// refused.
 	ObservedAt metav1.MicroTime `json:"observedAt"`
-	// expires is when the report ceases to count unless the process reports again. It is set in the answer.
+	// expires is when the report ceases to count unless the process reports again. It is set in the response.
 	// +optional
 	Expires *metav1.MicroTime `json:"expires,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Waiver is the body of the subresource waive of a signer: rotations of its trust domain go on without the evidence of one
-// member.
+// Waiver is the body of the subresource waive of a signer: rotations of its trust domain continue without the evidence
+// of one member.
 type Waiver struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// party is the relying party's name.
 	Party string `json:"party"`
-	// member of the party. Defaults to the party's name.
+	// member is the member's name. Defaults to the party's name.
 	// +optional
 	Member string `json:"member,omitempty"`
-	// reason why the member need not be waited for. At most 256 characters.
+	// reason says why the member need not be waited for. At most 256 characters.
 	Reason string `json:"reason"`
 	// expiresAfter is how long the waiver lasts, at most 720h. Zero withdraws it. Either this or expires is set.
 	// +optional
@@ -403,7 +405,7 @@ type Waiver struct {
 	// expires is when the waiver ends. A time in the past withdraws it.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// waivedBy is the user who decided. It is set in the answer.
+	// waivedBy is the user who decided. It is set in the response.
 	// +optional
 	WaivedBy string `json:"waivedBy,omitempty"`
 }

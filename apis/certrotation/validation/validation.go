@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	// MaxReasonLength bounds a reason, in characters.
-	MaxReasonLength = 256
-	// MaxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves;
+	// maxReasonLength bounds a reason, in characters.
+	maxReasonLength = 256
+	// maxFingerprints bounds each list of an acknowledgement. A bundle holds a few anchors and a member a few leaves;
 	// the limit keeps a report from filling the record that the evidence is stored in.
-	MaxFingerprints = 256
-	// MaxInstanceLength bounds the name of a process, in characters.
-	MaxInstanceLength = 253
+	maxFingerprints = 256
+	// maxInstanceLength bounds the name of a process, in characters.
+	maxInstanceLength = 253
 
 	fingerprintLength = 64
 )
 
-// ValidateRotationRequest judges the body of the subresource rotate.
+// ValidateRotationRequest validates the body of the subresource rotate.
 func ValidateRotationRequest(request *certrotation.RotationRequest) field.ErrorList {
 	return validateReason(request.Reason, field.NewPath("reason"))
 }
 
-// ValidateAbortRequest judges the body of the subresource abort.
+// ValidateAbortRequest validates the body of the subresource abort.
 func ValidateAbortRequest(request *certrotation.AbortRequest) field.ErrorList {
 	return validateReason(request.Reason, field.NewPath("reason"))
 }
 
-// ValidateAcknowledgement judges the body of the subresource acknowledge. An empty list of trusted anchors is a report
+// ValidateAcknowledgement validates the body of the subresource acknowledge. An empty list of trusted anchors is a report
 // too: the member says that it trusts nothing.
 func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList {
 	errs := validateName(ack.Party, field.NewPath("party"))
@@ -55,7 +55,8 @@ func ValidateAcknowledgement(ack *certrotation.Acknowledgement) field.ErrorList 
 	return errs
 }
 
-// ValidateWaiver judges the body of the subresource waive. How long a waiver may last is for the model to say.
+// ValidateWaiver validates the body of the subresource waive. The maximum duration of a waiver is checked in
+// registry/trust.
 func ValidateWaiver(waiver *certrotation.Waiver) field.ErrorList {
 	errs := validateName(waiver.Party, field.NewPath("party"))
 	errs = append(errs, validateName(waiver.Member, field.NewPath("member"))...)
@@ -74,13 +75,13 @@ func ValidateWaiver(waiver *certrotation.Waiver) field.ErrorList {
 	return errs
 }
 
-// validateInstance has it fit for a record and for terminals.
+// validateInstance makes sure that the name fits into a record and is safe to print.
 func validateInstance(instance string, path *field.Path) field.ErrorList {
 	switch {
 	case instance == "":
 		return field.ErrorList{field.Required(path, "")}
-	case utf8.RuneCountInString(instance) > MaxInstanceLength:
-		return field.ErrorList{field.TooLongCharacters(path, instance, MaxInstanceLength)}
+	case utf8.RuneCountInString(instance) > maxInstanceLength:
+		return field.ErrorList{field.TooLongCharacters(path, instance, maxInstanceLength)}
 	case strings.ContainsFunc(instance, unicode.IsControl):
 		return field.ErrorList{field.Invalid(path, instance, "must not contain control characters")}
 	}
@@ -89,10 +90,10 @@ func validateInstance(instance string, path *field.Path) field.ErrorList {
 
 func validateReason(reason string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if utf8.RuneCountInString(reason) > MaxReasonLength {
-		errs = append(errs, field.TooLongCharacters(path, reason, MaxReasonLength))
+	if utf8.RuneCountInString(reason) > maxReasonLength {
+		errs = append(errs, field.TooLongCharacters(path, reason, maxReasonLength))
 	}
-	// The reason ends up in events and on terminals.
+	// The reason is shown in events and on terminals.
 	if strings.ContainsFunc(reason, unicode.IsControl) {
 		errs = append(errs, field.Invalid(path, reason, "must not contain control characters"))
 	}
@@ -111,8 +112,8 @@ func validateName(name string, path *field.Path) field.ErrorList {
 }
 
 func validateFingerprints(fingerprints []string, path *field.Path) field.ErrorList {
-	if len(fingerprints) > MaxFingerprints {
-		return field.ErrorList{field.TooMany(path, len(fingerprints), MaxFingerprints)}
+	if len(fingerprints) > maxFingerprints {
+		return field.ErrorList{field.TooMany(path, len(fingerprints), maxFingerprints)}
 	}
 	var errs field.ErrorList
 	seen := sets.New[string]()

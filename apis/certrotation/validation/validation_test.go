@@ -82,7 +82,7 @@ func TestValidateAcknowledgement(t *testing.T) {
 		},
 		{
 			name:   "too many",
-			mutate: func(a *certrotation.Acknowledgement) { a.Trusts = make([]string, MaxFingerprints+1) },
+			mutate: func(a *certrotation.Acknowledgement) { a.Trusts = make([]string, maxFingerprints+1) },
 			want:   []string{"FieldValueTooMany trusts"},
 		},
 		{

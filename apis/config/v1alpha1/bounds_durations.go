@@ -17,30 +17,31 @@ const (
 	year    = 365 * 24 * time.Hour
 )
 
-// between are the least and the greatest value of a duration.
+// between holds the minimum and the maximum of a duration.
 type between struct{ least, greatest time.Duration }
 
-// durationBounds are those of every field that is a duration, by its name; no other field has one of the names. The
-// markers of the types say the same to the API server, and a test holds one against the other.
+// durationBounds are the bounds of every field that is a duration, by the name of the field; no two such fields with
+// different bounds have the same name. The markers of the types declare the same bounds to the API server, and a test
+// compares the two.
 var durationBounds = map[string]between{
-	// A certificate is renewed at a part of its validity: below a minute that would be without a pause, and a verifier whose
-	// clock is off by seconds would not see it at all.
+	// A certificate is renewed after a part of its validity: below a minute it would be renewed continuously, and a
+	// verifier whose clock is off by seconds would never accept it.
 	"validity":       {time.Minute, century},
 	"signerValidity": {time.Minute, century},
 	"leafValidity":   {time.Minute, century},
 	"renewBefore":    {time.Second, century},
 	"backdate":       {0, 24 * time.Hour},
-	// What an operator assumes instead of observing it: a second is the resolution of the times that it is measured by.
+	// Assumptions that replace an observation. A second is the resolution of the times by which they are measured.
 	"gracePeriod":  {time.Second, year},
 	"minimumDelay": {time.Second, year},
 	"drain":        {time.Second, year},
-	// A member that is in a record; zero is for a kind without one.
+	// In a record; zero is for evidence of a kind without such a period.
 	"grace": {0, year},
-	// A lease that is over before its holder can report again proves nothing, and an endless one is none.
+	// A lease that ends before its holder can report again proves nothing, and neither does one that never ends.
 	"lease": {time.Minute, 720 * time.Hour},
-	// Below a second members would be probed without a pause; above an hour a rotation in flight would look dead.
+	// Below a second members would be probed continuously; above an hour a rotation in flight would seem to hang.
 	"interval": {time.Second, time.Hour},
-	// A worker of the controller waits as long: a minute is all that one silent server may cost.
+	// A worker of the controller waits that long, so one silent server may not cost more than a minute.
 	"timeout":          {100 * time.Millisecond, time.Minute},
 	"stageDeadline":    {time.Minute, year},
 	"coalesce":         {time.Second, 10 * time.Minute},
@@ -58,7 +59,7 @@ func validateDuration(duration *metav1.Duration, path *field.Path, name string) 
 		fmt.Sprintf("must be between %s and %s", shortly(bounds.least), shortly(bounds.greatest)))}
 }
 
-// shortly is a duration as people write it: 1h rather than 1h0m0s.
+// shortly formats a duration as people write it: 1h rather than 1h0m0s.
 func shortly(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -21,8 +21,9 @@ type claimedObject struct {
 	name string
 }
 
-// claims are the objects that a configuration owns, each with the field that claims it. The names of leaves per node are
-// claimed with the placeholder; that two of them meet for some node name is known only where the nodes are.
+// claims are the objects that a configuration owns, each with the field that claims it. The names of leaves for each
+// node are claimed with their placeholder; whether two of them are equal for some node is checked where the nodes are
+// known.
 type claims map[claimedObject]string
 
 func (c claims) claim(kind objectKind, name string, path *field.Path) field.ErrorList {
@@ -37,7 +38,7 @@ func (c claims) claim(kind objectKind, name string, path *field.Path) field.Erro
 	return nil
 }
 
-// publishedBy names who keeps an object that every namespace has and would write over ours.
+// publishedBy names the component that publishes an object in every namespace and would overwrite ours.
 func publishedBy(object claimedObject) string {
 	switch object {
 	case claimedObject{kindConfigMap, "kube-root-ca.crt"}:

@@ -22,8 +22,8 @@ const (
 
 var byDigest = regexp.MustCompile(`^[^@\s]+@sha256:[0-9a-f]{64}$`)
 
-// LoadClass returns the spec with its defaults, or everything that is wrong with it. What a field means exactly has to be
-// the same for whoever writes the class, for the controller and for the installer on the node: so a path is clean.
+// LoadClass returns the spec with its defaults, or everything that is wrong with it. Paths have to be clean, because
+// they must mean the same to the author of the class, to the controller and to the installer on the node.
 func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	out := spec.DeepCopy()
 	out.ResourceDirectory = cmp.Or(out.ResourceDirectory, DefaultResourceDirectory)
@@ -34,12 +34,12 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 		errs = append(errs, field.Required(at.Child("namespaces"), "nobody may use the class"))
 	}
 	if !byDigest.MatchString(out.Image) {
-		errs = append(errs, field.Invalid(at.Child("image"), out.Image, "must be NAME@sha256:DIGEST: whoever moves a tag would run as root on the nodes"))
+		errs = append(errs, field.Invalid(at.Child("image"), out.Image, "must be NAME@sha256:DIGEST: whoever can move a tag could run as root on the nodes"))
 	}
 	errs = append(errs, validateDirectory(out.ResourceDirectory, at.Child("resourceDirectory"))...)
 	errs = append(errs, validateDirectory(out.ManifestDirectory, at.Child("manifestDirectory"))...)
 	if within(out.ResourceDirectory, out.ManifestDirectory) || within(out.ManifestDirectory, out.ResourceDirectory) {
-		errs = append(errs, field.Invalid(at.Child("resourceDirectory"), out.ResourceDirectory, "may neither hold manifestDirectory nor lie in it: kubelet would run what lies there"))
+		errs = append(errs, field.Invalid(at.Child("resourceDirectory"), out.ResourceDirectory, "must neither contain manifestDirectory nor be in it: kubelet would run its files as static pods"))
 	}
 	if len(out.Pod.Images) == 0 {
 		errs = append(errs, field.Required(at.Child("pod", "images"), "a pod without an image cannot run"))
@@ -51,8 +51,8 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	return out, nil
 }
 
-// validateHostPaths refuses those that lie below each other, or hold the manifests: a pod that may write to one would
-// choose what the other is.
+// validateHostPaths refuses paths that contain each other, or a directory of the installer: a pod that may write to one
+// could replace the other.
 func validateHostPaths(class *StaticPodClassSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, hostPath := range class.Pod.HostPaths {
@@ -63,12 +63,12 @@ func validateHostPaths(class *StaticPodClassSpec, at *field.Path) field.ErrorLis
 		others := append(slices.Clone(class.Pod.HostPaths), class.ResourceDirectory, class.ManifestDirectory)
 		for _, other := range others {
 			if other != hostPath && within(other, hostPath) {
-				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("%s is below it: what may write to the one would choose the other", other)))
+				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("contains %s: a pod that may write to one could replace the other", other)))
 			}
 		}
 		for _, own := range []string{class.ResourceDirectory, class.ManifestDirectory} {
 			if within(hostPath, own) {
-				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("is in %s, which is the installer's", own)))
+				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("is in %s, which belongs to the installer", own)))
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func validateDirectory(directory string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// within says whether a clean path is a directory or lies below it.
+// within reports whether a clean path is a directory or lies below it.
 func within(name, directory string) bool {
 	return name == directory || strings.HasPrefix(name, strings.TrimSuffix(directory, "/")+"/")
 }

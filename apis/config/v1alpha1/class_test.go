@@ -32,12 +32,12 @@ func TestLoadClass(t *testing.T) {
 		"a relative directory":    {func(c *StaticPodClassSpec) { c.ResourceDirectory = "etc" }, "spec.resourceDirectory"},
 		"a directory that climbs": {func(c *StaticPodClassSpec) { c.ManifestDirectory = "/etc/../etc" }, "spec.manifestDirectory"},
 		"the root":                {func(c *StaticPodClassSpec) { c.ResourceDirectory = "/" }, "spec.resourceDirectory"},
-		"one directory for both":  {func(c *StaticPodClassSpec) { c.ResourceDirectory = DefaultManifestDirectory }, "may neither hold"},
-		"one in the other":        {func(c *StaticPodClassSpec) { c.ResourceDirectory = DefaultManifestDirectory + "/x" }, "may neither hold"},
+		"one directory for both":  {func(c *StaticPodClassSpec) { c.ResourceDirectory = DefaultManifestDirectory }, "must neither contain"},
+		"one in the other":        {func(c *StaticPodClassSpec) { c.ResourceDirectory = DefaultManifestDirectory + "/x" }, "must neither contain"},
 		"a slash at the end":      {func(c *StaticPodClassSpec) { c.Pod.HostPaths[0] = "/var/lib/etcd/" }, "spec.pod.hostPaths[0]"},
-		"one below the other":     {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = "/var/lib/etcd/backup" }, "is below it"},
-		"the manifests":           {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = DefaultManifestDirectory }, "which is the installer's"},
-		"above the manifests":     {func(c *StaticPodClassSpec) { c.Pod.HostPaths = []string{"/etc"} }, "is below it"},
+		"one below the other":     {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = "/var/lib/etcd/backup" }, "could replace the other"},
+		"the manifests":           {func(c *StaticPodClassSpec) { c.Pod.HostPaths[1] = DefaultManifestDirectory }, "which belongs to the installer"},
+		"above the manifests":     {func(c *StaticPodClassSpec) { c.Pod.HostPaths = []string{"/etc"} }, "could replace the other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := valid()

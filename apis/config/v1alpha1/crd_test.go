@@ -203,7 +203,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{
 			name:   "nobody",
 			mutate: func(c *RotationConfigurationSpec) { c.TrustDomains[0].RelyingParties = nil },
-			path:   domain, detail: "nobody is not everybody",
+			path:   domain, detail: "without one nothing could be proven",
 		},
 		{
 			name:   "two domains of one name",

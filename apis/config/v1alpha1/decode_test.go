@@ -48,7 +48,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "a list", data: "- a\n", message: "decode RotationConfiguration"},
 		{name: "no YAML", data: "a: [", message: "decode RotationConfiguration"},
 		{name: "two documents", data: header + "---\n" + header, message: "only one document"},
-		{name: "too large", data: header + strings.Repeat("#", MaxSize), message: "more than the limit of 524288"},
+		{name: "too large", data: header + strings.Repeat("#", maxSize), message: "more than the limit of 524288"},
 		{name: "neither kind nor version", data: "{}", want: []string{"FieldValueRequired apiVersion", "FieldValueRequired kind"}},
 		{
 			name:    "another version",

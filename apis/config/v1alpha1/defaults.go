@@ -24,7 +24,7 @@ const (
 	DefaultProbeInterval          = 5 * time.Second
 	DefaultProbeTimeout           = 5 * time.Second
 	DefaultCoalesce               = 3 * time.Second
-	// DefaultAcknowledgementLease is for processes that report every few minutes while they live.
+	// DefaultAcknowledgementLease suits processes that report every few minutes.
 	DefaultAcknowledgementLease       = time.Hour
 	DefaultInstallerTimeout           = 2 * time.Minute
 	DefaultStaticPodTimeout           = 5 * time.Minute
@@ -32,8 +32,9 @@ const (
 	DefaultQuorumTimeout              = 10 * time.Second
 )
 
-// SetDefaults fills in the optional fields of the explicit trust domains, in place. A value that is there stays, even an
-// invalid one. The parameters of a preset get their defaults when it is expanded, some of them depend on the namespace.
+// SetDefaults sets the optional fields of the explicit trust domains, in place. A value that is set stays, even an
+// invalid one. The parameters of a preset get their defaults when it is expanded, since some of them depend on the
+// namespace.
 func SetDefaults(spec *RotationConfigurationSpec) {
 	for i := range spec.TrustDomains {
 		domain := &spec.TrustDomains[i]
@@ -76,7 +77,7 @@ func setEvidenceDefaults(party *RelyingParty) {
 	}
 }
 
-// loneMember is the name of the member of a party that has a single one, "" for others: it need not be named.
+// loneMember returns the name of the only member of a party, which an endpoint need not name; "" if there are several.
 func loneMember(party *RelyingParty) string {
 	switch {
 	case party.ForEachNode != nil:
@@ -90,7 +91,8 @@ func loneMember(party *RelyingParty) string {
 	}
 }
 
-// setRolloutDefaults rolls out the aggregate of the configuration, unless something else is given.
+// setRolloutDefaults makes the aggregate of the configuration the content of the rollout, unless other objects are
+// given.
 func setRolloutDefaults(rollout *StaticPodRollout, aggregate *Aggregate) {
 	if aggregate != nil {
 		if len(rollout.ConfigMapNames) == 0 {
@@ -129,8 +131,8 @@ func setPolicyDefaults(policy *IssuancePolicy, validity time.Duration, jitter in
 	setDefault(&policy.Backdate, DefaultBackdate)
 }
 
-// leafValidity is the default for the leaves of a signer. A signer with a short life has leaves that live as long:
-// an operator who shortens the one should not be told to shorten the other.
+// leafValidity is the default validity of the leaves of a signer. It is limited by that of the signer, so that an
+// operator who shortens the one need not shorten the other.
 func leafValidity(signer IssuancePolicy) time.Duration {
 	if signer.Validity.Duration < durationBounds["validity"].least {
 		return DefaultLeafValidity

@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		again, err := decodeAndLoad(out)
 		if err != nil {
-			if len(out) > MaxSize {
+			if len(out) > maxSize {
 				return
 			}
 			t.Fatalf("load again: %v\n%s", err, out)

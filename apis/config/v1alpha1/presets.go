@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Expand returns a copy in which the preset is replaced by what it stands for: its trust domains come before the
-// explicit ones, its aggregate and its rollout are the configuration's, and its copies come first. The copy has no preset.
-// It fails on parameters that the preset cannot work with and on an explicit aggregate or rollout beside the preset's;
-// everything else is left to Validate.
-func Expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
+// expand returns a copy in which the preset is replaced by its content: its trust domains come before the explicit
+// ones, its aggregate and its rollout become those of the configuration, and its copies come first. It fails on
+// parameters that the preset cannot work with, and on an explicit aggregate or rollout beside that of the preset;
+// everything else is checked by Validate.
+func expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigurationSpec, error) {
 	out := spec.DeepCopy()
 	if spec.Preset == nil {
 		return out, nil
@@ -37,7 +37,7 @@ func Expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigu
 	return out, nil
 }
 
-// presetBringsTwice expects a valid preset and finds what it brings that the configuration has as well.
+// presetBringsTwice expects a valid preset and reports what both the preset and the configuration define.
 func presetBringsTwice(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	var errs field.ErrorList
 	expanded := expandPreset(spec.Preset, namespace)
@@ -98,5 +98,5 @@ func forbidUnless(ok bool, path *field.Path, name PresetName) field.ErrorList {
 }
 
 func broughtTwice(name PresetName, part string) *field.Error {
-	return field.Forbidden(specPath.Child(part), fmt.Sprintf("the preset %s brings the %s of the namespace", name, part))
+	return field.Forbidden(specPath.Child(part), fmt.Sprintf("the preset %s defines the %s of the namespace", name, part))
 }

@@ -61,7 +61,7 @@ func expandMTLSService(params MTLSServicePreset, namespace string) TrustDomain {
 	return domain
 }
 
-// mtlsServer has one member for each address that is probed; a lone member is named as the party.
+// mtlsServer has one member for each address that is probed; the only member has the name of the party.
 func mtlsServer(params MTLSServicePreset, names mtlsNames, serverName string) RelyingParty {
 	party := RelyingParty{
 		Name:     "server",

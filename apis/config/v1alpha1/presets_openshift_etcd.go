@@ -28,7 +28,7 @@ const (
 	controlPlaneLabel  = "node-role.kubernetes.io/master"
 	etcdSignerValidity = 5 * 365 * 24 * time.Hour
 	etcdLeafValidity   = 3 * 365 * 24 * time.Hour
-	// OpenShift means to refresh leaves after 2.2 of their 3 years.
+	// OpenShift's setting: leaves are renewed after 2.2 of their 3 years.
 	etcdLeafRenewAtPercent = 73
 )
 
@@ -39,8 +39,8 @@ type openShiftEtcd struct {
 	key    KeyAlgorithm
 }
 
-// expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Node leaves
-// have no common name of their own: as in OpenShift it becomes the smallest of the names and addresses.
+// expandOpenShiftEtcd makes the trust domains of etcd and of its metrics, and the aggregates for the nodes. Leaves of
+// nodes do not set a common name; as in OpenShift it becomes the smallest of their names and addresses.
 func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfigurationSpec {
 	e := openShiftEtcd{params: params, nodes: params.NodeSelector, key: cmp.Or(params.Key, RSA2048)}
 	if e.nodes == nil {
@@ -67,8 +67,8 @@ func expandOpenShiftEtcd(params OpenShiftEtcdPreset) *RotationConfigurationSpec 
 	return out
 }
 
-// etcd: the members verify each other's peer leaves, in both directions, and the clients'; the clients, of which
-// kube-apiserver is one, verify the serving leaves.
+// etcd is the domain in which the members verify the peer leaves of each other, in both directions, and those of
+// clients; the clients, such as kube-apiserver, verify the serving leaves.
 func (e openShiftEtcd) etcd() TrustDomain {
 	return TrustDomain{
 		Name:   "etcd",
@@ -85,7 +85,7 @@ func (e openShiftEtcd) etcd() TrustDomain {
 	}
 }
 
-// metrics: Prometheus verifies the metrics proxies and they verify Prometheus.
+// metrics is the domain in which Prometheus verifies the metrics proxies, and they verify Prometheus.
 func (e openShiftEtcd) metrics() TrustDomain {
 	return TrustDomain{
 		Name:   "etcd-metrics",
@@ -143,7 +143,7 @@ func (e openShiftEtcd) nodeLeaf(secretName string) Leaf {
 	}
 }
 
-// clientLeaf is for a user of etcd, who is also a group of its own.
+// clientLeaf is the leaf of a user of etcd; the group has the same name.
 func (e openShiftEtcd) clientLeaf(secretName, user string) Leaf {
 	return Leaf{
 		SecretName:    secretName,

@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// port is where a member of etcd presents one of its leaves, and the name of the party that is seen there.
+// port is where a member of etcd presents one of its leaves, and the name of the party that is probed there.
 type port struct {
 	party    string
 	number   int
 	presents string
 }
 
-// members are the relying parties that the nodes are. With a rollout there is one for what the rollout has brought to the
-// node, and one for each port, for what the running process says of itself: all of them have to agree. Without, each
-// member acknowledges.
+// members returns the relying parties for the nodes. With a rollout there is one for the content that the rollout has
+// installed on the node, and one for each port, for what the running process shows; all of them have to agree. Without
+// a rollout each member acknowledges.
 func (e openShiftEtcd) members(name, probeWith string, ports ...port) []RelyingParty {
 	party := RelyingParty{
 		Name:        name,
@@ -74,7 +74,7 @@ func (e openShiftEtcd) rollout() *Rollout {
 	}}
 }
 
-// openShiftCopies are those of cluster-etcd-operator that have their source in this configuration.
+// openShiftCopies are the copies of cluster-etcd-operator whose sources are in this configuration.
 func openShiftCopies() []Copy {
 	const operator, config = "openshift-etcd-operator", "openshift-config"
 	return []Copy{

@@ -208,20 +208,20 @@ func TestExpandRefuses(t *testing.T) {
 		"two aggregates":             {Preset: &Preset{Name: PresetOpenShiftEtcd}, Aggregate: &Aggregate{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := Expand(cfg, "ns"); err == nil {
+			if got, err := expand(cfg, "ns"); err == nil {
 				t.Errorf("expanded to %+v", got)
 			}
 		})
 	}
 }
 
-// TestExpandSharesNothing changes what Expand returned and expects the input unchanged.
+// TestExpandSharesNothing changes what expand returned and expects the input unchanged.
 func TestExpandSharesNothing(t *testing.T) {
 	cfg := &RotationConfigurationSpec{Preset: mtlsPreset(func(p *MTLSServicePreset) {
 		p.DNSNames, p.IPAddresses = []string{"a.example"}, []string{"10.0.0.1"}
 	})}
 	before := cfg.DeepCopy()
-	got, err := Expand(cfg, "ns")
+	got, err := expand(cfg, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}

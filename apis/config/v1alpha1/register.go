@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// GroupName is the API group of the configuration and of the records.
+	// GroupName is the API group of the custom resources.
 	GroupName = "config.certrotation.dev"
 	// Kind of the configuration.
 	Kind = "RotationConfiguration"

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// renewalOrder is the graph of who waits for whom among the parties with the evidence renewed. Such a party trusts a CA
-// once the leaves that it presents are signed by it, and a leaf is signed once every party that verifies it trusts the
-// CA. So a party waits for its leaves, and a leaf for the renewed parties that verify it; a cycle can never progress.
+// renewalOrder is the graph of dependencies among the parties with the evidence renewed. Such a party trusts a CA once
+// the leaves that it presents are signed by it, and a leaf is signed once every party that verifies it trusts the CA.
+// So a party depends on its leaves, and a leaf on the renewed parties that verify it; a cycle could never progress.
 type renewalOrder struct {
 	leaves  map[string]Leaf
 	renewed map[string]RelyingParty
 	// names of the renewed parties, in the order of the configuration.
 	names []string
-	// trail is the way from the start to the node that is being walked.
+	// trail is the path from the start to the node that is being walked.
 	trail []renewalNode
-	// walked nodes are not entered again, so that the cost is that of matching every leaf with every party once.
+	// walked nodes are not entered again, so that every leaf is matched with every party only once.
 	walked map[renewalNode]bool
 }
 
@@ -30,7 +30,7 @@ type renewalNode struct {
 	isLeaf bool
 }
 
-// validateRenewalOrder refuses parties whose evidence waits for itself.
+// validateRenewalOrder refuses parties whose evidence depends on itself.
 func validateRenewalOrder(domain *TrustDomain, path *field.Path) field.ErrorList {
 	order := renewalOrder{
 		leaves:  make(map[string]Leaf, len(domain.Leaves)),

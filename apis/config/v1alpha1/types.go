@@ -24,15 +24,15 @@ const MemberPlaceholder = "{member}"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.status=="False")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// RotationConfiguration declares the trust domains of its namespace, and is the right to have them rotated: only whoever
-// may write it says which keys are made, who counts and by what evidence.
+// RotationConfiguration declares the trust domains of its namespace. The right to write it is the right to decide which
+// keys are generated, which members count, and by which evidence.
 type RotationConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is declared.
+	// spec declares the trust domains, and what is done with their certificates.
 	Spec RotationConfigurationSpec `json:"spec"`
-	// status is what the controller makes of it.
+	// status says how the controller has read the spec, and where its rotations stand.
 	// +optional
 	Status RotationConfigurationStatus `json:"status,omitempty"`
 }
@@ -61,15 +61,16 @@ type RotationConfigurationSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	TrustDomains []TrustDomain `json:"trustDomains,omitempty"`
-	// nodeCIDRs are the ranges in which an address that a kubelet reports is believed: what a certificate carries and a probe
-	// dials. Without it every address is, but for those that no node can own.
+	// nodeCIDRs are the ranges in which the addresses of nodes are. An address outside of them that a kubelet reports
+	// is neither put into a certificate nor dialled by a probe. Without nodeCIDRs every reported address is accepted,
+	// except those that no node can own, such as loopback addresses.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=43
 	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
-	// serviceCIDRs are the ranges of virtual addresses, those of Services, in which no address that a kubelet reports is
-	// believed. Where nodeCIDRs leaves them out this is not needed.
+	// serviceCIDRs are the ranges of Service addresses. An address within them that a kubelet reports is not accepted
+	// as its own. Not needed where nodeCIDRs excludes these ranges.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -81,7 +82,7 @@ type RotationConfigurationSpec struct {
 	// rollout brings the aggregate to the nodes.
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
-	// copies of bundles and leaves for readers elsewhere.
+	// copies are copies of bundles and leaves under other names or in other namespaces.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
@@ -96,9 +97,9 @@ const (
 	ConditionReady = "Ready"
 )
 
-// RotationConfigurationStatus is what the controller makes of a configuration.
+// RotationConfigurationStatus says how the controller has read a configuration, and where its rotations stand.
 type RotationConfigurationStatus struct {
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -108,7 +109,7 @@ type RotationConfigurationStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// trustDomains, ordered as configured.
+	// trustDomains are the states of the trust domains, in the order of the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -125,7 +126,7 @@ type TrustDomainStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Stage string `json:"stage,omitempty"`
-	// message names what it waits for or what is wrong with it, "" if nothing is.
+	// message says what the rotation waits for or what is wrong with the trust domain; empty if nothing is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`

@@ -16,8 +16,9 @@ import (
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A configuration names a class and chooses
-// nothing of this itself: whoever may write objects in a namespace is not thereby root on the control plane.
+// StaticPodClass is what the owner of the nodes permits a rollout to do on them. A RotationConfiguration only refers to
+// a class by its name, so that the right to write objects in a namespace does not make anybody root on the control
+// plane.
 type StaticPodClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -39,7 +40,7 @@ type StaticPodClassList struct {
 
 // StaticPodClassSpec says who may use the class, on which nodes, and what runs there.
 type StaticPodClassSpec struct {
-	// namespaces whose configurations may use the class.
+	// namespaces are those whose configurations may use the class.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
@@ -62,20 +63,21 @@ type StaticPodClassSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ManifestDirectory string `json:"manifestDirectory,omitempty"`
-	// pod is the shape that the static pod may have.
+	// pod describes what the static pod may contain.
 	Pod PermittedPod `json:"pod"`
 }
 
-// PermittedPod is the shape of a static pod. What it does not name is refused.
+// PermittedPod describes what a static pod may contain. Everything that it does not name is refused.
 type PermittedPod struct {
-	// images that containers may run, as the manifest writes them.
+	// images are those that containers may run, as the manifest writes them.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	Images []string `json:"images"`
-	// hostPaths that volumes may mount, besides the directory of the revision, which is mounted read-only. They are meant
-	// exactly: what is below a directory could be a symbolic link that the pod has made there, and lead anywhere.
+	// hostPaths are the paths that volumes may mount, in addition to the directory of the revision, which is mounted
+	// read-only. They have to match exactly: a path below one of them could be a symbolic link that the pod has placed
+	// there, and lead anywhere.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -87,7 +89,7 @@ type PermittedPod struct {
 	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
 	// +optional
 	Privileged bool `json:"privileged,omitempty"`
-	// priorityClassNames that the pod may have. One of the system's permits its priority.
+	// priorityClassNames are the priority classes that the pod may have. Naming one of the system permits its priority.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them.
-// Each leaf has a party that verifies it and one that presents it.
-// +kubebuilder:validation:XValidation:rule="has(self.relyingParties) && size(self.relyingParties) > 0",message="a trust domain needs a relying party that verifies: nobody is not everybody"
+// TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them. Each
+// leaf needs a party that verifies it and one that presents it.
+// +kubebuilder:validation:XValidation:rule="has(self.relyingParties) && size(self.relyingParties) > 0",message="a trust domain needs a relying party: without one nothing could be proven"
 type TrustDomain struct {
 	// name is unique within the namespace.
 	// +kubebuilder:validation:MinLength=1
@@ -31,20 +31,20 @@ type TrustDomain struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	RelyingParties []RelyingParty `json:"relyingParties,omitempty"`
-	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that the configuration
-	// has ceased to name counts as live until it is deleted or released here.
+	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that was removed
+	// from the configuration counts as live until its Secret is deleted or released here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
-	// reissuePerMinute bounds how many leaves are reissued in a minute because their signer or their policy changed. What
-	// is missing, expired or asked for is not held back. Defaults to 600.
+	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
+	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	ReissuePerMinute int32 `json:"reissuePerMinute,omitempty"`
-	// unlistedLeaves says that holders also make leaves from the active CA in their own memory.
+	// unlistedLeaves declares that programs also issue leaves from the active CA in their own memory, without a Secret.
 	// +optional
 	UnlistedLeaves *UnlistedLeaves `json:"unlistedLeaves,omitempty"`
 	// stageDeadline is how long a stage of a rotation may last before it counts as overdue. Nothing but the
@@ -58,8 +58,8 @@ type TrustDomain struct {
 
 // UnlistedLeaves are leaves that no Secret holds, such as those of certrotation's own servers.
 type UnlistedLeaves struct {
-	// drain is how long after a new CA became active holders may still present a leaf of the former one. It is an
-	// operator's assumption, not an observation.
+	// drain is how long after a new CA became active a program may still present a leaf of the former one. It is an
+	// assumption of the operator, not an observation.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
@@ -87,27 +87,29 @@ type IssuancePolicy struct {
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
 	// validity of a new certificate. Defaults to 43800h (5 years) for signers and 8760h (1 year) for leaves, or to the
-	// validity of a signer that is shorter. A leaf does not outlive its signer: when it is made, it is
-	// clamped to the remaining life of its signer.
+	// validity of the signer if that is shorter. A leaf does not outlive its signer: when it is issued, its validity is
+	// clamped to the remaining life of the signer.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('876000h')",message="must be a duration between 1m and 876000h"
 	Validity *metav1.Duration `json:"validity,omitempty"`
-	// renewAtPercent of its validity a certificate is renewed. Between 1 and 99, defaults to 80.
+	// renewAtPercent is the percentage of its validity after which a certificate is renewed. Between 1 and 99, defaults
+	// to 80.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	RenewAtPercent int32 `json:"renewAtPercent,omitempty"`
-	// renewBefore the end of its validity a certificate is renewed, if that is earlier than renewAtPercent. Shorter than
-	// validity.
+	// renewBefore is how long before its end a certificate is renewed, if that is earlier than renewAtPercent. It must
+	// be shorter than validity.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('876000h')",message="must be a duration between 1s and 876000h"
 	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
-	// jitterPercent spreads due dates: each certificate is renewed earlier by its own share, always the same, of this
-	// part of its validity. Between 0 and 20 and less than renewAtPercent; defaults to 5 for leaves and 0 for signers.
+	// jitterPercent spreads renewals: each certificate is renewed earlier, by up to this percentage of its validity.
+	// How much earlier is fixed for each certificate. Between 0 and 20 and less than renewAtPercent; defaults to 5 for
+	// leaves and 0 for signers.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=20
@@ -150,7 +152,7 @@ const (
 	ClientAuth Usage = "ClientAuth"
 )
 
-// Leaf is an end-entity certificate, or one for each node.
+// Leaf is an end-entity certificate, or one end-entity certificate for each node.
 // +kubebuilder:validation:XValidation:rule="has(self.forEachNode) == self.secretName.contains('{node}')",message="secretName contains {node} if, and only if, there is one for each node"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodeAddresses) || !self.nodeAddresses || has(self.forEachNode)",message="nodeAddresses only with forEachNode"
 type Leaf struct {

@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -28,9 +30,9 @@ type RelyingParty struct {
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	Presents []string `json:"presents,omitempty"`
-	// reporters are the accounts, and the only ones, that may acknowledge for the members of this party. They need the right
-	// to create certificaterotations/acknowledge of the signer besides. Without reporters whoever has that right under the
-	// name SIGNER/PARTY/MEMBER may acknowledge for that member.
+	// reporters are the only accounts that may acknowledge for the members of this party. They also need RBAC
+	// permission to create certificaterotations/acknowledge of the signer. Without reporters an account may acknowledge
+	// for a member if it has that permission for the resource name SIGNER/PARTY/MEMBER.
 	// +optional
 	Reporters *Reporters `json:"reporters,omitempty"`
 	// forEachNode makes one member for each chosen node, named as the node. Without it and without
@@ -43,17 +45,18 @@ type RelyingParty struct {
 	// +kubebuilder:validation:MaxItems=5000
 	// +kubebuilder:validation:items:MaxLength=253
 	Members []string `json:"members,omitempty"`
-	// evidence that a member has loaded an anchor, and of the leaf that it presents.
+	// evidence chooses how it is proven which anchors a member has loaded, and which leaf it presents.
 	Evidence Evidence `json:"evidence"`
 }
 
 // LeafSelection selects leaves of a trust domain.
 // +kubebuilder:validation:XValidation:rule="!has(self.nothing) || !self.nothing || (!has(self.usages) && !has(self.leaves))",message="nothing excludes usages and leaves"
 type LeafSelection struct {
-	// nothing is verified: such as by a server that asks for no client certificate. It only delivers what it presents.
+	// nothing is set for a party that verifies no leaf, such as a server that asks for no client certificate. Such a
+	// party only presents leaves.
 	// +optional
 	Nothing bool `json:"nothing,omitempty"`
-	// usages, any of which a leaf must have.
+	// usages are extended key usages, any of which a leaf must have.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
@@ -78,7 +81,7 @@ const (
 	EvidenceRenewed         EvidenceKind = "renewed"
 	// EvidenceStaticPodRevision is for the members of the configuration's rollout.
 	EvidenceStaticPodRevision EvidenceKind = "staticPodRevision"
-	// EvidenceNone is the operator's word that the party needs no evidence.
+	// EvidenceNone is the operator's statement that the party needs no evidence.
 	EvidenceNone EvidenceKind = "none"
 )
 
@@ -94,8 +97,8 @@ type Evidence struct {
 	// tlsProbe are the parameters of the kind tlsProbe.
 	// +optional
 	TLSProbe *TLSProbe `json:"tlsProbe,omitempty"`
-	// gracePeriod since publication (of an anchor) or issuance (of a leaf) after which it counts as loaded, for the kind
-	// gracePeriod. It is an operator's assumption, not an observation.
+	// gracePeriod is how long after its publication an anchor, or after its issuance a leaf, counts as loaded, for the
+	// kind gracePeriod. It is an assumption of the operator, not an observation.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -104,14 +107,14 @@ type Evidence struct {
 	// renewed are the parameters of the kind renewed.
 	// +optional
 	Renewed *RenewedEvidence `json:"renewed,omitempty"`
-	// lease is how long an acknowledgement counts; a process that lives reports again before it ends. Between 1m and
+	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
 	// 720h, defaults to 1h. For the kind acknowledgement.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('720h')",message="must be a duration between 1m and 720h"
 	Lease *metav1.Duration `json:"lease,omitempty"`
-	// reason why no evidence is needed, for the kind none.
+	// reason says why no evidence is needed, for the kind none.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -120,8 +123,8 @@ type Evidence struct {
 
 // RenewedEvidence are the parameters of the kind renewed.
 type RenewedEvidence struct {
-	// minimumDelay after which a leaf that was renewed counts as presented: a Secret that was written is not loaded yet.
-	// It is an operator's assumption, not an observation. At least 1s.
+	// minimumDelay is how long after its renewal a leaf counts as presented, because a process does not load a Secret
+	// at the moment when it is written. It is an assumption of the operator, not an observation. At least 1s.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
@@ -148,17 +151,18 @@ type TLSProbe struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=500
 	Endpoints []ProbeEndpoint `json:"endpoints"`
-	// serverName to send and to verify the presented leaf with, where an endpoint has none of its own.
+	// serverName is sent to the server, and the presented leaf has to be valid for it, where an endpoint does not set
+	// its own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
-	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require one, where an
-	// endpoint has none of its own.
+	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require a client
+	// certificate, where an endpoint does not set its own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClientLeaf string `json:"clientLeaf,omitempty"`
-	// proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers that do not list what they trust
-	// or list what they do not trust. Defaults to AcceptableAuthorities.
+	// proof is what counts as proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers whose
+	// list of acceptable authorities is missing or wrong. Defaults to AcceptableAuthorities.
 	// +optional
 	Proof ProbeProof `json:"proof,omitempty"`
 	// interval between probes while a rotation is in flight. Defaults to 5s. Nothing is probed in the stage Stable.
@@ -185,12 +189,13 @@ type ProbeEndpoint struct {
 	// +kubebuilder:validation:MaxLength=300
 	// +kubebuilder:validation:Pattern=`^.+:[0-9]+$`
 	Address string `json:"address"`
-	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the party
-	// presents. Defaults to the only one that the party presents, if it is the only one.
+	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the
+	// party presents. Defaults to that leaf if the party presents only one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Presents string `json:"presents,omitempty"`
-	// serverName to send and to verify the presented leaf with. Defaults to that of the probe, and then to the host.
+	// serverName is sent to the server, and the presented leaf has to be valid for it. Defaults to that of the probe,
+	// and then to the host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
@@ -200,9 +205,10 @@ type ProbeEndpoint struct {
 	ClientLeaf string `json:"clientLeaf,omitempty"`
 }
 
-// Reporters are accounts of the API server. {member}, once in a name of a user or a service account, is replaced by the name
-// of the member that is reported for, so that no member of a party can speak for another one. There are no wildcards, and
-// system:authenticated and the like, who are everybody, are refused.
+// Reporters are accounts of the API server. {member} may occur once in the name of a user or a service account and is
+// replaced by the name of the member that is reported for, so that no member of a party can report for another one.
+// Wildcards are not supported, and accounts and groups that include everybody, such as system:authenticated, are
+// refused.
 // +kubebuilder:validation:XValidation:rule="has(self.users) && size(self.users) > 0 || has(self.groups) && size(self.groups) > 0 || has(self.serviceAccounts) && size(self.serviceAccounts) > 0",message="name a user, a group or a service account"
 type Reporters struct {
 	// users by name, for example system:node:{member}.
@@ -229,4 +235,15 @@ type Reporters struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9.-]*(\{member\}[a-z0-9.-]*)?$`
 	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
+}
+
+// Matches reports whether the selection includes the leaf: the party verifies anything at all, the leaf is one of the
+// named leaves, if any are named, and it has one of the usages, if any are named.
+func (s LeafSelection) Matches(leaf Leaf) bool {
+	if s.Nothing || len(s.Leaves) > 0 && !slices.Contains(s.Leaves, leaf.SecretName) {
+		return false
+	}
+	return len(s.Usages) == 0 || slices.ContainsFunc(s.Usages, func(usage Usage) bool {
+		return slices.Contains(leaf.Usages, usage)
+	})
 }

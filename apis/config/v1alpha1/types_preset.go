@@ -106,12 +106,12 @@ type OpenShiftEtcdPreset struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('876000h')",message="must be a duration between 1m and 876000h"
 	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
-	// rollout has the members of etcd run as static pods that certrotation rolls out. Without it each member acknowledges
-	// what it has loaded.
+	// rollout makes certrotation roll out the members of etcd as static pods. Without it each member acknowledges what
+	// it has loaded.
 	// +optional
 	Rollout *OpenShiftEtcdRollout `json:"rollout,omitempty"`
-	// copies has the copies made by which OpenShift's other components find the bundles and the client leaves, in the
-	// namespaces openshift-config and openshift-etcd-operator, which have to exist.
+	// copies makes certrotation keep the copies of the bundles and the client leaves that other components of OpenShift
+	// read, in the namespaces openshift-config and openshift-etcd-operator, which must exist.
 	// +optional
 	Copies bool `json:"copies,omitempty"`
 }

@@ -17,14 +17,15 @@ import (
 // +kubebuilder:printcolumn:name="Subject",type=string,JSONPath=`.spec.subject`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// RotationRecord is one thing that certrotation remembers of a trust domain. Only the controller and the API server of
-// certrotation write records; people ask by the subresources of a CertificateRotation. There is one object for each
-// thing, so that thousands of members do not contend for one, and it is written only when what it says changes.
+// RotationRecord is one fact that certrotation stores about a trust domain. Only the controller and the API server of
+// certrotation write records; users make requests through the subresources of a CertificateRotation. There is one
+// object for each fact, so that thousands of members do not contend for one object, and it is written only when its
+// content changes.
 type RotationRecord struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is remembered.
+	// spec is the recorded fact.
 	Spec RotationRecordSpec `json:"spec"`
 }
 
@@ -60,11 +61,11 @@ type RotationRecordSpec struct {
 	TrustDomain string `json:"trustDomain"`
 	// kind of the record.
 	Kind RecordKind `json:"kind"`
-	// subject is what the record is about, for people: a Secret, a member as PARTY/MEMBER, an object as Kind/name.
+	// subject is what the record is about, for display: a Secret, a member as PARTY/MEMBER, an object as Kind/name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=600
 	Subject string `json:"subject,omitempty"`
-	// request for a rotation, or for the end of one. Its identity is the UID of the record.
+	// request for a rotation, or to abort one. It is identified by the UID of the record.
 	// +optional
 	Request *RecordedRequest `json:"request,omitempty"`
 	// roster of the trust domain.
@@ -91,18 +92,18 @@ const (
 	RequestAbort  RequestKind = "Abort"
 )
 
-// RecordedRequest is what somebody has asked for.
+// RecordedRequest is a request that a user has made.
 type RecordedRequest struct {
 	// kind of the request.
 	Kind RequestKind `json:"kind"`
 	// secretName of the signer or leaf that it is about.
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName"`
-	// reason, for people.
+	// reason that was given for the request.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-	// compromised says that the key must not be trusted any longer than needed.
+	// compromised is true if the key must not be trusted any longer than necessary.
 	// +optional
 	Compromised bool `json:"compromised,omitempty"`
 	// requestedBy is the user who asked.
@@ -111,10 +112,11 @@ type RecordedRequest struct {
 	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
-// RecordedRoster is who counts in a trust domain: everybody who has to be proven before a key signs for all, and the
-// leaves that may be live. It grows freely, and shrinks only by proof of absence.
+// RecordedRoster lists who counts in a trust domain: the members whose trust has to be proven before a new key signs,
+// and the leaves that may be in use. Entries are added at any time, and removed only with proof that they are gone.
 type RecordedRoster struct {
-	// signers are the names of the Secrets that were the signer of the trust domain, ordered: their CAs are its own.
+	// signers are the names of the Secrets that are or were the signer of the trust domain, ordered. Their CAs belong
+	// to the trust domain.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -132,20 +134,20 @@ type RecordedRoster struct {
 	Leaves []string `json:"leaves,omitempty"`
 }
 
-// RosterMember is one member as it counts.
+// RosterMember is one member of the roster.
 type RosterMember struct {
-	// party and member name it.
+	// party and member are the names of the relying party and of its member.
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member"`
-	// instance is the UID of its node where it is a member of a node, "" otherwise.
+	// instance is the UID of the node if the member is one for each node, and empty otherwise.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance,omitempty"`
-	// evidence is the kind that it has to be proven by.
+	// evidence is the kind of evidence by which the member has to be proven.
 	Evidence EvidenceKind `json:"evidence"`
-	// grace of the kind gracePeriod, or the least delay of the kind renewed.
+	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -160,26 +162,26 @@ type RosterMember struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Presents []string `json:"presents,omitempty"`
-	// verifiesNothing says that the member only presents leaves.
+	// verifiesNothing is true if the member only presents leaves.
 	// +optional
 	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
-	// started says that the member may be running: its leaves were issued once, or it was seen.
+	// started is true if the member may be running: its leaves were issued before, or it was observed.
 	// +optional
 	Started bool `json:"started,omitempty"`
-	// absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
-	// member again.
+	// absent is the proof that the member is gone; empty if there is none. It loses its effect when the configuration
+	// names the member again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Absent string `json:"absent,omitempty"`
 }
 
-// RecordedWaiver has a rotation go on without the evidence of one member, by the decision of a person.
+// RecordedWaiver lets rotations continue without the evidence of one member, by a person's decision.
 type RecordedWaiver struct {
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member"`
-	// reason why the member need not be waited for.
+	// reason says why the member need not be waited for.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
@@ -191,7 +193,7 @@ type RecordedWaiver struct {
 	WaivedBy string `json:"waivedBy,omitempty"`
 }
 
-// RecordedEvidence is what was seen, or reported, of the processes of one member.
+// RecordedEvidence is what was observed of, or reported by, the processes of one member.
 type RecordedEvidence struct {
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
@@ -205,13 +207,13 @@ type RecordedEvidence struct {
 	Processes []ProcessEvidence `json:"processes,omitempty"`
 }
 
-// ProcessEvidence is what one process was seen, or reported, to have loaded.
+// ProcessEvidence is what one process was observed, or has reported, to have loaded.
 type ProcessEvidence struct {
 	// instance identifies the process within its member: the UID of a pod, a resolved address, or what the process calls
 	// itself.
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance"`
-	// kind of evidence that this is; it proves nothing for another one.
+	// kind is the kind of this evidence. It does not count where another kind is required.
 	Kind EvidenceKind `json:"kind"`
 	// address that was probed, as the configuration writes it.
 	// +optional
@@ -222,7 +224,7 @@ type ProcessEvidence struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Trusts []string `json:"trusts,omitempty"`
-	// trustedSubjects are the hashes of the subjects that it lists as acceptable authorities.
+	// trustedSubjects are the hashes of the subjects that the process lists as acceptable authorities.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -232,10 +234,11 @@ type ProcessEvidence struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Presents []string `json:"presents,omitempty"`
-	// recoveredUntil is when the presented leaf ends, if it is valid though the anchors of its key have expired.
+	// recoveredUntil is the end of the presented leaf, if that is valid although the known anchors of its signing key
+	// have expired, as after a recovery.
 	// +optional
 	RecoveredUntil *metav1.MicroTime `json:"recoveredUntil,omitempty"`
-	// observedAt is when this was seen last, by the clock of whoever wrote the record.
+	// observedAt is when this was last observed, by the clock of the writer of the record.
 	ObservedAt metav1.MicroTime `json:"observedAt"`
 	// expires is when the evidence ends.
 	Expires metav1.MicroTime `json:"expires"`
@@ -250,13 +253,14 @@ type ProcessEvidence struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ReportedBy string `json:"reportedBy,omitempty"`
-	// reportedByUID is the UID of that user, where the API server knows one: it tells an account from a later one of its name.
+	// reportedByUID is the UID of that user, if the API server knows one. It distinguishes an account from a later one
+	// of the same name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ReportedByUID string `json:"reportedByUID,omitempty"`
 }
 
-// RecordedRefusal is a write that the API server refuses to the controller.
+// RecordedRefusal is a write by the controller that the API server refuses.
 type RecordedRefusal struct {
 	// object as Kind/name, such as ConfigMap/etcd-ca-bundle.
 	// +kubebuilder:validation:MaxLength=300
@@ -264,9 +268,9 @@ type RecordedRefusal struct {
 	// verb of the request: create, update or delete.
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb"`
-	// answer of the API server.
+	// answer is the error message of the API server.
 	// +kubebuilder:validation:MaxLength=4096
 	Answer string `json:"answer"`
-	// since is when it was refused first.
+	// since is when the write was first refused.
 	Since metav1.Time `json:"since"`
 }

@@ -3,22 +3,21 @@
 
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PodKey is the key of the ConfigMap with the manifest of a static pod.
 const PodKey = "pod.yaml"
 
-// Rollout brings what the nodes need to where it is used.
+// Rollout distributes what the nodes need.
 type Rollout struct {
-	// staticPod brings it to the static pods of nodes.
+	// staticPod distributes it to the static pods of nodes.
 	// +optional
 	StaticPod *StaticPodRollout `json:"staticPod,omitempty"`
 }
 
-// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision in
-// which only reloaded Secrets differ from the one that runs is swapped under the running pod; any other restarts it.
+// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision
+// that differs from the running one only in reloaded Secrets is swapped without restarting the pod; any other revision
+// restarts it.
 type StaticPodRollout struct {
 	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
 	// +kubebuilder:validation:MinLength=1
@@ -33,31 +32,31 @@ type StaticPodRollout struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PodConfigMapName string `json:"podConfigMapName,omitempty"`
-	// configMapNames are revisioned. Defaults to the ConfigMap of the aggregate.
+	// configMapNames are the ConfigMaps that are part of a revision. Defaults to the ConfigMap of the aggregate.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	ConfigMapNames []string `json:"configMapNames,omitempty"`
-	// secretNames are revisioned. Defaults to the Secret of the aggregate.
+	// secretNames are the Secrets that are part of a revision. Defaults to the Secret of the aggregate.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	SecretNames []string `json:"secretNames,omitempty"`
-	// reloadedSecretNames are those of secretNames that the processes read again by themselves. Defaults to the Secret of
+	// reloadedSecretNames are those of secretNames that the processes reload by themselves. Defaults to the Secret of
 	// the aggregate.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
-	// className is the StaticPodClass that says which image, which directories and which shape of the pod the owner of the
-	// nodes permits. The class has to name this namespace and the static pod.
+	// className is the StaticPodClass in which the owner of the nodes permits an image, directories and the content of
+	// the pod. The class has to name this namespace and the static pod.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ClassName string `json:"className"`
-	// coalesce is how long a change waits for others that come with it, so that they make one revision. Defaults to 3s.
+	// coalesce is how long a change waits for further changes, so that they make one revision. Defaults to 3s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -76,22 +75,23 @@ type StaticPodRollout struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="must be a duration between 10s and 24h"
 	StaticPodTimeout *metav1.Duration `json:"staticPodTimeout,omitempty"`
-	// failedRevisionLimit is how many revisions that failed are kept for each node. 0 is for 5, -1 for all.
+	// failedRevisionLimit is how many failed revisions are kept for each node. 0 means 5, -1 means all.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=1000000
 	FailedRevisionLimit int32 `json:"failedRevisionLimit,omitempty"`
-	// succeededRevisionLimit is how many revisions that succeeded are kept for each node. 0 is for 5, -1 for all.
+	// succeededRevisionLimit is how many succeeded revisions are kept for each node. 0 means 5, -1 means all.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=1000000
 	SucceededRevisionLimit int32 `json:"succeededRevisionLimit,omitempty"`
-	// quorum of the etcd cluster that the static pods form: it is looked at before a revision, between nodes and after.
+	// quorum says how the etcd cluster that the static pods form is checked: before a revision, between nodes and
+	// afterwards.
 	// +optional
 	Quorum *Quorum `json:"quorum,omitempty"`
 }
 
-// QuorumStrategy says how much of a cluster has to be healthy before one member is disturbed.
+// QuorumStrategy says how much of a cluster has to be healthy before one member is restarted.
 // +kubebuilder:validation:Enum=Automatic;HighAvailability;TwoNode;SingleNode
 type QuorumStrategy string
 
@@ -99,9 +99,9 @@ type QuorumStrategy string
 const (
 	// QuorumAutomatic chooses by the number of members.
 	QuorumAutomatic QuorumStrategy = "Automatic"
-	// QuorumHighAvailability wants a quorum that survives the loss of the member.
+	// QuorumHighAvailability requires that a quorum survives without the member.
 	QuorumHighAvailability QuorumStrategy = "HighAvailability"
-	// QuorumTwoNode wants both members; while one restarts nothing can be written.
+	// QuorumTwoNode requires both members; while one restarts nothing can be written.
 	QuorumTwoNode QuorumStrategy = "TwoNode"
 	// QuorumSingleNode accepts that nothing can be read or written while the only member restarts.
 	QuorumSingleNode QuorumStrategy = "SingleNode"
@@ -142,7 +142,7 @@ const (
 	CopySecret    CopyKind = "Secret"
 )
 
-// Copy keeps a bundle or a leaf under another name or in another namespace for those who read it there.
+// Copy keeps a copy of a bundle or a leaf under another name or in another namespace.
 type Copy struct {
 	// kind of the object.
 	Kind CopyKind `json:"kind"`
@@ -150,8 +150,8 @@ type Copy struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// toNamespace defaults to the namespace of the configuration. Another one has to agree by its annotation
-	// certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
+	// toNamespace defaults to the namespace of the configuration. Any other namespace has to accept the copy with its
+	// annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ToNamespace string `json:"toNamespace,omitempty"`
@@ -159,4 +159,41 @@ type Copy struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ToName string `json:"toName,omitempty"`
+}
+
+// Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap, each
+// of which is changed in one write.
+type Aggregate struct {
+	// secretName of the Opaque Secret with the keys SECRET.crt and SECRET.key of every selected leaf.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+	// leaves are the secretNames (as written in the domains' leaves) whose pairs are collected.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2000
+	// +kubebuilder:validation:items:MaxLength=253
+	Leaves []string `json:"leaves"`
+	// configMapName of the ConfigMap with the bundles.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMapName string `json:"configMapName"`
+	// bundles are the collected bundles.
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Bundles []AggregatedBundle `json:"bundles"`
+}
+
+// AggregatedBundle is one bundle inside the aggregate ConfigMap.
+type AggregatedBundle struct {
+	// key in the aggregate ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+	// configMapName of the bundle that is copied.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMapName string `json:"configMapName"`
 }

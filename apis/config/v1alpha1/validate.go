@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// specPath is where all paths of errors begin.
+// specPath is the root of all error paths.
 var specPath = field.NewPath("spec")
 
-// Validate says everything that is wrong with the configuration of a namespace, with paths in the configuration as it
-// is given: of a preset that has not been expanded the parameters are checked, and that nothing else claims its objects.
-// Missing defaults are no errors. The configuration is not changed.
+// Validate returns everything that is wrong with the configuration of a namespace, with paths in the configuration as
+// given. Of a preset that has not been expanded it checks the parameters, and that nothing else claims its objects.
+// Missing defaults are not errors. The configuration is not changed.
 func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList {
 	spec = spec.DeepCopy()
 	SetDefaults(spec)
@@ -53,7 +53,7 @@ type validator struct {
 	domains sets.Set[string]
 	leaves  sets.Set[string]
 	bundles sets.Set[string]
-	// rolledOut are the parties whose evidence is a rollout.
+	// rolledOut are the parties whose evidence is a revision of the rollout.
 	rolledOut []rolledOutParty
 }
 
@@ -61,8 +61,8 @@ func (v *validator) add(errs ...*field.Error) {
 	v.errs = append(v.errs, errs...)
 }
 
-// preset validates the parameters, and then what they expand to as if it had been written by hand. Its trust domains
-// have paths by name, since they have no index in the document.
+// preset validates the parameters, and then what they expand to. Its trust domains have paths by name, since they have
+// no index in the document.
 func (v *validator) preset(spec *RotationConfigurationSpec, namespace string) {
 	path := specPath.Child("preset")
 	if errs := validatePreset(spec.Preset, path); len(errs) > 0 {
@@ -128,13 +128,13 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	}
 	v.add(validateReleased(domain, declared, path.Child("releasedLeaves"))...)
 	v.add(validateRenewalOrder(domain, path.Child("relyingParties"))...)
-	// What is wrong with a leaf or a party would be told a second time.
+	// Otherwise the errors of a leaf or a party would be reported twice.
 	if len(v.errs) == before {
 		v.add(validateCoverage(domain, declared, path)...)
 	}
 }
 
-// validateReleased wants names of Secrets that the domain no longer declares.
+// validateReleased requires names of Secrets that the domain no longer declares.
 func validateReleased(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
 	return validateSet(domain.ReleasedLeaves, path, func(name string, path *field.Path) field.ErrorList {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// aggregate expects that the trust domains have been visited: it refers to their leaves and bundles.
+// aggregate must run after the trust domains: it refers to their leaves and bundles.
 func (v *validator) aggregate(aggregate *Aggregate, path *field.Path) {
 	v.object(kindSecret, aggregate.SecretName, path.Child("secretName"))
 	v.object(kindConfigMap, aggregate.ConfigMapName, path.Child("configMapName"))

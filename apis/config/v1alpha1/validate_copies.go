@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// copy expects that the trust domains have been visited: only their bundles and leaves are copied, never a signer.
+// copy must run after the trust domains: only their bundles and leaves are copied, never a signer.
 func (v *validator) copy(c *Copy, namespace string, path *field.Path) {
 	kind := kindConfigMap
 	switch c.Kind {

@@ -10,21 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// declaredDomain is what the parties of a trust domain are judged by.
+// declaredDomain is the part of a trust domain against which its parties are checked.
 type declaredDomain struct {
 	// leaves by secretName.
 	leaves map[string]*Leaf
-	// unlisted says that there are leaves that are not declared.
+	// unlisted means that there are leaves which are not declared.
 	unlisted bool
 }
 
-// open says that a party may verify leaves that are not declared: those that their holders make, and those of a domain
-// that declares none.
+// open reports whether a party may verify leaves that are not declared: those that their holders issue, and those of a
+// domain that declares none.
 func (d *declaredDomain) open() bool {
 	return d.unlisted || len(d.leaves) == 0
 }
 
-// verifiesAnything says whether the party can be a verifier at all.
+// verifiesAnything reports whether the party can be a verifier at all.
 func (d *declaredDomain) verifiesAnything(party *RelyingParty) bool {
 	if party.Verifies.Nothing {
 		return false
@@ -40,7 +40,7 @@ func (d *declaredDomain) verifiesAnything(party *RelyingParty) bool {
 	return false
 }
 
-// verifiesClients says whether the party verifies leaves by which clients authenticate themselves.
+// verifiesClients reports whether the party verifies leaves with which clients authenticate.
 func (d *declaredDomain) verifiesClients(party *RelyingParty) bool {
 	if party.Verifies.Nothing {
 		return false
@@ -56,7 +56,7 @@ func (d *declaredDomain) verifiesClients(party *RelyingParty) bool {
 	return false
 }
 
-// proves says whether the party verifies the leaf, and its evidence can show that it does.
+// proves reports whether the party verifies the leaf and its evidence can show that.
 func proves(party *RelyingParty, leaf *Leaf) bool {
 	if party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth) {
 		return false
@@ -64,12 +64,12 @@ func proves(party *RelyingParty, leaf *Leaf) bool {
 	return party.Verifies.Matches(*leaf)
 }
 
-// validateCoverage wants somebody who verifies each leaf and somebody who presents it: where nobody is declared nothing can
-// be proven, and a rotation would hold for ever.
+// validateCoverage requires for each leaf a party that verifies it and one that presents it: otherwise nothing could be
+// proven, and a rotation would wait for ever.
 func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field.Path) field.ErrorList {
 	parties := domain.RelyingParties
 	if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return declared.verifiesAnything(&party) }) {
-		return field.ErrorList{field.Required(path.Child("relyingParties"), "nobody verifies anything of the domain: declare who does; "+
+		return field.ErrorList{field.Required(path.Child("relyingParties"), "no relying party verifies any leaf of the domain: declare who does; "+
 			instead("who verifies"))}
 	}
 	var errs field.ErrorList
@@ -87,7 +87,7 @@ func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field
 	return errs
 }
 
-// onlyProbed explains why a party whose selection has the leaf does not count.
+// onlyProbed explains why a party that selects the leaf does not count.
 func onlyProbed(parties []RelyingParty, leaf *Leaf) string {
 	for _, party := range parties {
 		if party.Verifies.Matches(*leaf) {

@@ -58,7 +58,7 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 	return append(errs, validateParameters(party, domain, path)...)
 }
 
-// validateParameters validates those that are given, each of which belongs to one kind.
+// validateParameters validates the parameters that are set, each of which belongs to one kind.
 func validateParameters(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	evidence := party.Evidence
 	var errs field.ErrorList

@@ -45,7 +45,7 @@ func (v *validator) leaf(leaf *Leaf, signer IssuancePolicy, path *field.Path) {
 	}
 }
 
-// validateIdentity validates whom a leaf is for: a name of any kind.
+// validateIdentity validates the names of a leaf, of which it needs at least one.
 func validateIdentity(leaf *Leaf, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if leaf.CommonName == "" && len(leaf.DNSNames) == 0 && len(leaf.IPAddresses) == 0 && !leaf.NodeAddresses {
@@ -62,7 +62,7 @@ func validateIdentity(leaf *Leaf, path *field.Path) field.ErrorList {
 	return append(errs, validateSet(leaf.IPAddresses, path.Child("ipAddresses"), validateIP)...)
 }
 
-// validateSubject validates a text of the subject. The placeholder would not be replaced there.
+// validateSubject validates a part of the subject, in which placeholders are not replaced.
 func validateSubject(text string, limit int, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if utf8.RuneCountInString(text) > limit {

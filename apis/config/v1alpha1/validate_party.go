@@ -41,7 +41,7 @@ func validateVerifies(party *RelyingParty, domain *declaredDomain, path *field.P
 	return errs
 }
 
-// leafOf validates references to leaves, as they are written in the configuration.
+// leafOf validates references to leaves, by secretName.
 func leafOf(domain *declaredDomain) func(string, *field.Path) field.ErrorList {
 	return func(name string, path *field.Path) field.ErrorList {
 		if domain.leaves[name] == nil {

@@ -58,7 +58,7 @@ func validateProbeEndpoint(party *RelyingParty, endpoint *ProbeEndpoint, domain 
 func validateEndpointMember(party *RelyingParty, member string, path *field.Path) field.ErrorList {
 	switch {
 	case party.ForEachNode != nil && member != "":
-		return field.ErrorList{field.Forbidden(path, "with forEachNode an endpoint is one of every node")}
+		return field.ErrorList{field.Forbidden(path, "must be empty with forEachNode: the endpoint stands for every node")}
 	case party.ForEachNode != nil:
 		return nil
 	case member == "":
@@ -77,7 +77,8 @@ func membersOf(party *RelyingParty) []string {
 	return party.Members
 }
 
-// validateEndpointsOfMembers wants each member probed, and each leaf that it presents seen at one of its endpoints.
+// validateEndpointsOfMembers requires that each member is probed, and that each leaf that it presents is seen at one of
+// its endpoints.
 func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.ErrorList {
 	endpoints := party.Evidence.TLSProbe.Endpoints
 	members := membersOf(party)
@@ -110,13 +111,13 @@ func validateEndpointsOfMembers(party *RelyingParty, path *field.Path) field.Err
 	return errs
 }
 
-// validateProof refuses what a probe cannot see: a server shows nothing but whose client certificates it accepts.
+// validateProof refuses what a probe cannot observe: a server only shows whose client certificates it accepts.
 func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	switch proof := party.Evidence.TLSProbe.Proof; proof {
 	case ProofHandshake:
 		if !domain.verifiesClients(party) {
-			return field.ErrorList{field.Invalid(path, proof, "needs a leaf with the usage ClientAuth that the party verifies: it is by "+
-				"its like that a handshake is tried")}
+			return field.ErrorList{field.Invalid(path, proof, "needs a leaf with the usage ClientAuth that the party verifies: the "+
+				"probe presents one like it")}
 		}
 	case ProofAcceptableAuthorities:
 	default:
@@ -125,7 +126,8 @@ func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path
 	return nil
 }
 
-// validateAddress allows the placeholder for the whole host only: an address takes its place, which may be one of IPv6.
+// validateAddress accepts the placeholder only as the whole host, because it is replaced by an address, which may be an
+// IPv6 address.
 func validateAddress(address string, forEachNode bool, path *field.Path) field.ErrorList {
 	if address == "" {
 		return field.ErrorList{field.Required(path, "host:port")}
@@ -145,7 +147,7 @@ func validateClientLeaf(name string, domain *declaredDomain, path *field.Path) f
 	case leaf == nil:
 		return field.ErrorList{field.NotFound(path, name)}
 	case leaf.ForEachNode != nil:
-		return field.ErrorList{field.Invalid(path, name, "all members are probed with one leaf, and this is one for each node")}
+		return field.ErrorList{field.Invalid(path, name, "all members are probed with the same leaf, and this one exists once for each node")}
 	case !slices.Contains(leaf.Usages, ClientAuth):
 		return field.ErrorList{field.Invalid(path, name, "the leaf must have the usage ClientAuth")}
 	}

@@ -13,7 +13,7 @@ import (
 // maxReporters bounds each list of accounts.
 const maxReporters = 64
 
-// everybody are accounts that tell nobody from anybody else.
+// everybody are accounts and groups that do not distinguish one caller from another.
 var everybody = sets.New("system:anonymous", "system:authenticated", "system:unauthenticated", "system:serviceaccounts")
 
 // validateReporters expects at least one account.
@@ -37,7 +37,7 @@ func validateReporters(reporters *Reporters, path *field.Path) field.ErrorList {
 	return append(errs, validateSet(reporters.ServiceAccounts, path.Child("serviceAccounts"), validateReporterServiceAccount)...)
 }
 
-// validateReporter accepts the name of a user, in which the placeholder may be there once.
+// validateReporter accepts the name of a user, in which the placeholder may occur once.
 func validateReporter(name string, path *field.Path) field.ErrorList {
 	return validateAccount(strings.Replace(name, MemberPlaceholder, "m", 1), name, path)
 }
@@ -46,7 +46,7 @@ func validateReporterGroup(name string, path *field.Path) field.ErrorList {
 	return validateAccount(name, name, path)
 }
 
-// validateReporterServiceAccount accepts a name of an object.
+// validateReporterServiceAccount accepts the name of a ServiceAccount, in which the placeholder may occur once.
 func validateReporterServiceAccount(name string, path *field.Path) field.ErrorList {
 	if errs := validateReporter(name, path); len(errs) > 0 {
 		return errs
@@ -54,7 +54,7 @@ func validateReporterServiceAccount(name string, path *field.Path) field.ErrorLi
 	return validateName(strings.Replace(name, MemberPlaceholder, "m", 1), path)
 }
 
-// validateAccount judges a name without its placeholder, and quotes it with it.
+// validateAccount validates a name without its placeholder, and quotes it as written.
 func validateAccount(name, written string, path *field.Path) field.ErrorList {
 	switch {
 	case written == "":
@@ -65,7 +65,7 @@ func validateAccount(name, written string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, written,
 			"there are no wildcards, and {member} is replaced once in the name of a user or a service account")}
 	case everybody.Has(written):
-		return field.ErrorList{field.Invalid(path, written, "is everybody: leave out reporters and bind the right instead")}
+		return field.ErrorList{field.Invalid(path, written, "includes everybody: leave out reporters and grant the permission by RBAC instead")}
 	}
 	return nil
 }

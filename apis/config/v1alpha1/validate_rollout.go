@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rollout expects that the trust domains and the aggregate have been visited, and that defaults are set.
+// rollout must run after the trust domains and the aggregate, with defaults set.
 func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Path) {
 	at = at.Child("staticPod")
 	if rollout.StaticPod == nil {
-		v.add(field.Required(at, "the only kind of rollout so far"))
+		v.add(field.Required(at, "it is the only kind of rollout"))
 		return
 	}
 	r := rollout.StaticPod
-	// Names of pods, directories and labels are made of it.
+	// It becomes part of the names of pods and directories, and of labels.
 	v.add(validateLabelName(r.Name, at.Child("name"))...)
 	v.add(validateSelector(&r.NodeSelector, at.Child("nodeSelector"))...)
 	if len(r.NodeSelector.MatchLabels)+len(r.NodeSelector.MatchExpressions) == 0 {
@@ -68,7 +68,7 @@ func validateRevisionLimit(limit int32, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateStrategy accepts the empty strategy, which stands for the default.
+// validateStrategy accepts the empty strategy, which means the default.
 func validateStrategy(strategy QuorumStrategy, at *field.Path) field.ErrorList {
 	known := []QuorumStrategy{QuorumAutomatic, QuorumHighAvailability, QuorumTwoNode, QuorumSingleNode}
 	if strategy == "" || slices.Contains(known, strategy) {
@@ -97,4 +97,53 @@ func validateClassName(name string, at *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(at, "the StaticPodClass in which the owner of the nodes says what may run there")}
 	}
 	return validateName(name, at)
+}
+
+// rolledOutParty is a party whose evidence is what a rollout has installed on its nodes.
+type rolledOutParty struct {
+	party *RelyingParty
+	// bundle is the ConfigMap of its trust domain.
+	bundle string
+	path   *field.Path
+}
+
+// rollouts must run last. A rollout can only be evidence for what it distributes: the bundles and leaves of the
+// aggregate.
+func (v *validator) rollouts(spec *RotationConfigurationSpec, namespace string) {
+	aggregate, rollout := spec.Aggregate, spec.Rollout
+	if spec.Preset != nil && len(validatePreset(spec.Preset, specPath)) == 0 {
+		expanded := expandPreset(spec.Preset, namespace)
+		SetDefaults(expanded)
+		if expanded.Aggregate != nil {
+			aggregate = expanded.Aggregate
+		}
+		if expanded.Rollout != nil {
+			rollout = expanded.Rollout
+		}
+	}
+	for _, p := range v.rolledOut {
+		v.add(p.validate(aggregate, rollout)...)
+	}
+}
+
+func (p *rolledOutParty) validate(aggregate *Aggregate, rollout *Rollout) field.ErrorList {
+	kind := p.path.Child("evidence", "kind")
+	if rollout == nil || rollout.StaticPod == nil {
+		return field.ErrorList{field.Invalid(kind, EvidenceStaticPodRevision, "there is no rollout whose revisions could be evidence")}
+	}
+	if aggregate == nil || !slices.Contains(rollout.StaticPod.ConfigMapNames, aggregate.ConfigMapName) ||
+		!slices.ContainsFunc(aggregate.Bundles, func(b AggregatedBundle) bool { return b.ConfigMapName == p.bundle }) {
+		return field.ErrorList{field.Invalid(kind, EvidenceStaticPodRevision, fmt.Sprintf(
+			"the rollout does not bring the ConfigMap %s to the nodes: add it to the bundles of the aggregate, and the aggregate's ConfigMap "+
+				"to the configMapNames of the rollout", p.bundle))}
+	}
+	var errs field.ErrorList
+	for i, leaf := range p.party.Presents {
+		if !slices.Contains(rollout.StaticPod.SecretNames, aggregate.SecretName) || !slices.Contains(aggregate.Leaves, leaf) {
+			errs = append(errs, field.Invalid(p.path.Child("presents").Index(i), leaf,
+				"the rollout does not bring the leaf to the nodes: add it to the leaves of the aggregate, and the aggregate's Secret to the "+
+					"secretNames of the rollout, or have another party with another kind of evidence present it"))
+		}
+	}
+	return errs
 }

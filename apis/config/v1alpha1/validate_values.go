@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateSet validates each value and refuses a second one that is equal.
+// validateSet validates each value and refuses duplicates.
 func validateSet[T ~string](values []T, path *field.Path, each func(T, *field.Path) field.ErrorList) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[T]()
@@ -51,7 +52,7 @@ func validateIP(address string, path *field.Path) field.ErrorList {
 	return validation.IsValidIP(path, address)
 }
 
-// validateServerName accepts what a certificate can be verified with: a name or an address. Empty is for none.
+// validateServerName accepts a name or an address for which a certificate can be verified, or none.
 func validateServerName(name string, path *field.Path) field.ErrorList {
 	if name == "" || net.ParseIP(name) != nil {
 		return nil
@@ -84,7 +85,7 @@ func validateUsage(usage Usage, path *field.Path) field.ErrorList {
 	}
 }
 
-// validateKey accepts the empty algorithm, which stands for the default.
+// validateKey accepts the empty algorithm, which means the default.
 func validateKey(key KeyAlgorithm, path *field.Path) field.ErrorList {
 	known := []KeyAlgorithm{RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
 	if key == "" || sets.New(known...).Has(key) {
@@ -101,8 +102,8 @@ func invalid(path *field.Path, value string, msgs []string) field.ErrorList {
 	return errs
 }
 
-// validateNodeName validates a name in which the placeholder stands for the name of a node, once and only if there is
-// one for each node. An ordinary node name is put in its place to judge the rest.
+// validateNodeName validates a name that contains the placeholder for the name of a node, once and only if the object
+// exists once for each node. The rest is validated with a typical node name in its place.
 func validateNodeName(name string, forEachNode bool, path *field.Path, each func(string, *field.Path) field.ErrorList) field.ErrorList {
 	switch count := strings.Count(name, NodePlaceholder); {
 	case forEachNode && count != 1:
@@ -116,4 +117,17 @@ func validateNodeName(name string, forEachNode bool, path *field.Path, each func
 		errs = append(errs, err)
 	}
 	return errs
+}
+
+// ranges requires CIDRs without host bits, which would hide how large the range is.
+func (v *validator) ranges(texts []string, path *field.Path) {
+	for i, text := range texts {
+		r, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			v.add(field.Invalid(path.Index(i), text, "want a CIDR such as 10.0.0.0/24"))
+		case r.Masked() != r:
+			v.add(field.Invalid(path.Index(i), text, "host bits are set: want "+r.Masked().String()))
+		}
+	}
 }

@@ -156,7 +156,7 @@ func TestInstallerFails(t *testing.T) {
 		}
 	}
 	if _, err := w.client.CoreV1().Pods(testNamespace).Get(w.ctx, "installer-2-retry-2-m0", metav1.GetOptions{}); err != nil {
-		t.Errorf("the third attempt has another name than it has in the seeds: %v", err)
+		t.Errorf("the third attempt has another name than cluster-etcd-operator gives it: %v", err)
 	}
 }
 

@@ -15,19 +15,20 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// reportEvery is how often the program reports what it has loaded although nothing has changed, unless its reports end sooner.
+// reportEvery is how often the program reports what it has loaded if nothing changes, unless its reports expire sooner.
 const reportEvery = 5 * time.Minute
 
-// acknowledger reports after each swap what the program has loaded, and again before the report ceases to count.
+// acknowledger reports what the program has loaded, after each swap and before the last report expires.
 type acknowledger struct {
 	client                   versioned.Interface
 	namespace, signer, party string
-	// instance is the place of the process among the replicas: who is started again in it takes the place of who was there.
+	// instance identifies the process among the replicas: a restarted process with the same instance replaces the
+	// former one.
 	instance  string
 	startedAt time.Time
 }
 
-// run reports until the context ends. A report that fails is tried again with what is loaded by then.
+// run reports until the context ends. A report that fails is retried with what is loaded by then.
 func (a *acknowledger) run(ctx context.Context, l *loader) {
 	again := time.NewTimer(reportEvery)
 	defer again.Stop()
@@ -40,7 +41,7 @@ func (a *acknowledger) run(ctx context.Context, l *loader) {
 		}
 		pause := reportEvery
 		backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 100, Cap: 5 * time.Second}
-		// The only error is that of the context: everything else is tried again.
+		// The only error is that of the context: everything else is retried.
 		_ = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 			expires, ok := a.report(ctx, l)
 			if !expires.IsZero() {
@@ -52,7 +53,7 @@ func (a *acknowledger) run(ctx context.Context, l *loader) {
 	}
 }
 
-// report says until when it counts, if that is known, and whether it was accepted.
+// report returns until when the report counts, if that is known, and whether it was accepted.
 func (a *acknowledger) report(ctx context.Context, l *loader) (time.Time, bool) {
 	lookedAt, m := time.Now(), l.current.Load()
 	if m == nil {

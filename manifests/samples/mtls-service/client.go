@@ -60,7 +60,7 @@ func (p *program) handshake(ctx context.Context, address, serverName, request st
 	return err
 }
 
-// isClosed says whether the other side went away without a word.
+// isClosed reports whether the other side closed the connection without a TLS alert.
 func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }

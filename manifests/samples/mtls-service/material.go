@@ -95,7 +95,7 @@ func (l *loader) informers(name string) informers.SharedInformerFactory {
 		}))
 }
 
-// onChange ignores deletions: a program goes on with what it has.
+// onChange ignores deletions: the program continues with what it has loaded.
 func onChange(f func(obj any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, obj any) { f(obj) }}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// patience bounds one connection.
+// patience bounds the duration of one connection.
 const patience = 10 * time.Second
 
 // serve accepts connections until the context ends. Each handshake uses what is loaded at that moment.
@@ -53,7 +53,7 @@ func (p *program) answer(ctx context.Context, conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
-		// A connection that ends before it says anything (a port check) is no handshake.
+		// A connection that ends before it sends anything (a port check) is not a failed handshake.
 		var record tls.RecordHeaderError
 		if !isClosed(err) && !errors.As(err, &record) {
 			p.stats.failed(err)

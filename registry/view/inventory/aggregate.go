@@ -14,7 +14,7 @@ import (
 
 // aggregate reads the aggregate Secret and ConfigMap. leaves are the names of the configuration's leaves by template.
 //
-// What is in them is known only if they have the label trust.LabelAggregate. Without it they count as empty, and the
+// Their content is known only if they have the label trust.LabelAggregate. Without it they count as empty, and the
 // first write labels them.
 func (b *builder) aggregate(p *part, cfg *configv1alpha1.Aggregate, leaves map[string][]string) *trust.Aggregate {
 	out := &trust.Aggregate{

@@ -14,9 +14,9 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// believe has the nodes of a configuration bear only those addresses that are believed to be theirs: what a kubelet writes
-// into its status is a claim. Every node of the cluster can contest an address, also one that the configuration does not
-// select.
+// believe removes from the nodes of a configuration the addresses that are not accepted as theirs, because what a
+// kubelet writes into its status is a mere claim. Every node of the cluster can contest an address, also one that the
+// configuration does not select.
 func (b *builder) believe(p *part, cfg *configv1alpha1.RotationConfigurationSpec) error {
 	ranges, err := rangesOf(cfg)
 	if err != nil {
@@ -44,7 +44,7 @@ func rangesOf(cfg *configv1alpha1.RotationConfigurationSpec) (*address.Ranges, e
 	return out, nil
 }
 
-// believed is the node itself if nothing is wrong with its addresses.
+// believed returns the node itself if all of its addresses are accepted.
 func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConfigurationSpec, ranges *address.Ranges,
 	claims map[string][]address.Claimant,
 ) *Node {
@@ -65,8 +65,8 @@ func (b *builder) believed(p *part, node *Node, cfg *configv1alpha1.RotationConf
 	return &out
 }
 
-// claimants are the nodes that report an address, nil if it is one alone. claims remembers them: of an address that many nodes
-// report, each would have to be compared with each.
+// claimants are the nodes that report an address, nil if there is only one. claims caches them: of an address that many
+// nodes report, each would have to be compared with each.
 func (b *builder) claimants(p *part, cfg *configv1alpha1.RotationConfigurationSpec, text string, claims map[string][]address.Claimant) []address.Claimant {
 	if known, ok := claims[text]; ok {
 		return known
@@ -113,13 +113,13 @@ func (b *builder) carries(p *part, cfg *configv1alpha1.RotationConfigurationSpec
 	return false
 }
 
-// contested says whether an address that the leaf of a node carries is one that other nodes report as well, so that whose it
-// is cannot be told: then the leaf keeps its names.
+// contested reports whether other nodes report an address that the leaf of a node carries, so that it cannot be
+// determined which of them owns it: then the leaf keeps its names.
 func (n *Node) contested(carried []string) bool {
 	return n != nil && slices.ContainsFunc(n.doubts, func(d address.Doubt) bool { return d.Contested && slices.Contains(carried, d.Address) })
 }
 
-// doubts has a problem for each node and reason, of the nodes whose addresses a domain needs. They concern nobody but the
+// doubts adds a problem for each node and reason, for the nodes whose addresses a domain needs. They only affect the
 // leaves and the members of that node.
 func (b *builder) doubts(domain *configv1alpha1.TrustDomain) ([]trust.Problem, error) {
 	var nodes []*Node

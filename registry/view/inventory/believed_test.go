@@ -72,7 +72,7 @@ func TestKubeletsClaim(t *testing.T) {
 			objects:   []any{node("n1", "10.0.0.1", "10.0.1.1"), node("n2", "10.0.0.2")},
 			addresses: map[string][]string{"n1": {"10.0.0.1"}, "n2": {"10.0.0.2"}},
 			probes:    map[string]string{"n1": "10.0.0.1:8443", "n2": "10.0.0.2:8443"},
-			problems:  []string{"Node/n1 AddressNotBelieved: its kubelet reports the InternalIP 10.0.1.1, but it is in none"},
+			problems:  []string{"Node/n1 AddressNotBelieved: its kubelet reports the InternalIP 10.0.1.1, but it is outside"},
 		},
 		"a Service": {
 			config:    webConfig + "serviceCIDRs: [10.96.0.0/12]\n",

@@ -9,8 +9,8 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
-// Bounds of one configuration, expanded: what it writes out for each node counts once for each node. They are looked at before
-// anything is made of it. One that is beyond has a Problem and takes no effect; all others are as they were.
+// Bounds of one expanded configuration: what exists for each node counts once for each node. They are checked before
+// anything is expanded. A configuration beyond them has a Problem and takes no effect; others are not affected.
 const (
 	// MaxNodes of one selector: the largest cluster that Kubernetes supports.
 	MaxNodes = 5000
@@ -20,15 +20,16 @@ const (
 	// MaxLeaves and MaxMembers of all trust domains of a configuration.
 	MaxLeaves  = 20000
 	MaxMembers = 20000
-	// MaxLinks are those between members and leaves or addresses: who presents what, is probed where, verifies which. Both sides
-	// are bounded, and their product has to be too: it is what an assessment costs.
+	// MaxLinks bounds the relations between members and leaves or addresses: what each presents, where it is probed,
+	// what it verifies. Members and leaves are bounded, and their product has to be too, because it determines the cost
+	// of an assessment.
 	MaxLinks = 500000
 )
 
-// extent is how much a configuration is, expanded.
+// extent is the size of an expanded configuration.
 type extent struct{ leaves, members, links int }
 
-// checkExtent says by what name a configuration is too large. Nodes that join make it so too.
+// checkExtent returns which bound a configuration exceeds. It may do so only after nodes have joined.
 func (b *builder) checkExtent(cfg *configv1alpha1.RotationConfigurationSpec) error {
 	var all extent
 	for i := range cfg.TrustDomains {
@@ -105,7 +106,7 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 	return e, nil
 }
 
-// verified is how many leaves a selection has.
+// verified is the number of leaves that a selection includes.
 func verified(domain *configv1alpha1.TrustDomain, selection *configv1alpha1.LeafSelection, counts map[string]int) int {
 	sum := 0
 	if len(selection.Leaves) > 0 {

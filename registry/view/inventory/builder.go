@@ -17,9 +17,10 @@ import (
 // builder collects what the configurations of a namespace contribute, the oldest configuration first.
 type builder struct {
 	sources *Sources
-	// nodes are those of the cluster, ordered by name, as the configuration at hand believes them (believe).
+	// nodes are those of the cluster, ordered by name, with the addresses that the current configuration accepts
+	// (believe).
 	nodes []*Node
-	// reported are the nodes by the addresses that they report, nil as long as nobody asked.
+	// reported are the nodes by the addresses that they report, nil until it is needed.
 	reported map[string][]*Node
 	// records by the trust domain that they are of.
 	records map[string]*remembrance
@@ -44,7 +45,7 @@ func newBuilder(s *Sources) *builder {
 	return b
 }
 
-// add returns what a configuration contributes. If there is something wrong with it, that is nothing but a problem.
+// add returns what a configuration contributes. If it is invalid, that is only a problem.
 func (b *builder) add(cfg *Configuration) *part {
 	if cfg.Loaded == nil {
 		b.refuse(cfg.Name, ReasonInvalidConfiguration, cfg.Error)
@@ -78,7 +79,7 @@ func (b *builder) add(cfg *Configuration) *part {
 	return p
 }
 
-// aboutNodes says whether what a configuration means depends on the nodes of the cluster.
+// aboutNodes reports whether a configuration depends on the nodes of the cluster.
 func aboutNodes(cfg *configv1alpha1.RotationConfigurationSpec) bool {
 	if cfg.Rollout != nil && cfg.Rollout.StaticPod != nil {
 		return true
@@ -89,7 +90,8 @@ func aboutNodes(cfg *configv1alpha1.RotationConfigurationSpec) bool {
 	})
 }
 
-// conflicts names what an older configuration has already: domains as configured, then objects ordered by name.
+// conflicts names what an older configuration already has: domains in the configured order, then objects ordered by
+// name.
 func (b *builder) conflicts(p *part) []string {
 	var domains, objects []string
 	for _, d := range p.domains {
@@ -106,8 +108,8 @@ func (b *builder) conflicts(p *part) []string {
 	return slices.Concat(domains, b.rolloutConflicts(p), objects)
 }
 
-// rolloutConflicts are about what a rollout has without a claim: its status, and the numbers of the revisions, which are
-// counted once in a namespace (ConfigMap/revision-status-N).
+// rolloutConflicts are about what a rollout has without a claim: its status, and the numbers of the revisions, which
+// are unique in a namespace (ConfigMap/revision-status-N).
 func (b *builder) rolloutConflicts(p *part) []string {
 	var out []string
 	if p.rollout != nil {
@@ -143,8 +145,8 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Build makes of the facts of a namespace what its configurations say they are. It returns nil if there is no
-// configuration. Nothing is parsed here, and the same facts give the same answer.
+// Build derives from the facts of a namespace what its configurations say about them. It returns nil if there is no
+// configuration. Nothing is parsed here, and the same facts give the same result.
 func Build(s *Sources) *Namespace {
 	if len(s.Configurations) == 0 {
 		return nil
@@ -191,7 +193,7 @@ func (n *Namespace) add(configuration string, p *part) {
 	n.Copies = append(n.Copies, p.copies...)
 }
 
-// byAge puts the oldest first: it keeps what a younger one claims as well.
+// byAge sorts the oldest first: an object that several configurations claim belongs to the oldest.
 func byAge(configurations map[string]*Configuration) []*Configuration {
 	return slices.SortedFunc(maps.Values(configurations), func(x, y *Configuration) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))

@@ -5,7 +5,7 @@ package inventory
 
 import "k8s.io/apimachinery/pkg/api/meta"
 
-// configurationChanged begins or ends to read the ConfigMaps of a namespace before it announces the configuration.
+// configurationChanged starts or stops reading the ConfigMaps of a namespace before it announces the configuration.
 func (i *Inventory) configurationChanged(n *namespace) {
 	i.follow(n)
 	if i.current(n) {
@@ -14,11 +14,11 @@ func (i *Inventory) configurationChanged(n *namespace) {
 	}
 }
 
-// current is false for what a namespace that is not managed any more has still to say.
+// current is false for late events of a namespace that is not managed any more.
 func (i *Inventory) current(n *namespace) bool { return i.managed.of(n.name) == n }
 
-// updated leaves nothing out but a repetition: the model needs the latest resource version of an object, even if
-// nothing else that is known of it has changed.
+// updated ignores only repetitions: the model needs the latest resource version of an object, even if nothing else in
+// it has changed.
 func (i *Inventory) updated(n *namespace, before, after any) {
 	x, errX := meta.Accessor(before)
 	y, errY := meta.Accessor(after)
@@ -28,7 +28,7 @@ func (i *Inventory) updated(n *namespace, before, after any) {
 	i.announce(n)
 }
 
-// announce says that an object has come, changed or gone.
+// announce tells that an object was added, changed or deleted.
 func (i *Inventory) announce(n *namespace) {
 	if !i.current(n) {
 		return

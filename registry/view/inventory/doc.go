@@ -1,15 +1,16 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory turns what a cluster holds into what the model wants to know: configurations, records, Secrets,
+// Package inventory turns the objects of a cluster into the input of the model: configurations, records, Secrets,
 // ConfigMaps and Nodes become Sources, facts that were parsed once; a configuration and its Sources become trust.Domain
 // values.
 //
-// An Inventory watches the namespaces that are managed: those whose Namespace has the label trust.LabelManaged, or those
-// that the installation names. Of any other nothing is listed, watched, read or parsed. Each object is parsed in the transform of its informer, before it is stored, and
-// what the store keeps is a small struct of this package: certificates (shared by content through one pki.Cache), the
-// annotations and labels that the model looks at, and what was wrong as text. No PEM is kept and no private key: a
-// key is looked at once, to see whether it belongs to its certificate, and is forgotten in the same call.
+// An Inventory watches the managed namespaces: those whose Namespace has the label trust.LabelManaged, or those that
+// the installation names. Nothing is listed, watched, read or parsed in any other namespace. Each object is parsed in
+// the transform of its informer, before it is stored, and the store keeps a small struct of this package: certificates
+// (shared by content through one pki.Cache), the annotations and labels that the model uses, and errors as text. No PEM
+// and no private key is kept: a key is parsed once, to check that it belongs to its certificate, and is forgotten in
+// the same call.
 //
 // Invariants:
 //

@@ -26,7 +26,7 @@ type expandedLeaf struct {
 }
 
 // leaves expands the leaves of a domain, ordered by name. A leaf that cannot be made is left out, with a problem, and
-// the others go on. If its Secret exists it stays, since somebody may present it; then it keeps its names.
+// does not affect the others. If its Secret exists it stays with its present names, since somebody may present it.
 func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expandedLeaf, []trust.Problem, error) {
 	var (
 		leaves    []expandedLeaf
@@ -71,8 +71,8 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 	return leaves, append(problems, addresses.problems()...), nil
 }
 
-// claimNodeLeaf claims the name of a node's leaf. It fails where the node's name leads to a name that cannot be or that
-// is taken within the configuration. Only that leaf suffers: a node that joins must not stop what works.
+// claimNodeLeaf claims the name of a node's leaf. It fails if the name is not valid or is taken within the
+// configuration. Only that leaf is affected: a node that joins must not stop what works.
 func (p *part) claimNodeLeaf(domain, name string, node *Node, holds bool) *trust.Problem {
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 {
 		return problemOf(trust.SecretKind, name, ReasonInvalidConfiguration, fmt.Sprintf(
@@ -166,7 +166,8 @@ func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
 	return profile, nil
 }
 
-// keptProfile is the profile of a leaf whose names are unknown: those that it has now, if it can be read.
+// keptProfile is the profile of a leaf whose names are not known: it has the names of the existing certificate, if that
+// can be read.
 func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
 	profile := withoutNames(cfg)
 	if cert != nil {
@@ -192,8 +193,8 @@ type candidate struct {
 	node     *Node
 }
 
-// candidates finds who would have the name of each node's leaf. Two templates can meet: with peer-{node} and
-// peer-metrics-{node}, a node metrics-x meets a node x.
+// candidates returns who could have the name of each node's leaf. Two templates can make the same name: with
+// peer-{node} and peer-metrics-{node}, a node metrics-x meets a node x.
 func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map[string][]candidate, error) {
 	found := map[string][]candidate{}
 	for i := range cfg.TrustDomains {
@@ -215,9 +216,9 @@ func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map
 	return found, nil
 }
 
-// holds says whether a node's leaf may have a name that others would have too: the one whose addresses the existing
-// certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take what
-// another one presents.
+// holds reports whether a node's leaf may have a name that others would have too: the one whose addresses the existing
+// certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take
+// over what another one presents.
 func (b *builder) holds(p *part, name, template string, node *Node) bool {
 	rivals := p.rivals[name]
 	if len(rivals) < 2 {

@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// watchNamespaces sets up the informer of the Namespaces that have opted in. Of a Namespace there is nothing but its
-// metadata, and of that only what is looked at.
+// watchNamespaces sets up the informer of the Namespaces that have opted in. It only gets the metadata of a Namespace,
+// and keeps the part of it that is used.
 func (i *Inventory) watchNamespaces() error {
 	i.namespaces = &observed{source: i.sources.namespaces}
 	return i.namespaces.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
@@ -26,7 +26,7 @@ func (i *Inventory) watchNamespaces() error {
 	}, i.refusals.report(i.namespaces.source))
 }
 
-// consent keeps of a Namespace what says whether it is managed.
+// consent keeps the part of a Namespace that says whether it is managed.
 func consent(object any) (any, error) {
 	namespace, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -38,8 +38,8 @@ func consent(object any) (any, error) {
 	}}, nil
 }
 
-// namespaceChanged runs on the goroutine of the Namespaces' informer, as does namespaceGone. The label is asked for here
-// as well: a server that ignores the selector must not widen what is read.
+// namespaceChanged runs on the goroutine of the informer of Namespaces, as does namespaceGone. The label is checked
+// here as well: a server that ignores the selector must not widen what is read.
 func (i *Inventory) namespaceChanged(object any) {
 	namespace, err := meta.Accessor(object)
 	switch {
@@ -60,7 +60,7 @@ func (i *Inventory) namespaceGone(object any) {
 	}
 }
 
-// manage begins to read a namespace, unless it is read already.
+// manage starts reading a namespace, unless it is read already.
 func (i *Inventory) manage(name string) {
 	if i.managed.of(name) != nil {
 		return
@@ -88,7 +88,7 @@ func (i *Inventory) manage(name string) {
 	})
 }
 
-// release ends to read a namespace and drops everything that is known of it.
+// release stops reading a namespace and drops everything that is known about it.
 func (i *Inventory) release(name string) {
 	if i.managed.drop(name) {
 		i.memory.drop(name)
@@ -96,7 +96,7 @@ func (i *Inventory) release(name string) {
 	}
 }
 
-// newNamespace sets up what reads a namespace.
+// newNamespace sets up the informers of a namespace.
 func (i *Inventory) newNamespace(name string) (*namespace, error) {
 	n := newNamespace(i.managed.ctx, name, i.refusals)
 	object := cache.ResourceEventHandlerFuncs{

@@ -15,10 +15,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// namespaces are those that are managed: nothing of any other is read. The zero value is ready for start.
+// namespaces are the managed ones: nothing is read in any other. The zero value is ready for start.
 type namespaces struct {
 	mu sync.Mutex
-	// ctx is that of Start: what is started later ends with it.
+	// ctx is that of Start and ends everything that is started later.
 	ctx context.Context //nolint:containedctx // namespaces come and go while everything runs
 	all map[string]*namespace
 }
@@ -30,7 +30,7 @@ type namespace struct {
 	configurations, records, secrets, others, aggregates *observed
 	// listed is closed when all of them have been listed and have been handled.
 	listed chan struct{}
-	// refusals are what the API server does not let us read.
+	// refusals are the reads that the API server refuses.
 	refusals *refusals
 	// ended is done when the namespace is not managed any more, or everything ends.
 	ended context.Context //nolint:containedctx // it is the life of the namespace, not of a call
@@ -42,7 +42,7 @@ type namespace struct {
 }
 
 var (
-	// ErrUnmanaged is the answer about a namespace that has not opted in.
+	// ErrUnmanaged is the error for a namespace that has not opted in.
 	ErrUnmanaged = errors.New("the namespace is not managed")
 	// errUnconfigured ends the informer of a namespace's ConfigMaps when its last configuration is gone.
 	errUnconfigured = errors.New("the namespace has no configuration any more")
@@ -84,7 +84,7 @@ func (n *namespaces) add(one *namespace) {
 	n.all[one.name] = one
 }
 
-// drop ends to read a namespace; it says whether it was managed.
+// drop stops reading a namespace and reports whether it was managed.
 func (n *namespaces) drop(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,13 +106,13 @@ func (n *namespace) configured() bool {
 	return len(n.configurations.informer.GetStore().ListKeys()) > 0
 }
 
-// known says whether there is a configuration, and everything has been listed.
+// known reports whether there is a configuration, and everything has been listed.
 func (n *namespace) known() bool {
 	maps := n.ofConfigMaps()
 	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
 }
 
-// pending is what has to come to pass before what is said of the namespace is all there is, nil if nothing has to.
+// pending is what the namespace still has to wait for before its facts are complete, nil if they are.
 func (n *namespace) pending() *pending {
 	if !isClosed(n.listed) {
 		return &pending{what: "what is in namespace " + n.name, done: n.listed, ended: n.ended, refusals: n.refusals}
@@ -153,7 +153,7 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// configMaps are those of a namespace that has a configuration: nobody watches the ConfigMaps of the others.
+// configMaps reads the ConfigMaps of a namespace that has a configuration; those of other namespaces are not watched.
 type configMaps struct {
 	observed
 	// ready is closed after the namespace has been announced as known.
@@ -163,8 +163,8 @@ type configMaps struct {
 	stop  context.CancelCauseFunc
 }
 
-// follow has the ConfigMaps of a namespace read if, and only if, it has a configuration. It is called on the goroutine of
-// the configurations' informer only, which is one of those that Wait waits for.
+// follow reads the ConfigMaps of a namespace if, and only if, it has a configuration. It is called only on the
+// goroutine of the informer of the configurations, for which Wait waits.
 func (i *Inventory) follow(n *namespace) {
 	switch maps := n.ofConfigMaps(); {
 	case !n.configured():
@@ -217,7 +217,7 @@ func (i *Inventory) readConfigMaps(n *namespace) {
 	})
 }
 
-// pending is something that has to be listed.
+// pending is a source that has to be listed.
 type pending struct {
 	what string
 	done <-chan struct{}
@@ -226,8 +226,8 @@ type pending struct {
 	refusals *refusals
 }
 
-// wait returns when it is done, of no concern any more, or when the API server has begun or ceased to refuse something.
-// It fails when ctx ends first, or everything.
+// wait returns when the source is listed, is no longer needed, or when the API server has started or stopped refusing
+// something. It fails when ctx or the inventory ends first.
 func (p *pending) wait(ctx context.Context, turned <-chan struct{}) error {
 	var (
 		cause error

@@ -46,8 +46,8 @@ func (c *ConfigMap) object() trust.Object {
 	return out
 }
 
-// adopted says whether an object consents to the configuration that names it. Otherwise the model is to know only that the
-// object exists.
+// adopted reports whether an object consents to the configuration that names it. Otherwise the model only knows that
+// the object exists.
 func (b *builder) adopted(p *part, kind trust.ObjectKind, object *trust.Object) bool {
 	if trust.Consents(object.Annotations, p.configuration) {
 		return true
@@ -56,8 +56,8 @@ func (b *builder) adopted(p *part, kind trust.ObjectKind, object *trust.Object) 
 	return false
 }
 
-// tlsSecret returns a Secret and what is known of it as an object. The facts are nil if it does not exist or does not
-// consent, or has another type, which is a problem: the type cannot be changed.
+// tlsSecret returns a Secret and its facts. The facts are nil if it does not exist, does not consent, or has another
+// type, which is a problem because the type cannot be changed.
 func (b *builder) tlsSecret(p *part, name string) (trust.Object, *Secret) {
 	if secret := b.sources.Secrets[name]; secret != nil {
 		object := secret.object()
@@ -83,8 +83,8 @@ func problemOf(kind trust.ObjectKind, name string, reason trust.Reason, message 
 	return &trust.Problem{Object: objectName(kind, name), Reason: reason, Message: message}
 }
 
-// signer reads the slots. Each keeps the certificates that could be read, whatever else is wrong; the first thing that
-// is wrong, in the order of the slots, is the problem. Dates are for the model to judge.
+// signer reads the slots. Each slot keeps the certificates that could be read, whatever else is wrong; the first error
+// in the order of the slots is the problem. Dates are checked by the model.
 func (b *builder) signer(p *part, cfg *configv1alpha1.Signer) trust.Signer {
 	object, secret := b.tlsSecret(p, cfg.SecretName)
 	out := trust.Signer{Object: object, Policy: policyOf(&cfg.Policy)}

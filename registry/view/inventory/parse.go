@@ -21,7 +21,8 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// keptMeta keeps what the model needs of an object's metadata. The maps are new, so that the object can be collected.
+// keptMeta keeps the part of the metadata of an object that the model needs. The maps are new, so that the object can
+// be collected.
 func keptMeta(object metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:              object.GetName(),

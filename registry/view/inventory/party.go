@@ -128,8 +128,8 @@ func nodeAddress(template string, node *Node) string {
 	return net.JoinHostPort(strings.ReplaceAll(host, configv1alpha1.NodePlaceholder, node.Addresses[0]), port)
 }
 
-// leafIndex answers which leaves of a domain its parties verify and present. Parties mostly select alike, so each
-// selection is made once: a domain of thousands of clients costs one pass over its leaves.
+// leafIndex answers which leaves of a domain its parties verify and present. Parties mostly have equal selections, so
+// each selection is evaluated once: a domain with thousands of clients costs one pass over its leaves.
 type leafIndex struct {
 	leaves     []expandedLeaf
 	byTemplate map[leafKey]string

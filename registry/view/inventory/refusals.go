@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refusals are the sources of one namespace, or of the cluster, that the API server does not let us read (403). The right
-// may be granted at any time: the informers go on asking, in ever longer intervals, and what they are told is kept here.
+// refusals are the sources of one namespace, or of the cluster, that the API server refuses to let us read (403). The
+// right may be granted at any time: the informers retry in increasing intervals, and their results are kept here.
 type refusals struct {
 	// namespace is "" for the cluster.
 	namespace string
@@ -25,7 +25,7 @@ type refusals struct {
 	mu sync.Mutex
 	// errs by source and verb.
 	errs map[refusal]error
-	// turned is closed, and made anew, whenever errs has changed.
+	// turned is closed, and replaced, whenever errs has changed.
 	turned chan struct{}
 	over   bool
 }
@@ -49,7 +49,8 @@ func (r *refusals) of(namespace string) *refusals {
 	return &refusals{namespace: namespace, gauge: r.gauge, errs: map[refusal]error{}, turned: make(chan struct{})}
 }
 
-// report is told how each list and watch of a source has begun. What is refused is logged when it begins, not each time.
+// report is called with the result of each list and watch of a source. A refusal is logged when it begins, not each
+// time.
 func (r *refusals) report(s *source) func(ctx context.Context, verb string, err error) {
 	return func(ctx context.Context, verb string, err error) {
 		switch {
@@ -66,7 +67,7 @@ func (r *refusals) report(s *source) func(ctx context.Context, verb string, err 
 	}
 }
 
-// refuse says whether nothing has been refused before.
+// refuse reports whether this is the first refusal.
 func (r *refusals) refuse(source, verb string, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +81,7 @@ func (r *refusals) refuse(source, verb string, err error) bool {
 	return first
 }
 
-// accept says whether that was the last that was refused. A watch may be all that is asked for: it is a list as well.
+// accept reports whether this was the last refusal. It may follow a watch alone, which can serve as a list.
 func (r *refusals) accept(source, verb string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +100,7 @@ func (r *refusals) accept(source, verb string) bool {
 	return len(r.errs) == 0
 }
 
-// end drops everything; nothing is taken up any more.
+// end drops everything, and ignores later reports.
 func (r *refusals) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +112,7 @@ func (r *refusals) end() {
 	r.turn()
 }
 
-// clear leaves the series of the cluster, which are few, so that they can be relied on.
+// clear keeps the few series of the cluster, so that alerts can rely on them.
 func (r *refusals) clear(source string) {
 	if r.namespace == "" {
 		r.gauge.WithLabelValues("", source).Set(0)
@@ -120,7 +121,7 @@ func (r *refusals) clear(source string) {
 	r.gauge.Delete(map[string]string{"namespace": r.namespace, "source": source})
 }
 
-// turn expects the lock.
+// turn must be called with the lock held.
 func (r *refusals) turn() {
 	close(r.turned)
 	r.turned = make(chan struct{})
@@ -136,7 +137,7 @@ func (r *refusals) state() (turned <-chan struct{}, refused error) {
 	return r.turned, nil
 }
 
-// watchFailed leaves to refusals what is theirs to say.
+// watchFailed does not log the errors that refusals reports.
 func watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)

@@ -125,7 +125,7 @@ const (
 // classKind is the kind of the object in problems.
 const classKind trust.ObjectKind = "StaticPodClass"
 
-// Class is what is known of a StaticPodClass.
+// Class is what is known about a StaticPodClass.
 type Class struct {
 	metav1.ObjectMeta
 	// Loaded has every default filled in; nil if the class was refused. It is shared and must not be changed.

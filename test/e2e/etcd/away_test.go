@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// absence is one attempt that reached no process.
+// absence is one attempt to connect that reached no process.
 type absence struct {
 	at  time.Time
 	err error
@@ -30,7 +30,7 @@ func isAway(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isTimeout(err)
 }
 
-// isDown says whether the error means that nobody listens.
+// isDown reports whether the error means that nothing listens.
 func isDown(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
@@ -40,7 +40,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &timeout) && timeout.Timeout())
 }
 
-// logAway prints from when to when nothing answered for each member; a second without such an attempt ends an absence.
+// logAway prints for each member the periods without an answer. A second without a failed attempt ends a period.
 func logAway(t *testing.T, outcomes map[string]*outcome, targets []target) {
 	t.Helper()
 	away := map[string][]time.Time{}
@@ -67,7 +67,7 @@ func logAway(t *testing.T, outcomes map[string]*outcome, targets []target) {
 	}
 }
 
-// checkOneAway finds two members at which nobody listened within the same half second.
+// checkOneAway finds two members at which nothing listened within the same half second.
 func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
 	t.Helper()
 	bins := map[int64]map[string]error{}
@@ -80,7 +80,7 @@ func checkOneAway(t *testing.T, outcomes map[string]*outcome, targets []target, 
 		}
 		for _, absent := range outcomes[tt.name].away {
 			if !isDown(absent.err) {
-				continue // Who accepts a connection is there, though a busy machine may be too slow for both ends of it.
+				continue // A process that accepts a connection is running, even if a busy machine makes the handshake time out.
 			}
 			bin := absent.at.UnixMilli() / 500
 			if bins[bin] == nil {

@@ -15,11 +15,11 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// disturbed is the member that the tests do something to.
+// disturbed is the member that the tests stop or cut off.
 const disturbed = "master-1"
 
-// TestRotationHoldsForADisturbedMember rotates the signer while one member cannot follow: the rotation names it, moves
-// nobody else to where it could not follow, and goes on once the member is back.
+// TestRotationHoldsForADisturbedMember rotates the signer while one member cannot follow: the rotation names that
+// member, changes nothing that would cut it off, and continues once it is back.
 func TestRotationHoldsForADisturbedMember(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -73,7 +73,7 @@ func TestRotationHoldsForADisturbedMember(t *testing.T) {
 	}
 }
 
-// blockedBy is nil when a member is named by the signer's rotation.
+// blockedBy returns nil when the rotation of the signer names the member as a blocker.
 func (s *system) blockedBy(ctx context.Context, member string) error {
 	row, err := s.row(ctx, etcdSigner)
 	if err != nil {
@@ -92,7 +92,8 @@ func (s *system) blockedBy(ctx context.Context, member string) error {
 	return nil
 }
 
-// assertNothingMoved: while one member does not trust the next CA, that is not promoted, and nobody has a leaf of it.
+// assertNothingMoved: while one member does not trust the next CA, that CA is not promoted, and no leaf is signed by
+// it.
 func (s *system) assertNothingMoved(t *testing.T, before map[string]string) {
 	t.Helper()
 	for name, now := range s.fingerprints(t) {

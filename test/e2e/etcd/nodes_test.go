@@ -46,7 +46,7 @@ func TestNodeJoinsDuringARotation(t *testing.T) {
 	c.end(t, expectation{restarts: restartsOfRotation})
 }
 
-// leave takes a node out again, whatever became of it: the other tests do without it.
+// leave removes a node again, whatever its state: the other tests run without it.
 func (s *system) leave(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -101,7 +101,7 @@ func TestPowerLossInTheInstaller(t *testing.T) {
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
 }
 
-// watchForWrite watches the directory of the revisions of a node. A read returns when something appears in it.
+// watchForWrite watches the directory of the revisions of a node. A read from it returns when something appears there.
 func watchForWrite(node *nodes.Node) (*os.File, error) {
 	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// objects are those of the namespace as a client knows them that watches, and every container that etcd ever had.
+// objects are the objects of the namespace as a watching client knows them, and every container of etcd that was ever
+// seen.
 type objects struct {
 	secrets    corelisters.SecretNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister

@@ -16,23 +16,23 @@ import (
 	"time"
 )
 
-// perSecond are the new connections to a client port, to a peer port and to the API server; those to a metrics port are
-// fewer, since there are few who read metrics.
+// perSecond is the rate of new connections to a client port, a peer port and the API server; metrics ports have a lower
+// one, as they have few clients.
 const perSecond, metricsPerSecond = 20, 5
 
 // probeTimeout bounds one connection.
 const probeTimeout = 10 * time.Second
 
-// target is a TLS server that is connected to all the time, as one of its clients would.
+// target is a TLS server to which the prober connects all the time, as one of its clients would.
 type target struct {
 	name string
-	// from is the member that connects, "" for somebody outside.
+	// from is the member that connects, "" for a client outside of the cluster.
 	from string
 	// member is the node whose process this is, "" for the API server.
 	member string
 	rate   int
-	// open connects as a client that starts now would, and says how it goes on with TLS. It fails with errNoClient
-	// when there is no such client at the moment.
+	// open connects as a client that starts now would, and returns the configuration for its TLS handshake. It fails
+	// with errNoClient when there is no such client at the moment.
 	open func(ctx context.Context) (net.Conn, *tls.Config, error)
 }
 
@@ -42,9 +42,9 @@ type outcome struct {
 	// retried are handshakes that succeeded when the client tried again at once, as etcd's does: etcd reads a certificate
 	// and its key from two files, and a swap may fall between the two reads.
 	retried []string
-	// failures are handshakes that a correct client would see fail.
+	// failures are handshakes that fail for a correct client.
 	failures []string
-	// away are the times at which nothing accepted the connection, or it was cut: the process was not running.
+	// away are the times at which the connection was not accepted, or was cut: the process was not running.
 	away []absence
 }
 
@@ -66,7 +66,7 @@ func startProber(ctx context.Context, targets []target) *prober {
 	return p
 }
 
-// probe begins connections until it is told to stop beginning them; those that are begun end with ctx.
+// probe begins connections until it is told to stop; those in flight end with ctx.
 func (p *prober) probe(ctx, beginning context.Context, t target) {
 	tick := time.NewTicker(time.Second / time.Duration(t.rate))
 	defer tick.Stop()
@@ -100,25 +100,25 @@ func (p *prober) once(ctx context.Context, t target) {
 		o.retried = append(o.retried, begun.Format(time.TimeOnly)+" "+retried)
 	case err == nil:
 	case isAway(err):
-		// Now, and not when it was begun: a process that is busy lets a connection wait, and is there until it cuts it.
+		// The time now, not when the connection began: a busy process lets a connection wait, and is running until it cuts it.
 		o.away = append(o.away, absence{time.Now(), err})
 	default:
 		o.failures = append(o.failures, begun.Format(time.TimeOnly)+" "+err.Error())
 	}
 }
 
-// finish begins no more connections, waits for those that are begun, and returns what was seen.
+// finish stops beginning connections, waits for those in flight, and returns the results.
 func (p *prober) finish() map[string]*outcome {
 	p.stop()
 	p.running.Wait()
 	return p.outcomes
 }
 
-// errNoClient says that the client that would connect does not run.
+// errNoClient means that the client on whose behalf to connect does not run.
 var errNoClient = errors.New("no such client")
 
-// connect makes one connection and has the server answer over it: with TLS 1.3 a server refuses a client's certificate
-// only after the client's handshake is done.
+// connect makes one connection and exchanges data: with TLS 1.3 a server refuses the certificate of a client only after
+// the handshake of the client has completed.
 func connect(ctx context.Context, t target) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -143,9 +143,8 @@ func connect(ctx context.Context, t target) error {
 	return err
 }
 
-// check fails the test for every handshake that a correct client would have seen fail. Members that the test itself
-// disturbed may have been away; of the others at most one
-// at a time was without a process.
+// check fails the test for every handshake that fails for a correct client. Members that the test itself disturbed may
+// have been away; of the others at most one at a time was.
 func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed ...string) {
 	t.Helper()
 	total, retried := 0, 0

@@ -15,8 +15,8 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// restartsOfRotation is the most that one rotation of a signer may cost a member: one to trust the new CA and one to forget
-// the old one.
+// restartsOfRotation is the maximum number of restarts of a member in one rotation of a signer: one to trust the new CA
+// and one to drop the old one.
 const restartsOfRotation = 2
 
 func TestSignerRotation(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// scenario is what goes on while something is done to the system.
+// scenario is the measurement that runs while something is done to the system.
 type scenario struct {
 	s       *system
 	begun   time.Time
@@ -33,8 +33,8 @@ type expectation struct {
 	restarts int
 	// killed are the members, or "API server", that the test itself disturbs.
 	killed []string
-	// pause is the longest time without an acknowledged write. Defaults to 20 s: a leader that restarts is followed by an
-	// election, and the writer has to find another member, on a machine that does much else.
+	// pause is the longest time without an acknowledged write. Defaults to 20s: the restart of a leader is followed by
+	// an election, and the writer has to find another member, on a busy machine.
 	pause time.Duration
 }
 
@@ -90,7 +90,7 @@ func (c *scenario) end(t *testing.T, want expectation) {
 	}
 }
 
-// logDecisions prints what the controller has done to the nodes since the scenario began.
+// logDecisions prints what the controller has done on the nodes since the scenario began.
 func (c *scenario) logDecisions(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(c.s.Controller.LogFile())

@@ -17,8 +17,8 @@ import (
 )
 
 // settled waits until both signers are Stable with one anchor each, and every running process of every member accepts
-// exactly that anchor, presents exactly the leaf of its Secret and is counted among the starts. Only handshakes, the API and
-// the nodes' containerd are asked.
+// exactly that anchor, presents exactly the leaf of its Secret and is counted among the starts. It only uses
+// handshakes, the API and the nodes' containerd.
 func (s *system) settled(ctx context.Context) error {
 	return eventually(ctx, func(ctx context.Context) error {
 		for _, signer := range []string{etcdSigner, metricSigner} {

@@ -16,6 +16,7 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/canary"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/nodes"
 	"certrotation.dev/test/cluster/stacked"
@@ -34,6 +35,7 @@ type system struct {
 	*stacked.Cluster
 	rot     versioned.Interface
 	objects *objects
+	keys    *canary.Run
 	dir     string
 }
 
@@ -41,13 +43,16 @@ var shared struct {
 	once sync.Once
 	s    *system
 	err  error
-	stop func()
+	stop func() error
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if shared.stop != nil {
-		shared.stop()
+		if err := shared.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
@@ -70,14 +75,14 @@ func theSystem(t *testing.T) *system {
 	return shared.s
 }
 
-func startSystem() (*system, func(), error) {
+func startSystem() (*system, func() error, error) {
 	dir, err := cluster.MkdirTemp("certrotation-etcd-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	// A shorter lease: tests kill the leader again and again.
+	// A short lease, because tests kill the leader again and again.
 	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Progress: os.Stderr, ControllerFlags: []string{
 		"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 	}})
@@ -86,21 +91,51 @@ func startSystem() (*system, func(), error) {
 	}
 	watching, end := context.WithCancel(context.Background())
 	s := &system{Cluster: c, dir: dir}
-	stop := func() {
+	stop := func() error {
 		end()
-		if err := c.Stop(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, "stop the system:", err)
-		}
-		_ = os.RemoveAll(dir)
+		return s.stop()
 	}
 	if s.rot, err = versioned.NewForConfig(c.Installation.Cluster.AdminConfig()); err != nil {
 		return nil, stop, fmt.Errorf("make client: %w", err)
+	}
+	if s.keys, err = canary.Watch(ctx, c.Client); err != nil {
+		return nil, stop, err
 	}
 	if s.objects, err = watchObjects(watching, c.Client); err != nil {
 		return nil, stop, err
 	}
 	go s.keepController(watching)
 	return s, stop, s.settled(ctx)
+}
+
+// stop ends the system, and says whether a private key that was in a Secret is in the log of certrotation, of a kube-apiserver or
+// of a pod, or in an event. The files stay when there is one.
+func (s *system) stop() error {
+	if s.keys != nil {
+		s.keys.Stop()
+	}
+	logs := []string{s.Installation.Cluster.LogDir()}
+	for _, node := range s.Nodes() {
+		if pods := node.Path("/var/log/pods"); exists(pods) {
+			logs = append(logs, pods)
+		}
+	}
+	if err := s.Stop(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the system:", err)
+	}
+	if s.keys != nil {
+		fmt.Println("canary:", s.keys.Summary())
+		if err := s.keys.Search(logs...); err != nil {
+			return err
+		}
+	}
+	_ = os.RemoveAll(s.dir)
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // keepController starts the controller again when it has ended, as kubelet does: it ends by itself when it loses its lease.
@@ -129,7 +164,7 @@ func (s *system) rotate(ctx context.Context, t *testing.T, name string) {
 		_, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(ctx, name,
 			&v1alpha1.RotationRequest{Reason: t.Name()}, metav1.CreateOptions{})
 		if apierrors.IsConflict(err) {
-			return nil // The request before this one was heard, and its answer was lost.
+			return nil // An earlier request succeeded, and its answer was lost.
 		}
 		return err
 	})

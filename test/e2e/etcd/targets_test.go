@@ -86,7 +86,8 @@ func material(node *nodes.Node) (string, error) {
 	return node.Path("/etc/kubernetes/static-pod-resources/" + string(found[1]) + "/current"), nil
 }
 
-// fromPeer connects as another member does, from its own node: etcd compares the address of a peer with its certificate.
+// fromPeer connects as another member does, from the node of that member: etcd compares the address of a peer with its
+// certificate.
 func fromPeer(peer, to *nodes.Node) func(context.Context) (net.Conn, *tls.Config, error) {
 	return func(ctx context.Context) (net.Conn, *tls.Config, error) {
 		config, err := asPeer(peer, to)()
@@ -95,7 +96,7 @@ func fromPeer(peer, to *nodes.Node) func(context.Context) (net.Conn, *tls.Config
 		}
 		conn, err := peer.Dial(ctx, "tcp", net.JoinHostPort(to.IP().String(), peerPort))
 		if err != nil && (!peer.Running() || errors.Is(err, fs.ErrNotExist)) {
-			err = errNoClient // Its power was cut in between.
+			err = errNoClient // The node was powered off in between.
 		}
 		return conn, config, err
 	}

@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// volumes are what a pod has of the Secrets and ConfigMaps of the namespace that it mounts: kubelet writes what is new, and
-// leaves the files as they are when the object is deleted.
+// volumes emulate the volumes of a pod for Secrets and ConfigMaps of the namespace: kubelet writes updates, and leaves
+// the files when the object is deleted.
 type volumes struct {
 	secrets, configMaps sync.Map
 }
 
-// follow fills the volumes from informers. What it returns says when they have everything that the informers began with.
+// follow fills the volumes from informers. The function that it returns reports whether they have all initial objects.
 func (v *volumes) follow(secrets, configMaps cache.SharedIndexInformer) ([]cache.InformerSynced, error) {
 	var out []cache.InformerSynced
 	for informer, into := range map[cache.SharedIndexInformer]*sync.Map{secrets: &v.secrets, configMaps: &v.configMaps} {

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// writer writes to etcd all the time and remembers what was acknowledged.
+// writer writes to etcd all the time and remembers the acknowledged writes.
 type writer struct {
 	client       *clientv3.Client
 	prefix       string
@@ -46,8 +46,8 @@ func startWriter(ctx context.Context, members []string, dial func(context.Contex
 	return w, nil
 }
 
-// write is one client that writes one key after the other; a write that is not acknowledged in time may or may not have
-// happened, and nothing is promised of it.
+// write is one client that writes one key after the other. A write that is not acknowledged in time may or may not have
+// happened.
 func (w *writer) write(ctx context.Context) {
 	last := time.Now()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -75,7 +75,7 @@ func (w *writer) write(ctx context.Context) {
 	}
 }
 
-// check reads back everything that was acknowledged.
+// check reads back all acknowledged writes.
 func (w *writer) check(ctx context.Context, t *testing.T, pause time.Duration) {
 	t.Helper()
 	w.stop()

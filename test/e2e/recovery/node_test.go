@@ -61,8 +61,8 @@ func certrotation(t *testing.T, node *nodes.Node, args ...string) (int, string) 
 	return 0, ""
 }
 
-// stopPod ends the static pod and its kubelet, which would start it again. It does not take the manifest away instead: a
-// kubelet that has not met an API server since it started would let the pod run on.
+// stopPod ends the static pod, and first its kubelet, which would restart it. Removing the manifest would not do: a
+// kubelet that has not reached an API server since it started lets the pod run on.
 func stopPod(ctx context.Context, node *nodes.Node) error {
 	if err := node.StopKubelet(ctx); err != nil {
 		return err
@@ -105,7 +105,7 @@ func lastEnd(node *nodes.Node) (last time.Time, err error) {
 	return last, err
 }
 
-// snapshot is every file of etcd's static pod on a disk: its mode, where it leads, and a hash of its content.
+// snapshot returns every file of the static pod on a disk: its mode, its link target, and a hash of its content.
 func snapshot(t *testing.T, node *nodes.Node) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -146,7 +146,7 @@ func (s *system) waitForTheEnd(t *testing.T) {
 	}
 }
 
-// expiredFormNoQuorum shows that there is something to recover, and that doctor says so.
+// expiredFormNoQuorum shows that the members cannot form a quorum, and that doctor reports why.
 func (s *system) expiredFormNoQuorum(t *testing.T) {
 	t.Helper()
 	expired, err := materialIn(filepath.Join(s.dir, "rendered", "tls"))
@@ -201,7 +201,7 @@ func (s *system) peersOf(node *nodes.Node) []string {
 	return out
 }
 
-// recover is what a person does on a node, and knows nothing of the others.
+// recover does what a person does on one node, without information about the other nodes.
 func (s *system) recover(t *testing.T, node *nodes.Node) {
 	t.Helper()
 	if err := stopPod(t.Context(), node); err != nil {
@@ -240,7 +240,7 @@ func (s *system) recover(t *testing.T, node *nodes.Node) {
 	}
 }
 
-// startAPIServers starts the kube-apiservers with the recovered client leaf, and what needs nothing but them.
+// startAPIServers starts the kube-apiservers with the recovered client leaf, and the programs that only need them.
 func (s *system) startAPIServers(t *testing.T, recovered *material) {
 	t.Helper()
 	if err := recovered.writeTo(filepath.Join(s.dir, "rendered", "tls")); err != nil {
@@ -265,8 +265,8 @@ func (s *system) startAPIServers(t *testing.T, recovered *material) {
 	})
 }
 
-// controllerKeepsTheKey starts the controller too early: the API knows the expired signer only, while the members rely on
-// its key. The controller has to leave it alone, and say why.
+// controllerKeepsTheKey starts the controller too early: the API has only the expired signer, while the members depend
+// on its key. The controller must not replace it, and says why.
 func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
 	t.Helper()
 	s.keepController(t)
@@ -287,7 +287,7 @@ func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
 	}
 }
 
-// apply does with the output of every node what recover says, and gives the certificates a longer life.
+// apply applies the output of every node as recover says, and makes the validity of the certificates longer.
 func (s *system) apply(t *testing.T) {
 	t.Helper()
 	for _, node := range s.Nodes() {
@@ -331,7 +331,7 @@ func (s *system) rotate(t *testing.T) {
 	until(t, "the cluster is healthy", s.settled)
 }
 
-// isWhole shows that nothing of what happened is left: every member serves what was written, and doctor finds no fault.
+// isWhole shows that the cluster has completely recovered: every member serves the data, and doctor reports no fault.
 func (s *system) isWhole(t *testing.T, recovered *material) {
 	t.Helper()
 	client, err := s.Etcd(t.Context())

@@ -77,7 +77,7 @@ func startSystem(t *testing.T) *system {
 	return s
 }
 
-// powerOff is what happens to machines: everything ends at once, in the middle of what it does.
+// powerOff ends everything at once, as a loss of power does.
 func (s *system) powerOff() error {
 	var errs []error
 	for _, process := range []*cluster.Process{s.Controller, s.Serve, s.Scraper, s.Supervisor, s.controllers()} {

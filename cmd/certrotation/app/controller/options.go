@@ -90,24 +90,24 @@ func NewOptions() *Options {
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	fs := sections.FlagSet("certrotation")
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "The kubeconfig file. Without it the configuration of the pod is used.")
-	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests to the API server per second.")
-	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to the API server at once.")
-	fs.IntVar(&o.Workers, "workers", o.Workers, "How many trust domains are worked on at a time.")
-	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "How many relying parties are probed at a time.")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig file. If empty, the in-cluster configuration is used.")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "QPS to use while talking with the API server.")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Burst to use while talking with the API server.")
+	fs.IntVar(&o.Workers, "workers", o.Workers, "The number of trust domains that are processed concurrently.")
+	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "The number of relying parties that are probed concurrently.")
 	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
-		"The namespaces to act in, and no others: Namespaces are not watched then, and a Role in each is enough. Without it all that have the label certrotation.dev/managed=true.")
+		"List of namespaces to act in. Namespaces are not watched then, and a Role in each of them is sufficient. If empty, all namespaces with the label certrotation.dev/managed=true are managed.")
 	fs.StringSliceVar(&o.AllowedCIDRs, "allowed-cidrs", o.AllowedCIDRs,
-		"Ranges in which relying parties and members of etcd are dialled although they are loopback, link-local or otherwise nobody's own, such as 127.0.0.0/8.")
+		"List of CIDRs in which relying parties and members of etcd are dialled although they are loopback, link-local or otherwise not owned by one machine, such as 127.0.0.0/8.")
 	fs.StringSliceVar(&o.DeniedCIDRs, "denied-cidrs", o.DeniedCIDRs,
-		"Ranges in which nobody is dialled, whatever a configuration names, such as the network of the machines' management. They win over --allowed-cidrs.")
+		"List of CIDRs in which nothing is dialled, whatever a configuration names, such as the management network of the machines. Takes precedence over --allowed-cidrs.")
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
-		"Write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
+		"If true, write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
-		"The address on which /livez, /readyz and /metrics are served over TLS, /metrics for who may get it; empty for not at all.")
+		"The address and port on which to serve /livez, /readyz and /metrics over TLS, the latter to authorized clients only. If empty, nothing is served.")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile,
-		"The certificate of that address, followed by its CAs. Without it a self-signed one is made in memory.")
-	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "The key of --tls-cert-file.")
+		"File containing the serving certificate, followed by its CAs. If empty, a self-signed certificate is generated in memory.")
+	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile, "File containing the private key of --tls-cert-file.")
 	o.Authentication.AddFlags(sections.FlagSet("authentication"))
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 	options.BindLeaderElectionFlags(&o.LeaderElection, sections.FlagSet("leader election"))

@@ -37,15 +37,15 @@ func NewOptions() *Options {
 
 // AddFlags adds the flags of the command.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Name, "name", o.Name, "Name of the static pod: its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
-	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods.")
-	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories of the static pod are.")
+	flags.StringVar(&o.Name, "name", o.Name, "The name of the static pod. Its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
+	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods.")
+	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories of the static pod.")
 	flags.StringSliceVar(&o.Peers, "peers", o.Peers,
-		"The other members, as NAME=https://HOST:2380, HOST:PORT or HOST. Without it they are those of --initial-cluster in the manifest.")
-	flags.BoolVar(&o.SkipPeers, "skip-peers", o.SkipPeers, "Look at the disk only.")
-	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "How long a peer may take to answer.")
+		"The other members, as NAME=https://HOST:2380, HOST:PORT or HOST. If not set, they are read from --initial-cluster in the manifest.")
+	flags.BoolVar(&o.SkipPeers, "skip-peers", o.SkipPeers, "If true, only check the disk.")
+	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "The time that a peer may take to answer.")
 	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: empty for a table, or json.")
-	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Accepted for the likeness to recover; doctor never writes.")
+	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Accepted for symmetry with recover; doctor never writes.")
 }
 
 // Validate finds what is wrong with the command line.

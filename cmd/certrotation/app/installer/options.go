@@ -69,34 +69,34 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.Name, "rollout", o.Name, "The name of the rollout, such as etcd. Its static pod is NAME-pod on the disk.")
 	fs.IntVar(&o.Revision, "revision", o.Revision, "The number of the revision.")
 	fs.StringVar(&o.SourceDirectory, "source-dir", o.SourceDirectory,
-		"Where the objects of the revision are mounted: configmaps/NAME/KEY and secrets/NAME/KEY, by their names without the number.")
-	fs.StringVar(&o.PodConfigMap, "pod-configmap", o.PodConfigMap, "The ConfigMap of the pod template. It is not installed as a file. (default: the rollout's name and -pod)")
+		"The directory in which the objects of the revision are mounted: configmaps/NAME/KEY and secrets/NAME/KEY, with names without the number.")
+	fs.StringVar(&o.PodConfigMap, "pod-configmap", o.PodConfigMap, "The ConfigMap of the pod template, which is not installed as a file. Defaults to ROLLOUT-pod.")
 	fs.StringVar(&o.PodKey, "pod-key", o.PodKey, "The key of the pod template in its ConfigMap.")
 	fs.StringArrayVar(&o.ReloadedSecrets, "reloaded-secret", o.ReloadedSecrets,
-		"A Secret that the static pod reads anew by itself: if nothing else changes, the pod goes on running. May be repeated.")
-	fs.StringVar(&o.ContentHash, "content-hash", o.ContentHash, "The hash of the whole revision, of all nodes. It is recorded.")
+		"A Secret that the static pod reloads by itself: if nothing else changes, the pod is not restarted. May be repeated.")
+	fs.StringVar(&o.ContentHash, "content-hash", o.ContentHash, "The hash of the whole revision, for all nodes. It is recorded on the node.")
 	fs.StringVar(&o.RestartHash, "restart-hash", o.RestartHash,
-		"The hash of the pod template and of all objects that are not reloaded. If what is mounted has another one, nothing is installed.")
+		"The hash of the pod template and of all objects that are not reloaded. If the mounted objects have a different hash, nothing is installed.")
 
 	fs.StringVar(&o.NodeContentHash, "node-content-hash", o.NodeContentHash,
-		"The hash of everything that is mounted for this node. If what is mounted has another one, nothing is installed.")
+		"The hash of everything that is mounted for this node. If the mounted objects have a different hash, nothing is installed.")
 
 	fs = sections.FlagSet("class")
 	fs.StringArrayVar(&o.Permitted.Images, "permit-image", o.Permitted.Images, "An image that containers of the static pod may run. May be repeated.")
 	fs.StringArrayVar(&o.Permitted.HostPaths, "permit-host-path", o.Permitted.HostPaths, "A directory of the node that the static pod may mount. May be repeated.")
 	fs.StringArrayVar(&o.Permitted.PriorityClassNames, "permit-priority-class", o.Permitted.PriorityClassNames, "A priority class that the static pod may have. May be repeated.")
-	fs.BoolVar(&o.Permitted.HostNetwork, "permit-host-network", o.Permitted.HostNetwork, "The static pod may use the network of the node.")
-	fs.BoolVar(&o.Permitted.Privileged, "permit-privileged", o.Permitted.Privileged, "The static pod may be root on the node.")
+	fs.BoolVar(&o.Permitted.HostNetwork, "permit-host-network", o.Permitted.HostNetwork, "If true, the static pod may use the network of the node.")
+	fs.BoolVar(&o.Permitted.Privileged, "permit-privileged", o.Permitted.Privileged, "If true, the static pod may be root on the node.")
 
 	fs = sections.FlagSet("node")
 	fs.StringVar(&o.NodeName, "node-name", o.NodeName, "The name of the node: NODE_NAME in the pod template.")
 	fs.StringVar(&o.NodeIP, "node-ip", o.NodeIP, "The IP address of the node: NODE_IP in the pod template.")
-	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories NAME-pod-REVISION are. The path has to be the same here and on the node.")
-	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods: its staticPodPath.")
+	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION. Its path has to be the same here and on the node.")
+	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
 
 	fs = sections.FlagSet("run")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long all of it may take, the wait for another installer or pruner on this node included.")
-	fs.StringVar(&o.TerminationLog, "termination-log", o.TerminationLog, "The file that gets the outcome as one line of JSON, if it exists.")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "The time limit, including the wait for another installer or pruner on this node.")
+	fs.StringVar(&o.TerminationLog, "termination-log", o.TerminationLog, "The file to which the outcome is written as one line of JSON, if it exists.")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
 }

@@ -3,8 +3,9 @@
 
 // Package logging applies the logging flags of the subcommands.
 //
-// From verbosity 8 on, client-go prints the bodies of requests and answers, and bodies are Secrets here. So no subcommand logs
-// more than MaxVerbosity: not by -v, not by --vmodule, and not by what a process that runs is told on /debug/flags.
+// From verbosity 8 on, client-go logs the bodies of requests and responses, which contain Secrets here. So no
+// subcommand logs at a verbosity above maxVerbosity: not with -v, not with --vmodule, and not if a running process is
+// told to on /debug/flags.
 //
 // The package starts no goroutine.
 package logging

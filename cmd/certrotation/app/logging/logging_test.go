@@ -82,7 +82,7 @@ func TestLimitDebugFlags(t *testing.T) {
 			if w.Code != tt.want {
 				t.Errorf("code %d, want %d", w.Code, tt.want)
 			}
-			if level, err := strconv.Atoi(passed); strings.HasPrefix(tt.path, "/debug/flags/") && err == nil && level > MaxVerbosity {
+			if level, err := strconv.Atoi(passed); strings.HasPrefix(tt.path, "/debug/flags/") && err == nil && level > maxVerbosity {
 				t.Errorf("%q is passed on", passed)
 			}
 		})
@@ -102,7 +102,7 @@ func TestNoBodyIsLogged(t *testing.T) {
 		})
 	}))
 	defer server.Close()
-	for verbosity, want := range map[int]bool{MaxVerbosity: false, MaxVerbosity + 1: true} {
+	for verbosity, want := range map[int]bool{maxVerbosity: false, maxVerbosity + 1: true} {
 		logged := logOf(t, verbosity, func() {
 			client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 			if err != nil {

@@ -1,11 +1,11 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ports says who gets an answer on the ports of serve and of the controller.
+// Package ports decides whose requests are answered on the ports of serve and of the controller.
 //
-// Whoever can reach a port and is nobody learns that the process is alive and ready, and nothing else: no path is looked up, no
-// name of an object is said, and the API server is not asked, neither who they are nor what they may do. The delegated
-// authentication and authorization that Kubernetes has would ask it on behalf of any stranger.
+// An anonymous caller learns that the process is alive and ready, and nothing else: no path is looked up, no name of an
+// object is disclosed, and the API server is not asked who the caller is or what it may do. The delegated
+// authentication and authorization of Kubernetes would send such requests for every caller.
 //
 //   - A bearer token is looked at on /metrics and /debug only, and a few times a second at most: a token that nobody has seen
 //     before costs a TokenReview. All else is served to who comes through kube-apiserver (by its front proxy certificate) or

@@ -50,12 +50,12 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	fs := sections.FlagSet("prune")
 	fs.StringVar(&o.Name, "rollout", o.Name, "The name of the rollout, such as etcd. Its static pod is NAME-pod on the disk.")
-	fs.StringVar(&o.StaticPodName, "static-pod-name", o.StaticPodName, "The same with -pod at its end, such as etcd-pod. One of the two flags is required.")
-	fs.IntVar(&o.MaxEligible, "max-eligible-revision", o.MaxEligible, "The last revision that may be removed. Required.")
-	fs.StringSliceVar(&o.ProtectedRevisions, "protected-revisions", o.ProtectedRevisions, "Revisions that are kept, with commas between them.")
-	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories NAME-pod-REVISION are.")
-	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods: its staticPodPath.")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long all of it may take, the wait for an installer on this node included.")
+	fs.StringVar(&o.StaticPodName, "static-pod-name", o.StaticPodName, "The name of the rollout with the suffix -pod, such as etcd-pod. Either this flag or --rollout is required.")
+	fs.IntVar(&o.MaxEligible, "max-eligible-revision", o.MaxEligible, "The highest revision that may be removed. Required.")
+	fs.StringSliceVar(&o.ProtectedRevisions, "protected-revisions", o.ProtectedRevisions, "Comma-separated list of revisions that are kept.")
+	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION.")
+	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "The time limit, including the wait for an installer on this node.")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
 }

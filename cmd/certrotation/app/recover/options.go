@@ -40,22 +40,22 @@ func NewOptions() *Options {
 
 // AddFlags adds the flags of the command.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Print what would be done, and write nothing.")
-	flags.StringVar(&o.Name, "name", o.Name, "Name of the static pod: its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
-	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "Where kubelet finds static pods.")
-	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "Where the directories of the static pod are.")
+	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "If true, print what would be done, and write nothing.")
+	flags.StringVar(&o.Name, "name", o.Name, "The name of the static pod. Its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
+	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods.")
+	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories of the static pod.")
 	flags.StringSliceVar(&o.Peers, "peers", o.Peers, "The other members, as NAME=https://HOST:2380, HOST:PORT or HOST; --peers= for a single member. "+
-		"Without it they are those of --initial-cluster in the manifest, or those that etcd's data knows.")
-	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "How long a peer may take to answer.")
-	flags.StringVar(&o.Revision, "revision", o.Revision, "Generation to bring back, as certrotation doctor names it: REVISION/NUMBER, or NUMBER.")
-	flags.BoolVar(&o.Reissue, "reissue", o.Reissue, "Make anew what has expired, also if an older generation would work.")
-	flags.StringVar(&o.DataDirectory, "data-dir", o.DataDirectory, "Data directory of etcd. Without it, the one that the manifest names.")
-	flags.StringSliceVar(&o.SecretFiles, "secret-file", o.SecretFiles, "File with the Secrets of the signers, from a backup or from certrotation render; used instead of etcd's data.")
-	flags.StringVar(&o.SignerDir, "signer-dir", o.SignerDir, "Directory of such files.")
+		"If not set, they are read from --initial-cluster in the manifest, or from the data of etcd.")
+	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "The time that a peer may take to answer.")
+	flags.StringVar(&o.Revision, "revision", o.Revision, "The generation to restore, as certrotation doctor names it: REVISION/NUMBER, or NUMBER.")
+	flags.BoolVar(&o.Reissue, "reissue", o.Reissue, "If true, reissue what has expired, even if an older generation would work.")
+	flags.StringVar(&o.DataDirectory, "data-dir", o.DataDirectory, "The data directory of etcd. If empty, the one in the manifest is used.")
+	flags.StringSliceVar(&o.SecretFiles, "secret-file", o.SecretFiles, "File containing the Secrets of the signers, from a backup or from certrotation render; used instead of the data of etcd.")
+	flags.StringVar(&o.SignerDir, "signer-dir", o.SignerDir, "Directory containing such files.")
 	flags.StringVar(&o.EtcdPrefix, "etcd-prefix", o.EtcdPrefix, "The kube-apiserver's --etcd-prefix; on OpenShift /kubernetes.io.")
-	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "Namespace of the Secrets.")
-	flags.StringSliceVar(&o.ClientSecrets, "client-secret", o.ClientSecrets, "Secret of a client of etcd whose certificate is made anew for --output-dir.")
-	flags.StringVar(&o.OutputDirectory, "output-dir", o.OutputDirectory, "Where what the API server needs after a reissue is written; empty for nowhere.")
+	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "The namespace of the Secrets.")
+	flags.StringSliceVar(&o.ClientSecrets, "client-secret", o.ClientSecrets, "The Secret of a client of etcd whose certificate is reissued into --output-dir.")
+	flags.StringVar(&o.OutputDirectory, "output-dir", o.OutputDirectory, "The directory for the files that the API server needs after a reissue. If empty, they are not written.")
 }
 
 // Complete makes the options of the recovery.

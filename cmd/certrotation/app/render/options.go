@@ -29,8 +29,8 @@ type Options struct {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.Configs, "config", nil,
-		"A file with the objects of the cluster as YAML documents, - for standard input. May be repeated: the files are read as one. Required.")
-	flags.StringVar(&o.OutputDir, "output-dir", "", "The directory to make. It must not exist, or be empty. Required.")
+		"File containing the objects of the cluster as YAML documents, - for standard input. May be repeated; the files are read as one. Required.")
+	flags.StringVar(&o.OutputDir, "output-dir", "", "The directory to create. It must not exist, or be empty. Required.")
 }
 
 // Validate returns everything that is wrong with the options.

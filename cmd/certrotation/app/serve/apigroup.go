@@ -27,10 +27,10 @@ import (
 	"certrotation.dev/registry/view/projection"
 )
 
-// epochRetry is how long to wait before a failed attempt to get the first epoch is repeated.
+// epochRetry is the delay before another attempt to obtain the first epoch.
 const epochRetry = time.Second
 
-// apiGroup is the face of the API: the stores, what fills them, and the subresources.
+// apiGroup serves the aggregated API: the stores, the projector that fills them, and the subresources.
 type apiGroup struct {
 	certificates, bundles *view.Store
 	projector             *projection.Projector
@@ -40,7 +40,7 @@ type apiGroup struct {
 	epoch milestone
 }
 
-// newAPIGroup has itself told of the inventory's changes: it is made before the inventory starts.
+// newAPIGroup subscribes to the changes of the inventory, so it must be called before the inventory starts.
 func newAPIGroup(known *inventory.Inventory, c clients, may authorizer.Authorizer, self replica, clk clock.WithTicker) (*apiGroup, error) {
 	g := &apiGroup{clock: clk}
 	epochs := self.epochs(c.kube, clk)
@@ -71,7 +71,7 @@ func newAPIGroup(known *inventory.Inventory, c clients, may authorizer.Authorize
 	return g, nil
 }
 
-// install puts the resources into the server.
+// install installs the resources into the server.
 func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 	scheme := install.NewScheme()
 	codecs := install.NewCodecs(scheme)
@@ -91,7 +91,7 @@ func (g *apiGroup) install(server *genericapiserver.GenericAPIServer) error {
 	return nil
 }
 
-// run fills the stores until ctx ends. An API server that cannot be written to delays the start and does not end it.
+// run fills the stores until ctx ends. An API server that cannot be written to delays the start but is not an error.
 func (g *apiGroup) run(ctx context.Context) error {
 	for _, store := range []*view.Store{g.certificates, g.bundles} {
 		if !started(ctx, store) {
@@ -102,7 +102,7 @@ func (g *apiGroup) run(ctx context.Context) error {
 	return g.projector.Run(ctx)
 }
 
-// started tries to start a store until it is, or ctx has ended.
+// started retries the start of a store until it succeeds, or ctx ends.
 func started(ctx context.Context, store *view.Store) bool {
 	err := wait.PollUntilContextCancel(ctx, epochRetry, true, func(ctx context.Context) (bool, error) {
 		if err := store.Start(ctx); err != nil {

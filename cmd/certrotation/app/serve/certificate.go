@@ -17,11 +17,11 @@ import (
 	"certrotation.dev/controller/selfcert"
 )
 
-// servingCertificate is what both listeners present: the minted certificate, and a self-signed one while the signer
-// does not exist yet. Nobody trusts the latter; it is there so that health can be asked for.
+// servingCertificate is what both listeners present: the certificate that the signer issues, or a self-signed one as
+// long as the signer does not exist. Nobody trusts the latter; it allows health checks meanwhile.
 //
-// A nil minted means that the operator gave certificate files. The embedding of interfaces is avoided on purpose: a
-// listener would run a provider that can be run, and there are two listeners.
+// A nil minted means that certificate files were given by flags. Interfaces are deliberately not embedded: each of the
+// two listeners would run a provider that has a method Run.
 type servingCertificate struct {
 	options           selfcert.Options
 	minted            *selfcert.Provider
@@ -55,7 +55,7 @@ func (o *Options) certificate() (*servingCertificate, error) {
 	return c, nil
 }
 
-// servingNames are the names that kube-apiserver and people use.
+// servingNames are the names under which kube-apiserver and people reach this server.
 func (o *Options) servingNames() ([]string, []net.IP) {
 	service := o.ServiceName + "." + o.SystemNamespace
 	names := []string{o.ServiceName, service, service + ".svc", "localhost"}
@@ -70,7 +70,7 @@ func (o *Options) servingNames() ([]string, []net.IP) {
 	return names, addresses
 }
 
-// connect makes the provider, for which the client has to be known.
+// connect makes the provider, which needs a client of the API server.
 func (c *servingCertificate) connect(config *genericapiserver.RecommendedConfig) error {
 	if c.fallback == nil {
 		return nil
@@ -85,7 +85,7 @@ func (c *servingCertificate) connect(config *genericapiserver.RecommendedConfig)
 	return nil
 }
 
-// run mints and renews until ctx ends.
+// run issues and renews the certificate until ctx ends.
 func (c *servingCertificate) run(ctx context.Context) {
 	if c.minted != nil {
 		c.minted.Run(ctx, 1)

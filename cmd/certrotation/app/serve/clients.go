@@ -14,15 +14,15 @@ import (
 	"certrotation.dev/generated/clientset/versioned"
 )
 
-// clientConfig is for the clients of everything that is watched, read and written here.
+// clientConfig is the configuration of all clients of the API server.
 func clientConfig(base *rest.Config) *rest.Config {
 	config := rest.CopyConfig(base)
 	config.UserAgent = "certrotation-serve"
 	// Secrets are listed and watched: protobuf takes a fraction of the memory and time of JSON.
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	// No limit on the client's side: the API server's own priority and fairness shares its capacity, and a limit here
-	// would only queue requests where nobody can see them.
+	// No client-side limit: priority and fairness of the API server shares its capacity, and a limit here would only
+	// queue requests where nobody can see them.
 	config.QPS = -1
 	return config
 }

@@ -32,7 +32,7 @@ func newCommand(options *Options) *cobra.Command {
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			// The feature gates are those of the libraries: set once, before anything reads one.
+			// The feature gates of the libraries have to be set before anything reads one.
 			return options.Registry.Set()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {

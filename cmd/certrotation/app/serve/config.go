@@ -7,32 +7,39 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation/install"
 	"certrotation.dev/cmd/certrotation/app/ports"
 	"certrotation.dev/generated/openapi"
+	"certrotation.dev/registry/view"
 )
 
-// Config is everything that a Server is made of.
+// Config is the configuration of a Server.
 type Config struct {
 	Generic *genericapiserver.RecommendedConfig
 	Extra   ExtraConfig
 }
 
-// ExtraConfig is what a generic API server does not know.
+// ExtraConfig is the configuration that a generic API server does not have.
 type ExtraConfig struct {
 	ServeAPI, ServeWebhook bool
 	// Webhook is the listener of the webhook for client certificates; nil if there is none.
 	Webhook *genericapiserver.SecureServingInfo
-	// WebhookClientNames may call there, all clients if it is empty.
+	// WebhookClientNames are the common names that may call the webhook, all clients if empty.
 	WebhookClientNames []string
 	// Certificate is what both listeners present.
 	Certificate *servingCertificate
@@ -40,7 +47,7 @@ type ExtraConfig struct {
 	Replica replica
 	// RecordWriters are the users whose RotationRecords the guard accepts.
 	RecordWriters []string
-	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	// Namespaces that are managed because --namespaces names them; if empty, those that have opted in by their label.
 	Namespaces []string
 }
 
@@ -145,4 +152,30 @@ func (o *Options) webhookListener(secure *genericapiserver.SecureServingInfo) (*
 		HTTP2MaxStreamsPerConnection: secure.HTTP2MaxStreamsPerConnection,
 		DisableHTTP2:                 secure.DisableHTTP2,
 	}, nil
+}
+
+// replica identifies this process among its peers.
+type replica struct {
+	namespace, identity string
+	owners              []metav1.OwnerReference
+}
+
+func (o *Options) replica() replica {
+	r := replica{namespace: o.SystemNamespace, identity: o.Identity}
+	if name := os.Getenv(envPodName); name != "" && o.PodUID != "" {
+		// The Lease is of no use without its Pod, so the garbage collector deletes it with the Pod.
+		r.owners = []metav1.OwnerReference{{
+			APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Name: name, UID: types.UID(o.PodUID),
+		}}
+	}
+	return r
+}
+
+// leaseName is the name of the Lease of the replica with that identity.
+func leaseName(identity string) string { return "certrotation-serve-" + identity }
+
+// epochs makes the source of epochs, which writes to this replica's own Lease.
+func (r replica) epochs(client kubernetes.Interface, clk clock.PassiveClock) *view.LeaseEpochs {
+	leases := client.CoordinationV1().Leases(r.namespace)
+	return view.NewLeaseEpochs(leases, leaseName(r.identity), r.identity, clk, r.owners...)
 }

@@ -29,26 +29,26 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 func (o *Options) addOwnFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet("certrotation")
 	fs.BoolVar(&o.ServeAPI, "serve-api", o.ServeAPI,
-		"Serve the API group on the secure port. Without it the secure port has health and metrics only.")
-	fs.BoolVar(&o.ServeWebhook, "serve-webhook", o.ServeWebhook, "Serve the admission webhook.")
+		"If true, serve the API group on the secure port. If false, the secure port serves health checks and metrics only.")
+	fs.BoolVar(&o.ServeWebhook, "serve-webhook", o.ServeWebhook, "If true, serve the admission webhook.")
 	fs.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort,
-		"The port on which to serve the admission webhook besides, on the address of --bind-address, if --webhook-client-ca-file is given.")
+		"The port on which to serve the admission webhook to clients with a certificate, on the address of --bind-address. Used only if --webhook-client-ca-file is set.")
 	fs.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", o.WebhookClientCAFile,
-		"A file with the CAs of the client certificates that kube-apiserver calls webhooks with (its --admission-control-config-file). Without it reviews are served on the secure port only, through the aggregation layer.")
+		"File containing the certificate authorities of the client certificates with which kube-apiserver calls webhooks (see its --admission-control-config-file). If empty, reviews are served on the secure port only, through the aggregation layer.")
 	fs.StringSliceVar(&o.WebhookClientNames, "webhook-client-names", o.WebhookClientNames,
-		"The common names of the client certificates that may call the webhook port. Empty for every certificate of --webhook-client-ca-file.")
+		"List of client certificate common names that may call the webhook port. If empty, any client certificate validated by the authorities in --webhook-client-ca-file is allowed.")
 	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
-		"The namespaces to serve, and no others: Namespaces are not watched then, and a Role in each is enough. Without it all that have the label certrotation.dev/managed=true are served.")
+		"List of namespaces to serve. Namespaces are not watched then, and a Role in each of them is sufficient. If empty, all namespaces with the label certrotation.dev/managed=true are served.")
 	fs.StringVar(&o.SystemNamespace, "system-namespace", o.SystemNamespace,
-		"The namespace of this installation: of the Leases of the replicas and of --signer-secret. Defaults to $POD_NAMESPACE.")
+		"The namespace of this installation, which holds the Leases of the replicas and --signer-secret. Defaults to $POD_NAMESPACE.")
 	fs.StringVar(&o.SignerSecret, "signer-secret", o.SignerSecret,
-		"The signer Secret that the serving certificate is minted from, unless --tls-cert-file is given.")
+		"The signer Secret that issues the serving certificate, unless --tls-cert-file is set.")
 	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
-		"The Service in front of the replicas. The serving certificate is for SERVICE.NAMESPACE.svc and localhost.")
+		"The Service in front of the replicas. The serving certificate is valid for SERVICE.NAMESPACE.svc and localhost.")
 	fs.StringSliceVar(&o.ServingNames, "serving-names", o.ServingNames,
-		"More DNS names and IP addresses that the serving certificate is for.")
+		"List of additional DNS names and IP addresses that the serving certificate is valid for.")
 	fs.StringSliceVar(&o.RecordWriters, "record-writers", o.RecordWriters,
-		"The users that may write RotationRecords where the guard is on. Defaults to the ServiceAccounts certrotation-controller and certrotation-serve of --system-namespace.")
+		"List of users that the admission webhook allows to write RotationRecords. Defaults to the ServiceAccounts certrotation-controller and certrotation-serve of --system-namespace.")
 	fs.StringVar(&o.Identity, "identity", o.Identity,
-		"The identity of this replica, which its Lease is named after. Defaults to $POD_NAME, or to the host name with a random suffix.")
+		"The identity of this replica, after which its Lease is named. Defaults to $POD_NAME, or to the host name with a random suffix.")
 }

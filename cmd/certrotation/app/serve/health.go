@@ -11,12 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 )
 
-// milestone is something that is reached once.
+// milestone is a state that is reached once and for all.
 type milestone struct{ reached atomic.Bool }
 
 func (m *milestone) reach() { m.reached.Store(true) }
 
-// check makes a check that fails with a text until a condition holds.
+// check makes a health check that fails with a text until a condition holds.
 func check(name, failure string, holds func() bool) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error {
 		if holds() {
@@ -26,7 +26,7 @@ func check(name, failure string, holds func() bool) healthz.HealthChecker {
 	})
 }
 
-// readyChecks are what both listeners need.
+// readyChecks are the readiness checks that both listeners have in common.
 func (s *Server) readyChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
 		check("inventory-synced", "the inventory has not seen the whole cluster yet", s.inventory.HasSynced),

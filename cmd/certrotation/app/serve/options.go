@@ -21,21 +21,22 @@ import (
 
 // Defaults of the flags.
 const (
-	DefaultSecurePort      = 8443
-	DefaultWebhookPort     = 9443
-	DefaultSystemNamespace = "certrotation-system"
-	DefaultSignerSecret    = "certrotation-signer" //nolint:gosec // the name of a Secret, not its content
-	DefaultServiceName     = "certrotation"
+	defaultSecurePort      = 8443
+	defaultWebhookPort     = 9443
+	defaultSystemNamespace = "certrotation-system"
+	defaultSignerSecret    = "certrotation-signer" //nolint:gosec // the name of a Secret, not its content
+	defaultServiceName     = "certrotation"
 )
 
-// Environment variables that a Pod gets from the downward API. They are defaults of what cannot be known otherwise.
+// Environment variables that a Pod sets from the downward API, as defaults for values that cannot be found out
+// otherwise.
 const (
 	envPodName      = "POD_NAME"
 	envPodNamespace = "POD_NAMESPACE"
 	envPodUID       = "POD_UID"
 )
 
-// Options are what the command line says.
+// Options are the settings of the command line.
 type Options struct {
 	Recommended *genericoptions.RecommendedOptions
 	ServerRun   *genericoptions.ServerRunOptions
@@ -43,28 +44,29 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 	Metrics     *metrics.Options
 
-	// ServeAPI and ServeWebhook choose the faces of this process; at least one.
+	// ServeAPI and ServeWebhook choose what this process serves; at least one.
 	ServeAPI, ServeWebhook bool
-	// WebhookPort is the port of the webhook's own listener, on the same address as the secure port. It is opened only if
-	// WebhookClientCAFile says who may call there.
+	// WebhookPort is the port of the webhook's own listener, on the address of the secure port. It is opened only with
+	// WebhookClientCAFile.
 	WebhookPort         int
 	WebhookClientCAFile string
-	// WebhookClientNames are the common names of client certificates that may call there, all of the CA if it is empty.
+	// WebhookClientNames are the common names of client certificates that may call the listener, all of the CA if
+	// empty.
 	WebhookClientNames []string
-	// Namespaces that are managed because they are named; none for those that have opted in by their label.
+	// Namespaces that are managed because they are named; if empty, those that have opted in by their label.
 	Namespaces []string
 	// RecordWriters are the users whose RotationRecords the guard accepts.
 	RecordWriters []string
 	// SystemNamespace holds the Leases of the replicas and the signer of the serving certificate.
 	SystemNamespace string
-	// SignerSecret is the signer that the serving certificate is minted from.
+	// SignerSecret is the signer that issues the serving certificate.
 	SignerSecret string
 	// ServiceName and ServingNames make up the names of the serving certificate.
 	ServiceName  string
 	ServingNames []string
-	// Identity of this replica, which its Lease is named after.
+	// Identity of this replica, after which its Lease is named.
 	Identity string
-	// PodUID makes the Lease go with its Pod. May be empty.
+	// PodUID makes the Pod the owner of the Lease. May be empty.
 	PodUID string
 }
 
@@ -72,7 +74,7 @@ type Options struct {
 func NewOptions() *Options {
 	registry := newRegistry()
 	o := &Options{
-		// There is no storage prefix and no codec: nothing is stored.
+		// Neither storage prefix nor codec: this server stores nothing.
 		Recommended:     genericoptions.NewRecommendedOptions("", nil),
 		ServerRun:       genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, registry),
 		Registry:        registry,
@@ -80,10 +82,10 @@ func NewOptions() *Options {
 		Metrics:         metrics.NewOptions(),
 		ServeAPI:        true,
 		ServeWebhook:    true,
-		WebhookPort:     DefaultWebhookPort,
-		SystemNamespace: DefaultSystemNamespace,
-		SignerSecret:    DefaultSignerSecret,
-		ServiceName:     DefaultServiceName,
+		WebhookPort:     defaultWebhookPort,
+		SystemNamespace: defaultSystemNamespace,
+		SignerSecret:    defaultSignerSecret,
+		ServiceName:     defaultServiceName,
 		PodUID:          os.Getenv(envPodUID),
 	}
 	if namespace := os.Getenv(envPodNamespace); namespace != "" {
@@ -93,32 +95,32 @@ func NewOptions() *Options {
 	return o
 }
 
-// recommend drops the options of a generic API server that have no meaning here.
+// recommend drops the options of a generic API server that do not apply here.
 func (o *Options) recommend() {
 	r := o.Recommended
-	// The resources are virtual: there is nothing to store.
+	// The resources are virtual, so that no storage is needed.
 	r.Etcd = nil
 	// The only peer is the API server itself, which is reached directly.
 	r.EgressSelector = nil
-	// Nothing that passes here is stored. What the subresources write goes to the API server as a RotationRecord and passes
-	// its whole admission chain, policies and webhooks included; also in a dry run.
+	// This server stores nothing itself. The subresources write RotationRecords to the API server, where they pass its whole
+	// admission chain, including policies and webhooks, also in a dry run.
 	r.Admission = nil
 	r.FeatureGate = utilfeature.DefaultFeatureGate
-	r.SecureServing.BindPort = DefaultSecurePort
-	// The certificate is minted in memory; no directory is needed, and the root file system may be read-only.
+	r.SecureServing.BindPort = defaultSecurePort
+	// The certificate is kept in memory; no directory is needed, and the root file system may be read-only.
 	r.SecureServing.ServerCert.CertDirectory = ""
 	r.SecureServing.ServerCert.PairName = ""
-	// Without it a user's UID is lost behind the front proxy.
+	// Without it the front proxy would not forward the UID of the user.
 	r.Authentication.RequestHeader.UIDHeaders = []string{"X-Remote-Uid"}
-	// Priority and fairness needs to watch the flow schemas of the cluster, or this server never gets ready. The limits
-	// on requests in flight do for one small server whose callers the API server has queued already.
+	// Priority and fairness would need to watch the flow schemas of the cluster before this server is ready. The limits on
+	// requests in flight are sufficient for a small server whose requests the API server has already queued.
 	r.Features.EnablePriorityAndFairness = false
-	// Profiles and flags that are set while it runs are for who asks for them.
+	// Profiling, and setting flags of a running process, have to be requested by --profiling.
 	r.Features.EnableProfiling = false
 }
 
-// newRegistry makes the registry of this process. The feature gates are those of the Kubernetes libraries, so the
-// version that they depend on is the libraries' and not that of this binary.
+// newRegistry makes the registry of component versions of this process. The feature gates are those of the Kubernetes
+// libraries, so they depend on the version of the libraries and not on that of this binary.
 func newRegistry() basecompatibility.ComponentGlobalsRegistry {
 	registry := basecompatibility.NewComponentGlobalsRegistry()
 	release := version.DefaultKubeBinaryVersion
@@ -132,7 +134,7 @@ func (o *Options) Complete() error {
 	if err := o.ServerRun.Complete(); err != nil {
 		return fmt.Errorf("complete the options of the server: %w", err)
 	}
-	// One kubeconfig is enough; outside of a cluster there is nothing else to fall back to.
+	// --kubeconfig is the default for the other kubeconfigs; outside of a cluster there is no other default.
 	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
 	if o.Recommended.Authentication.RemoteKubeConfigFile == "" {
 		o.Recommended.Authentication.RemoteKubeConfigFile = kubeconfig
@@ -155,7 +157,7 @@ func (o *Options) Complete() error {
 	return nil
 }
 
-// defaultIdentity is the Pod's name. Elsewhere it is random: a host may run several replicas.
+// defaultIdentity is the Pod's name. Outside of a Pod it is random, because a host may run several replicas.
 func defaultIdentity() (string, error) {
 	if name := os.Getenv(envPodName); name != "" {
 		return name, nil

@@ -18,12 +18,12 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// Server is the process: two faces over one inventory.
+// Server is the process: API and webhook over one inventory.
 type Server struct {
 	generic     *genericapiserver.GenericAPIServer
 	inventory   *inventory.Inventory
 	certificate *servingCertificate
-	// api and webhook are nil if that face is not served.
+	// api and webhook are nil if they are not served.
 	api     *apiGroup
 	webhook *webhook
 }
@@ -67,7 +67,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	return s, nil
 }
 
-// handlers are those of the secure port: who calls and whether they may is asked first, as for any API server.
+// handlers are those of the secure port. Authentication and authorization come first, as in any API server.
 func (s *Server) handlers(api http.Handler, config *genericapiserver.Config) http.Handler {
 	inner := logging.LimitDebugFlags(api)
 	if s.webhook != nil {
@@ -78,7 +78,7 @@ func (s *Server) handlers(api http.Handler, config *genericapiserver.Config) htt
 
 // Run serves until ctx ends, and returns nil after everything has drained and stopped.
 func (s *Server) Run(ctx context.Context) error {
-	// What is behind the listeners outlives them.
+	// Inventory and view must run until the listeners have drained.
 	behind, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	back, behind := errgroup.WithContext(behind)
@@ -88,7 +88,7 @@ func (s *Server) Run(ctx context.Context) error {
 	back.Go(func() error { s.inventory.Wait(); return nil })
 	back.Go(func() error { s.certificate.run(behind); return nil })
 	if s.api != nil {
-		// A view that cannot be filled ends the process.
+		// If the view fails, the process ends.
 		front.Go(func() error { return s.fill(serving, behind, back) })
 	}
 	if s.webhook != nil && s.webhook.serving != nil {
@@ -108,7 +108,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// fill runs the view behind the listeners, and fails as soon as the view does while they serve.
+// fill runs the view, which the listeners serve from, and returns its error as soon as it fails while they serve.
 func (s *Server) fill(serving, behind context.Context, back *errgroup.Group) error {
 	failed := make(chan error, 1)
 	back.Go(func() error {

@@ -28,7 +28,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, named("--namespaces", namespace, validation.IsDNS1123Label)...)
 	}
 	if o.Recommended.Features.DebugSocketPath != "" {
-		errs = append(errs, errors.New("--debug-socket-path is not served: nobody is asked there who they are"))
+		errs = append(errs, errors.New("--debug-socket-path is not supported: it is served without authentication"))
 	}
 	errs = append(errs, named("--system-namespace", o.SystemNamespace, validation.IsDNS1123Label)...)
 	errs = append(errs, named("--signer-secret", o.SignerSecret, validation.IsDNS1123Subdomain)...)
@@ -42,7 +42,7 @@ func (o *Options) validateWebhookPort() []error {
 	case o.WebhookClientCAFile == "" && len(o.WebhookClientNames) > 0:
 		return []error{errors.New("--webhook-client-names needs --webhook-client-ca-file")}
 	case o.WebhookClientCAFile == "" && !o.ServeAPI:
-		return []error{errors.New("--serve-api=false needs --webhook-client-ca-file: without it reviews come with the API, through the aggregation layer")}
+		return []error{errors.New("--serve-api=false needs --webhook-client-ca-file: without it reviews are served with the API, through the aggregation layer")}
 	case o.WebhookClientCAFile == "":
 		return nil
 	case port < 1 || port > 65535:

@@ -9,35 +9,40 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/set"
 
 	"certrotation.dev/admission"
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// Where a ValidatingWebhookConfiguration points to: reviewPath with the Service kubernetes of the namespace default, webhookPath
-// with our own Service.
+// Paths for a ValidatingWebhookConfiguration: reviewPath with the Service kubernetes of the namespace default,
+// webhookPath with our own Service.
 const (
 	reviewPath  = "/apis/" + v1alpha1.GroupName + "/v1alpha1/reviews"
 	webhookPath = "/validate"
 )
 
-// stranger is the answer to whoever is not kube-apiserver. It is given before anything of the request is read.
-const stranger = "reviews are for kube-apiserver"
+// stranger is the answer to any caller but kube-apiserver. It is sent before anything of the request is read.
+const stranger = "only kube-apiserver may send reviews"
 
-// webhook is the face of admission. It is served on the secure port, behind its authentication, and on a listener of its own
-// if there are client certificates to know kube-apiserver by.
+// webhook serves admission reviews. It is part of the secure port, behind its authentication, and has a listener of its
+// own if there are client certificates by which kube-apiserver can be recognized.
 type webhook struct {
 	reviews http.Handler
 	// serving is nil if there is no listener.
 	serving *genericapiserver.SecureServingInfo
 	mux     *http.ServeMux
-	// delay is how long to go on after the shutdown began, so that callers notice; drain is how long a review may last.
+	// delay is how long requests are served after the shutdown began, so that callers notice it; drain is how long a
+	// review may last.
 	delay, drain time.Duration
 	draining     milestone
 }
@@ -70,9 +75,9 @@ func newWebhook(config CompletedConfig, s *Server, c clients, clk clock.PassiveC
 	return w, nil
 }
 
-// before answers reviews and passes everything else on. kube-apiserver calls itself for a webhook of the Service kubernetes,
-// as the user of its loopback connection, and its aggregator brings the review here like any request for our API: with the
-// certificate of the front proxy and the name of that user, whom nobody else can be.
+// before answers reviews and passes everything else on. For a webhook of the Service kubernetes kube-apiserver calls
+// itself, as the user of its loopback connection, and its aggregator forwards the review like any request for our API:
+// with the certificate of the front proxy and the name of that user, as which nobody else can authenticate.
 func (w *webhook) before(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if request.URL.Path != reviewPath {
@@ -88,7 +93,7 @@ func (w *webhook) before(api http.Handler) http.Handler {
 	})
 }
 
-// run serves the listener until ctx ends and all reviews that were begun are answered.
+// run serves the listener until ctx ends and all reviews in flight are answered.
 func (w *webhook) run(ctx context.Context) error {
 	stop := make(chan struct{})
 	drained, stopped, err := w.serving.Serve(w.mux, w.drain, stop)
@@ -102,4 +107,25 @@ func (w *webhook) run(ctx context.Context) error {
 	<-stopped
 	<-drained
 	return nil
+}
+
+// certified passes on the requests of clients with a certificate of one of the CAs and, if names are given, one of
+// these common names. All others get an answer without information, before a byte of the body is read.
+func certified(cas dynamiccertificates.CAContentProvider, names []string, next http.Handler) http.Handler {
+	authenticator := x509.NewDynamic(cas.VerifyOptions, x509.CommonNameUserConversion)
+	allowed := set.New(names...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, ok, err := authenticator.AuthenticateRequest(r)
+		switch {
+		case err != nil || !ok:
+			if err != nil {
+				klog.FromContext(r.Context()).V(2).Info("Refused a client certificate on the webhook port", "reason", err.Error())
+			}
+			http.Error(w, stranger, http.StatusUnauthorized)
+		case allowed.Len() > 0 && !allowed.Has(who.User.GetName()):
+			http.Error(w, stranger, http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
 }

@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// answerTo is the answer to a request that is refused. A client must not take it for something that passes by itself:
-// 422 for what cannot be judged, 403 for what is denied. The reason of the refusal is the type of the only cause.
+// answerTo is the answer to a request that is refused. Its code tells the client not to retry: 422 if the request
+// cannot be evaluated, 403 if it is denied. The reason of the refusal is the type of its only cause.
 func answerTo(name string, refusal *csr.Refusal) *apierrors.StatusError {
 	code, reason := int32(http.StatusForbidden), metav1.StatusReasonForbidden
 	if refusal.Malformed() {
@@ -33,16 +33,16 @@ func answerTo(name string, refusal *csr.Refusal) *apierrors.StatusError {
 	}}
 }
 
-// internal says nothing of the files of this machine to whoever asks; the log does.
+// internal logs the error, and tells the client nothing about the files of this machine.
 func internal(ctx context.Context, err error) error {
 	klog.FromContext(ctx).Error(err, "Cannot answer a request")
-	return apierrors.NewInternalError(errors.New("the log of the signer says what is wrong"))
+	return apierrors.NewInternalError(errors.New("see the log of the signer"))
 }
 
-// unavailable is for what an operator has to mend while clients wait.
+// unavailable is for errors that an operator has to fix while clients retry.
 func unavailable(ctx context.Context, err error) error {
 	klog.FromContext(ctx).Error(err, "Cannot sign")
-	return apierrors.NewServiceUnavailable("the CA cannot sign now; the log of the signer says why")
+	return apierrors.NewServiceUnavailable("the CA cannot sign at the moment; see the log of the signer")
 }
 
 // writeError answers with a metav1.Status.
@@ -65,5 +65,5 @@ func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_, _ = w.Write(data) // whoever is gone does not read it
+	_, _ = w.Write(data) // the client may have disconnected
 }

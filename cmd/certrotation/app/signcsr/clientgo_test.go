@@ -16,8 +16,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// TestClientGo asks with the client that every other program uses: what is signed is read as signed, and a denial is an
-// error that a program cannot take for success (T25).
+// TestClientGo requests certificates with client-go: what is signed is read as signed, and a denial is an error that a
+// program cannot take for success.
 func TestClientGo(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, contentType := range []string{"", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {

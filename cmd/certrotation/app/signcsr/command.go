@@ -23,21 +23,21 @@ const long = `Sign the first certificates of etcd members, before there is a kub
 The server speaks certificates.k8s.io/v1: POST of a CertificateSigningRequest to
 /apis/certificates.k8s.io/v1/certificatesigningrequests signs it at once and answers with the
 object, status.certificate and the condition Approved, or refuses it with a Status of 4xx that
-says what to change. A denial is on record too, as the condition Denied of the object that
-GET .../NAME answers with. Asking again with the same name and content is answered with the
-same certificate; another request under a name that was signed is refused with 409.
+says what to change. A denial is recorded too, as the condition Denied of the object that
+GET .../NAME returns. The same request with the same name is answered with the same certificate;
+a different request with a name that was signed is refused with 409.
 
   signerName                     organization           common name               signed by
   certrotation.dev/etcd-peer     system:etcd-peers      system:etcd-peer:NODE     --ca-cert-file
   certrotation.dev/etcd-server   system:etcd-servers    system:etcd-server:NODE   --ca-cert-file
   certrotation.dev/etcd-metric   system:etcd-metrics    system:etcd-metric:NODE   --metric-ca-cert-file
 
-NODE must be a configured node, and every alternative name one that is configured for it. Of each
-node and profile one key is signed for: the first. For another one see sign-csr release.
+NODE must be a configured node, and every alternative name must be configured for it. For each node
+and profile only the first key is signed; to permit a new one see sign-csr release.
 
-Nobody is served without authentication: a bootstrap token (Authorization: Bearer, --token-file)
+Every request has to be authenticated, by a bootstrap token (Authorization: Bearer, --token-file)
 or a client certificate (--client-ca-file); at least one of the two flags is required. Stop the
-signer as soon as the API server is up: its CAs can then be kept where no network reaches them.
+signer as soon as the API server is up, so that its CAs can be kept offline.
 
 All files are read again at each request or handshake; replacing one needs no restart.`
 

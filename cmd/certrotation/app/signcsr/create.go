@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 
@@ -70,7 +73,8 @@ func (s *Server) sign(ctx context.Context, requester csr.Requester, object, know
 		return nil, 0, unavailable(ctx, err)
 	}
 	if wasSigned(known) {
-		// A client that did not get its answer asks again. If the CA was replaced meanwhile, it gets a new certificate.
+		// A client that has not received the answer repeats its request. If the CA was replaced meanwhile, it gets a new
+		// certificate.
 		if leaf := csr.Issued(known); leaf != nil && leaf.SignedBy(ca.Certificate) && !leaf.Expired(now) {
 			return known, http.StatusOK, nil
 		}
@@ -98,7 +102,7 @@ func (s *Server) sign(ctx context.Context, requester csr.Requester, object, know
 	return object, http.StatusCreated, nil
 }
 
-// refused records a refusal, on the object as well if there is one, and turns it into the answer.
+// refused records a refusal, also on the object if there is one, and converts it to the answer.
 func (s *Server) refused(ctx context.Context, requester csr.Requester, name string, object *certificatesv1.CertificateSigningRequest, err error) error {
 	refusal := csr.RefusalOf(err)
 	if refusal == nil {
@@ -119,7 +123,7 @@ func (s *Server) refused(ctx context.Context, requester csr.Requester, name stri
 	return answerTo(name, refusal)
 }
 
-// stamp gives an object what a server gives it.
+// stamp sets the metadata that a server sets.
 func (s *Server) stamp(object *certificatesv1.CertificateSigningRequest) {
 	object.UID = uuid.NewUUID()
 	object.ResourceVersion = "1"
@@ -132,10 +136,48 @@ func wasSigned(object *certificatesv1.CertificateSigningRequest) bool {
 	})
 }
 
-// unless keeps a denial from taking the place of a record that was signed and today would be refused.
+// unless prevents that a denial replaces the record of a request that was signed earlier and would be refused now.
 func unless(keep bool, object *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	if keep {
 		return nil
 	}
 	return object
+}
+
+// body is the body of a request to create an object.
+type body struct {
+	data []byte
+	// decodeData decodes the content type of the request.
+	decodeData func([]byte) (*certificatesv1.CertificateSigningRequest, error)
+}
+
+func (b body) decode() (*certificatesv1.CertificateSigningRequest, error) {
+	return b.decodeData(b.data)
+}
+
+// readBody reads a bounded body of JSON or protobuf; answers are always JSON, which every client can read. A dry run is
+// refused: it must have no effect, but a certificate that was issued cannot be taken back.
+func readBody(w http.ResponseWriter, r *http.Request) (body, error) {
+	if r.URL.Query().Has("dryRun") {
+		return body{}, apierrors.NewBadRequest("the bootstrap signer does not support dry run")
+	}
+	var out body
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && media == runtime.ContentTypeJSON:
+		out.decodeData = csr.DecodeObject
+	case err == nil && media == runtime.ContentTypeProtobuf:
+		out.decodeData = csr.DecodeProtobuf
+	default:
+		return body{}, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "POST", resource, "",
+			"the content type must be "+runtime.ContentTypeJSON+" or "+runtime.ContentTypeProtobuf, 0, true)
+	}
+	out.data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, csr.MaxObjectBytes))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return body{}, apierrors.NewRequestEntityTooLargeError("a CertificateSigningRequest has 64 KiB at most")
+	}
+	if err != nil {
+		return body{}, apierrors.NewBadRequest("the body cannot be read")
+	}
+	return out, nil
 }

@@ -16,7 +16,7 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// decision is one line of decisions.log, which is only ever appended to.
+// decision is one line of decisions.log, to which lines are only ever appended.
 type decision struct {
 	Time      time.Time  `json:"time"`
 	Requester string     `json:"requester"`
@@ -24,7 +24,7 @@ type decision struct {
 	Decision  string     `json:"decision"`
 	Reason    csr.Reason `json:"reason,omitempty"`
 	Message   string     `json:"message,omitempty"`
-	// Of what was signed.
+	// Only if the decision is to sign.
 	Profile     csr.Profile `json:"profile,omitempty"`
 	Node        string      `json:"node,omitempty"`
 	Fingerprint string      `json:"fingerprint,omitempty"`
@@ -33,7 +33,7 @@ type decision struct {
 	NotAfter    *time.Time  `json:"notAfter,omitempty"`
 }
 
-// maxLoggedName bounds what is kept of a name that may be anything.
+// maxLoggedName bounds how much is logged of a name, which may be arbitrary text.
 const maxLoggedName = 253
 
 func denied(requester csr.Requester, name string, refusal *csr.Refusal, now time.Time) decision {
@@ -50,7 +50,7 @@ func signed(requester csr.Requester, name string, approval *csr.Approval, leaf *
 	}
 }
 
-// log appends a decision. When it returns nil, the line survives a loss of power.
+// log appends a decision. When it returns nil, the line is on the disk.
 func (s *store) log(d decision) error {
 	line, err := json.Marshal(d)
 	if err != nil {

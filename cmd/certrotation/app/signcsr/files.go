@@ -20,14 +20,15 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// files reads what the decisions and handshakes depend on. Nothing is remembered: a file that was replaced counts at once.
+// files reads the files on which decisions and handshakes depend. Nothing is cached: a file that was replaced is in
+// effect at once.
 type files struct {
 	options *Options
 }
 
 const maxTokenBytes, minTokenBytes = 4096, 20
 
-// policy is that of the flags and of the file of nodes as it is now.
+// policy is made from the flags and the current file of nodes.
 func (f files) policy() (csr.Policy, error) {
 	nodes, err := f.options.flaggedNodes()
 	if err != nil {
@@ -55,7 +56,7 @@ func (f files) policy() (csr.Policy, error) {
 // errNoAuthority says that no file is configured for an authority.
 var errNoAuthority = errors.New("this signer has no such CA")
 
-// authority reads a CA and checks that it can sign now.
+// authority reads a CA and checks that it is able to sign at the moment.
 func (f files) authority(authority csr.Authority, now time.Time) (*pki.Pair, error) {
 	cert, key := f.options.CACert, f.options.CAKey
 	if authority == csr.MetricAuthority {
@@ -85,7 +86,7 @@ func (f files) authority(authority csr.Authority, now time.Time) (*pki.Pair, err
 	return pair, nil
 }
 
-// check tells whether everything can be read, so that a signer does not start, or says that it is not ready.
+// check returns an error if a file cannot be used. Then a signer does not start, or is not ready.
 func (f files) check(now time.Time) error {
 	var errs []error
 	if _, err := f.policy(); err != nil {
@@ -138,7 +139,7 @@ func (f files) clientCAs() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// token reads the bootstrap token. Others than the owner must not be able to read it.
+// token reads the bootstrap token. Its file must not be readable by anybody but the owner.
 func (f files) token() ([]byte, error) {
 	info, err := os.Stat(f.options.TokenFile)
 	if err != nil {
@@ -158,10 +159,10 @@ func (f files) token() ([]byte, error) {
 	return []byte(token), nil
 }
 
-// sameToken takes the same time whatever the difference is.
+// sameToken compares tokens in constant time.
 func sameToken(want, have []byte) bool { return subtle.ConstantTimeCompare(want, have) == 1 }
 
-// readOwn reads a file that this program has written: a link is none.
+// readOwn reads a file that this program has written, which is never a symbolic link.
 func readOwn(name string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -170,7 +171,7 @@ func readOwn(name string, limit int64) ([]byte, error) {
 	return readAll(file, name, limit)
 }
 
-// readBounded reads a file of the operator, which may be a link, such as those of a mounted Secret.
+// readBounded reads a file of the operator, which may be a symbolic link as in a mounted Secret.
 func readBounded(name string, limit int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,7 @@ import (
 
 const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
-// handler of the secure port.
+// handler serves the secure port.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", s.serveReady) // HEAD too
@@ -31,19 +32,19 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// healthHandler of the insecure port.
+// healthHandler serves the insecure port.
 func (s *Server) healthHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", s.serveReady)
 	return mux
 }
 
-// authenticated answers 401 to whoever is not known. Nothing of the request is looked at before.
+// authenticated answers 401 to callers that are not authenticated, before anything else of the request is read.
 func (s *Server) authenticated(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requester, ok := s.authenticate(r)
 		if !ok {
-			klog.FromContext(r.Context()).Info("Turned somebody away who is not known", "remote", r.RemoteAddr)
+			klog.FromContext(r.Context()).Info("Refused an unauthenticated request", "remote", r.RemoteAddr)
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeError(w, apierrors.NewUnauthorized("a bootstrap token (Authorization: Bearer) or a client certificate is required, and the one given is not valid"))
 			return
@@ -96,8 +97,8 @@ func notAllowed(w http.ResponseWriter, r *http.Request) {
 	writeError(w, status)
 }
 
-// serveReady says ok if a sound request would be signed, as the last look at the files has shown (watch). Anybody may ask:
-// nothing is read or parsed for it, and what is wrong is in the log, not in the answer.
+// serveReady answers ok if a valid request would be signed, as of the last check of the files (see watch). Anybody may
+// ask: the request causes nothing to be read or parsed, and errors are in the log, not in the answer.
 func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -107,4 +108,32 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	_, _ = io.WriteString(w, "ok")
+}
+
+// requesterKey is the key of the requester in the context of a request.
+type requesterKey struct{}
+
+// authenticate returns the authenticated requester, or false. A client certificate has been verified in the handshake.
+// A request with an invalid token is not authenticated, even if it comes with a valid client certificate.
+func (s *Server) authenticate(r *http.Request) (csr.Requester, bool) {
+	if authorization := r.Header.Get("Authorization"); authorization != "" {
+		scheme, token, _ := strings.Cut(authorization, " ")
+		if !strings.EqualFold(scheme, "Bearer") || s.files.options.TokenFile == "" {
+			return csr.Requester{}, false
+		}
+		want, err := s.files.token()
+		if err != nil {
+			klog.FromContext(r.Context()).Error(err, "Cannot compare the bootstrap token")
+			return csr.Requester{}, false
+		}
+		if !sameToken(want, []byte(token)) {
+			return csr.Requester{}, false
+		}
+		return csr.Requester{Name: "system:bootstrap", Groups: []string{csr.GroupBootstrappers}}, true
+	}
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return csr.Requester{}, false
+	}
+	subject := r.TLS.PeerCertificates[0].Subject
+	return csr.Requester{Name: subject.CommonName, Groups: subject.Organization}, true
 }

@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// holder says which key a node has for a profile. The first key that was signed for wins: whoever has the bootstrap token
-// later, or steals it, gets no certificate in the name of a node that has one.
+// holder records which key a node has for a profile. The first key that was signed wins: whoever gets or steals the
+// bootstrap token later does not get a certificate in the name of a node that has one.
 type holder struct {
 	Node          string      `json:"node"`
 	Profile       csr.Profile `json:"profile"`
@@ -27,29 +27,29 @@ type holder struct {
 	Since         time.Time   `json:"since"`
 }
 
-// maxHolderBytes bounds a holder on the disk.
+// maxHolderBytes bounds the file of a holder.
 const maxHolderBytes = 16 << 10
 
-// holderPath is made of a hash, whatever the name of the node is.
+// holderPath is a hash, so that the name of the node cannot influence the path.
 func holderPath(dir, node string, profile csr.Profile) string {
 	sum := sha256.Sum256([]byte(string(profile) + "\x00" + node))
 	return filepath.Join(dir, "holder-"+hex.EncodeToString(sum[:])+".json")
 }
 
-// mayHold refuses a request for a node and profile that another key has. What cannot be read refuses too.
+// mayHold refuses a request for a node and profile if the record names another key, or cannot be read.
 func (s *store) mayHold(approval *csr.Approval) error {
 	known, err := readHolder(s.dir, approval.Node, approval.Profile)
 	if err != nil || known == nil || known.PublicKeyHash == approval.PublicKeyHash() {
 		return err
 	}
 	return &csr.Refusal{Reason: csr.KeyHeld, Message: fmt.Sprintf(
-		"node %s has a certificate of the profile %s for another key, signed for first at %s; if that key is lost, and not stolen by whoever asks now, "+
-			"an operator of the signer releases it: certrotation sign-csr release --storage-dir DIR --node %s --profile %s",
+		"node %s has a certificate of profile %s for another key, first signed at %s; if that key is lost, and the requester is that node, "+
+			"an operator of the signer can release it: certrotation sign-csr release --storage-dir DIR --node %s --profile %s",
 		approval.Node, approval.Profile, known.Since.Format(time.RFC3339), approval.Node, approval.Profile)}
 }
 
-// hold records who has the key of a node and profile. What is on record is never overwritten: it comes into being with its
-// content, or not at all.
+// hold records the key of a node and profile. A record is never overwritten, and is created with its whole content or
+// not at all.
 func (s *store) hold(approval *csr.Approval, requester csr.Requester, now time.Time) (err error) {
 	path := holderPath(s.dir, approval.Node, approval.Profile)
 	if _, err := os.Lstat(path); err == nil {
@@ -69,14 +69,14 @@ func (s *store) hold(approval *csr.Approval, requester csr.Requester, now time.T
 	if err := writeSynced(file, data); err != nil {
 		return fmt.Errorf("write holder of node %s: %w", approval.Node, err)
 	}
-	// Unlike a rename it fails if there is one.
+	// Unlike a rename, a link fails if the file exists.
 	if err := os.Link(file.Name(), path); err != nil {
 		return fmt.Errorf("write holder of node %s: %w", approval.Node, err)
 	}
 	return syncDir(s.dir)
 }
 
-// readHolder returns nil if nobody has the key.
+// readHolder returns nil if there is no record.
 func readHolder(dir, node string, profile csr.Profile) (*holder, error) {
 	data, err := readOwn(holderPath(dir, node, profile), maxHolderBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,8 @@ func readHolder(dir, node string, profile csr.Profile) (*holder, error) {
 	return out, nil
 }
 
-// release lets go of the key of a node and profile. It says whether there was one. A signer that runs sees it at once.
+// release deletes the record of the key of a node and profile, and reports whether there was one. A running signer sees
+// this at once.
 func release(dir, node string, profile csr.Profile, now time.Time) (bool, error) {
 	known, err := readHolder(dir, node, profile)
 	if err != nil {

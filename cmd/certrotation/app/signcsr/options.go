@@ -61,34 +61,34 @@ func NewOptions() *Options {
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	fs := sections.FlagSet("serving")
-	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "The address to serve HTTPS on.")
+	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "The address and port on which to serve HTTPS.")
 	fs.StringVar(&o.HealthBindAddress, "insecure-health-bind-address", o.HealthBindAddress,
-		"The address to serve /readyz on as plain HTTP; empty for not at all. It says nothing but whether the signer is ready.")
+		"The address and port on which to serve /readyz over plain HTTP. If empty, it is not served. The answer only tells whether the signer is ready.")
 	fs.StringArrayVar(&o.ServingCerts, "tls-cert-file", nil,
-		"A serving certificate with its chain. May be repeated, with as many --tls-private-key-file: the first that fits the name of a client is presented.")
-	fs.StringArrayVar(&o.ServingKeys, "tls-private-key-file", nil, "The key of the serving certificate at the same position.")
+		"File containing a serving certificate and its chain. May be repeated, with a --tls-private-key-file for each. The first certificate that matches the server name sent by the client is presented.")
+	fs.StringArrayVar(&o.ServingKeys, "tls-private-key-file", nil, "File containing the private key of the serving certificate at the same position.")
 
 	fs = sections.FlagSet("signing")
-	fs.StringVar(&o.CACert, "ca-cert-file", "", "The CA of the profiles EtcdPeer and EtcdServer.")
-	fs.StringVar(&o.CAKey, "ca-key-file", "", "The key of --ca-cert-file.")
-	fs.StringVar(&o.MetricCACert, "metric-ca-cert-file", "", "The CA of the profile EtcdMetric. One of the two CAs is enough; the profiles of the other are then refused.")
-	fs.StringVar(&o.MetricCAKey, "metric-ca-key-file", "", "The key of --metric-ca-cert-file.")
-	fs.DurationVar(&o.PeerValidity, "peer-validity", o.PeerValidity, "How long a peer certificate is valid, at most and by default. It never outlives its CA.")
-	fs.DurationVar(&o.ServerValidity, "server-validity", o.ServerValidity, "How long a server certificate is valid, at most and by default.")
-	fs.DurationVar(&o.MetricValidity, "metric-validity", o.MetricValidity, "How long a metric certificate is valid, at most and by default.")
+	fs.StringVar(&o.CACert, "ca-cert-file", "", "File containing the CA certificate for the profiles EtcdPeer and EtcdServer.")
+	fs.StringVar(&o.CAKey, "ca-key-file", "", "File containing the private key of --ca-cert-file.")
+	fs.StringVar(&o.MetricCACert, "metric-ca-cert-file", "", "File containing the CA certificate for the profile EtcdMetric. One of the two CAs is sufficient; requests for the profiles of the other are then refused.")
+	fs.StringVar(&o.MetricCAKey, "metric-ca-key-file", "", "File containing the private key of --metric-ca-cert-file.")
+	fs.DurationVar(&o.PeerValidity, "peer-validity", o.PeerValidity, "The maximum and default validity of peer certificates. A certificate never outlives its CA.")
+	fs.DurationVar(&o.ServerValidity, "server-validity", o.ServerValidity, "The maximum and default validity of server certificates.")
+	fs.DurationVar(&o.MetricValidity, "metric-validity", o.MetricValidity, "The maximum and default validity of metric certificates.")
 	fs.StringArrayVar(&o.Nodes, "node", nil,
-		"NAME=ADDRESS,... of a node that certificates are signed for, and the DNS names and IP addresses that these may carry besides the node's name. May be repeated.")
-	fs.StringSliceVar(&o.SharedNames, "shared-names", o.SharedNames, "DNS names and IP addresses that the certificate of every node may carry.")
+		"A node for which certificates are signed, as NAME=ADDRESS,... with the DNS names and IP addresses that its certificates may carry besides its name. May be repeated.")
+	fs.StringSliceVar(&o.SharedNames, "shared-names", o.SharedNames, "List of DNS names and IP addresses that the certificates of every node may carry.")
 	fs.StringVar(&o.NodesFile, "nodes-file", "",
-		"A YAML file with more nodes, read at each request: nodes: [{name, dnsNames, ipAddresses}], shared: {dnsNames, ipAddresses}.")
-	fs.StringVar(&o.StorageDir, "storage-dir", "", "The directory of the records: every signed and denied request, and decisions.log. It is made if it does not exist. Required.")
+		"YAML file containing additional nodes, read at each request: nodes: [{name, dnsNames, ipAddresses}], shared: {dnsNames, ipAddresses}.")
+	fs.StringVar(&o.StorageDir, "storage-dir", "", "The directory in which every signed and denied request and decisions.log are stored. It is created if it does not exist. Required.")
 
 	fs = sections.FlagSet("authentication")
 	fs.StringVar(&o.TokenFile, "token-file", "",
-		"A file with the bootstrap token, on one line of at least 20 characters, readable by its owner only. Whoever has it may ask for every configured node.")
+		"File containing the bootstrap token, on one line of at least 20 characters, readable by its owner only. Whoever holds the token may request certificates for every configured node.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", "",
-		"The CAs of client certificates. A certificate of the organization "+csr.GroupBootstrappers+
-			" may ask for every configured node, one of a kubelet (organization system:nodes) for its own.")
+		"File containing the certificate authorities of client certificates. A client of the organization "+csr.GroupBootstrappers+
+			" may request certificates for every configured node, a kubelet (organization system:nodes) for its own node.")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
 }

@@ -61,7 +61,7 @@ func TestNewRefuses(t *testing.T) {
 		"serving pair":           {func(w *world) { w.options.ServingKeys[0] = w.options.CAKey }, "read serving pair"},
 		"bad node":               {func(w *world) { w.options.Nodes = []string{"UPPER=10.0.0.1"} }, `node "UPPER"`},
 		"node twice":             {func(w *world) { w.options.Nodes = append(w.options.Nodes, "master-1=10.0.0.1") }, "configured twice"},
-		"no address of a server": {func(w *world) { w.options.Nodes = []string{"a=0.0.0.0"} }, "no IP address of a server"},
+		"no address of a server": {func(w *world) { w.options.Nodes = []string{"a=0.0.0.0"} }, "not usable as the IP address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
@@ -102,7 +102,7 @@ func TestHelpSaysThatAuthenticationIsRequired(t *testing.T) {
 	if err := command.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Nobody is served without authentication", "--token-file", "--client-ca-file", "certrotation.dev/etcd-metric"} {
+	for _, want := range []string{"Every request has to be authenticated", "--token-file", "--client-ca-file", "certrotation.dev/etcd-metric"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("--help does not say %q", want)
 		}

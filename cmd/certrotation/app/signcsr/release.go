@@ -15,7 +15,7 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// newReleaseCommand makes the command that lets a node have another key.
+// newReleaseCommand makes the command that permits another key for a node.
 func newReleaseCommand() *cobra.Command {
 	var (
 		dir, node string
@@ -23,12 +23,12 @@ func newReleaseCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "release",
-		Short: "Let a node have certificates for another key than the first",
-		Long: `Forget which key a node had first, so that the signer signs for another one.
+		Short: "Permit a node to get certificates for a new key",
+		Long: `Forget the key of a node, so that the signer signs for a new one.
 
 The signer signs for one key of each node and profile: the first. A node whose disk was lost needs
-another one. Make sure that it is this node that asks: the certificate for the first key stays valid
-until it ends. The signer need not be stopped.`,
+a new key. Make sure that the requester is that node: the certificate for the first key stays valid
+until it expires. The signer need not be stopped.`,
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,8 +59,8 @@ until it ends. The signer need not be stopped.`,
 	for _, profile := range csr.Profiles() {
 		all = append(all, string(profile))
 	}
-	command.Flags().StringVar(&dir, "storage-dir", "", "The directory of the records of the signer. Required.")
-	command.Flags().StringVar(&node, "node", "", "The node. Required.")
-	command.Flags().StringSliceVar(&profiles, "profile", all, "The profiles.")
+	command.Flags().StringVar(&dir, "storage-dir", "", "The --storage-dir of the signer. Required.")
+	command.Flags().StringVar(&node, "node", "", "The name of the node. Required.")
+	command.Flags().StringSliceVar(&profiles, "profile", all, "List of profiles whose key is forgotten.")
 	return command
 }

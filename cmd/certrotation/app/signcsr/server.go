@@ -19,13 +19,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds of a connection. A request is small, and its answer takes one signature and three syncs.
+// Bounds of a connection. A request is small, and its answer takes one signature and three syncs to disk.
 const (
 	headerTimeout  = 5 * time.Second
 	requestTimeout = 30 * time.Second
 	idleTimeout    = time.Minute
 	maxHeaderBytes = 16 << 10
-	// farewell is how long requests may take when the server ends.
+	// farewell is how long requests in flight may take after the server was told to end.
 	farewell = 10 * time.Second
 )
 
@@ -36,13 +36,13 @@ type Server struct {
 	clock  clock.PassiveClock
 	secure net.Listener
 	health net.Listener // nil for none
-	// ready says whether a sound request would have been signed when that was last looked at.
+	// ready says whether a valid request would have been signed at the time of the last check.
 	ready atomic.Bool
-	// inFlight counts requests to create that are being answered.
+	// inFlight counts the requests to create that are being processed.
 	inFlight atomic.Int64
 }
 
-// New checks everything that is configured, claims the directory, and listens. Nothing is served before Run.
+// New checks the configuration, locks the directory, and listens. Nothing is served before Run.
 func New(ctx context.Context, options *Options, clk clock.PassiveClock) (*Server, error) {
 	s := &Server{files: files{options: options}, clock: clk}
 	if err := s.files.check(clk.Now()); err != nil {
@@ -73,7 +73,7 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
-// close gives back what New took, as far as Run has not.
+// close releases what New has acquired and Run has not taken over.
 func (s *Server) close() error {
 	var errs []error
 	for _, listener := range []net.Listener{s.secure, s.health} {
@@ -127,4 +127,66 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return fmt.Errorf("drain %s: %w", listener.Addr(), err)
 	}
 	return nil
+}
+
+// tlsConfig reads the serving pairs and the client CAs for each handshake.
+func (s *Server) tlsConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: s.certificateFor}
+			if s.files.options.ClientCAFile == "" {
+				return config, nil
+			}
+			pool, err := s.files.clientCAs()
+			if err != nil {
+				return nil, err
+			}
+			config.ClientAuth, config.ClientCAs = tls.VerifyClientCertIfGiven, pool
+			// A resumed session would not be checked against the current client CAs.
+			config.SessionTicketsDisabled = true
+			return config, nil
+		},
+	}
+}
+
+// certificateFor returns the first certificate that fits the ClientHello, or else the first of all.
+func (s *Server) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	pairs, err := s.files.servingCertificates()
+	if err != nil {
+		return nil, err
+	}
+	for _, pair := range pairs {
+		if hello.SupportsCertificate(pair) == nil {
+			return pair, nil
+		}
+	}
+	return pairs[0], nil
+}
+
+// checkEvery is how often it is checked whether a valid request would be signed.
+const checkEvery = 10 * time.Second
+
+// watch updates the readiness until ctx ends, so that requests for it, which anybody may send, cause nothing to be
+// read.
+func (s *Server) watch(ctx context.Context) error {
+	ticker := time.NewTicker(checkEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.check(ctx)
+		}
+	}
+}
+
+func (s *Server) check(ctx context.Context) {
+	err := s.files.check(s.clock.Now())
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Not ready")
+	}
+	s.ready.Store(err == nil)
 }

@@ -21,11 +21,12 @@ import (
 	"certrotation.dev/registry/csr"
 )
 
-// store keeps records, one file for each name, and the log of decisions. Its lock is held from the decision to the record.
+// store keeps one file for each record, and the log of decisions. Its lock is held from the decision until it is
+// recorded.
 type store struct {
 	sync.Mutex
 	dir string
-	// claim keeps other processes out as long as it is open.
+	// claim is an open file whose lock keeps other processes out.
 	claim *os.File
 }
 
@@ -34,7 +35,7 @@ const (
 	privateDir  = 0o700
 )
 
-// openStore makes the directory if need be, and claims it for this process.
+// openStore creates the directory if necessary, and locks it for this process.
 func openStore(dir string) (*store, error) {
 	if err := os.MkdirAll(dir, privateDir); err != nil {
 		return nil, fmt.Errorf("make --storage-dir: %w", err)
@@ -61,13 +62,13 @@ func openStore(dir string) (*store, error) {
 
 func (s *store) close() error { return s.claim.Close() }
 
-// path is made of a hash, whatever the name is.
+// path is a hash, so that the name cannot influence the path.
 func (s *store) path(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(s.dir, "csr-"+hex.EncodeToString(sum[:])+".json")
 }
 
-// get returns nil if there is no record of the name.
+// get returns nil if there is no record with the name.
 func (s *store) get(name string) (*certificatesv1.CertificateSigningRequest, error) {
 	data, err := readOwn(s.path(name), 4*csr.MaxObjectBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +87,7 @@ func (s *store) get(name string) (*certificatesv1.CertificateSigningRequest, err
 	return object, nil
 }
 
-// put replaces the record of the object's name. When it returns nil, the record survives a loss of power.
+// put replaces the record with the object's name. When it returns nil, the record is on the disk.
 func (s *store) put(object *certificatesv1.CertificateSigningRequest) error {
 	data, err := json.Marshal(object)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process makes it so, for this process and, as for the size of core dumps, those that it starts.
+// Process disables core dumps and tracing by the same user. The limit on core dumps also applies to child processes.
 func Process() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("make the process not dumpable: %w", err)

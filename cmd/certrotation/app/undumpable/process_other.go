@@ -5,5 +5,5 @@
 
 package undumpable
 
-// Process does nothing where there is no such call.
+// Process does nothing: other systems have no such call.
 func Process() error { return nil }

@@ -8,7 +8,8 @@ package v1alpha1
 // AggregateApplyConfiguration represents a declarative configuration of the Aggregate type for use
 // with apply.
 //
-// Aggregate collects the leaves and bundles of all trust domains of the namespace, each changed in one write.
+// Aggregate collects leaves and bundles of all trust domains of the namespace into one Secret and one ConfigMap, each
+// of which is changed in one write.
 type AggregateApplyConfiguration struct {
 	// secretName of the Opaque Secret with the keys SECRET.crt and SECRET.key of every selected leaf.
 	SecretName *string `json:"secretName,omitempty"`

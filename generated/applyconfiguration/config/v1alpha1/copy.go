@@ -12,14 +12,14 @@ import (
 // CopyApplyConfiguration represents a declarative configuration of the Copy type for use
 // with apply.
 //
-// Copy keeps a bundle or a leaf under another name or in another namespace for those who read it there.
+// Copy keeps a copy of a bundle or a leaf under another name or in another namespace.
 type CopyApplyConfiguration struct {
 	// kind of the object.
 	Kind *configv1alpha1.CopyKind `json:"kind,omitempty"`
 	// name of a bundle or leaf of this configuration.
 	Name *string `json:"name,omitempty"`
-	// toNamespace defaults to the namespace of the configuration. Another one has to agree by its annotation
-	// certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
+	// toNamespace defaults to the namespace of the configuration. Any other namespace has to accept the copy with its
+	// annotation certrotation.dev/copies-from, which lists FROM/KIND/NAME of each copy that it accepts.
 	ToNamespace *string `json:"toNamespace,omitempty"`
 	// toName defaults to name.
 	ToName *string `json:"toName,omitempty"`

@@ -19,15 +19,15 @@ type EvidenceApplyConfiguration struct {
 	Kind *configv1alpha1.EvidenceKind `json:"kind,omitempty"`
 	// tlsProbe are the parameters of the kind tlsProbe.
 	TLSProbe *TLSProbeApplyConfiguration `json:"tlsProbe,omitempty"`
-	// gracePeriod since publication (of an anchor) or issuance (of a leaf) after which it counts as loaded, for the kind
-	// gracePeriod. It is an operator's assumption, not an observation.
+	// gracePeriod is how long after its publication an anchor, or after its issuance a leaf, counts as loaded, for the
+	// kind gracePeriod. It is an assumption of the operator, not an observation.
 	GracePeriod *v1.Duration `json:"gracePeriod,omitempty"`
 	// renewed are the parameters of the kind renewed.
 	Renewed *RenewedEvidenceApplyConfiguration `json:"renewed,omitempty"`
-	// lease is how long an acknowledgement counts; a process that lives reports again before it ends. Between 1m and
+	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
 	// 720h, defaults to 1h. For the kind acknowledgement.
 	Lease *v1.Duration `json:"lease,omitempty"`
-	// reason why no evidence is needed, for the kind none.
+	// reason says why no evidence is needed, for the kind none.
 	Reason *string `json:"reason,omitempty"`
 }
 

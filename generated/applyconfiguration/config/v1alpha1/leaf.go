@@ -13,7 +13,7 @@ import (
 // LeafApplyConfiguration represents a declarative configuration of the Leaf type for use
 // with apply.
 //
-// Leaf is an end-entity certificate, or one for each node.
+// Leaf is an end-entity certificate, or one end-entity certificate for each node.
 type LeafApplyConfiguration struct {
 	// secretName of the kubernetes.io/tls Secret. With forEachNode it contains {node} exactly once.
 	SecretName *string `json:"secretName,omitempty"`

@@ -14,9 +14,10 @@ import (
 //
 // LeafSelection selects leaves of a trust domain.
 type LeafSelectionApplyConfiguration struct {
-	// nothing is verified: such as by a server that asks for no client certificate. It only delivers what it presents.
+	// nothing is set for a party that verifies no leaf, such as a server that asks for no client certificate. Such a
+	// party only presents leaves.
 	Nothing *bool `json:"nothing,omitempty"`
-	// usages, any of which a leaf must have.
+	// usages are extended key usages, any of which a leaf must have.
 	Usages []configv1alpha1.Usage `json:"usages,omitempty"`
 	// leaves are secretNames as written in the domain's leaves.
 	Leaves []string `json:"leaves,omitempty"`

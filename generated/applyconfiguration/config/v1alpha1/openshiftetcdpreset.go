@@ -31,11 +31,11 @@ type OpenShiftEtcdPresetApplyConfiguration struct {
 	SignerValidity *metav1.Duration `json:"signerValidity,omitempty"`
 	// leafValidity defaults to 3 years.
 	LeafValidity *metav1.Duration `json:"leafValidity,omitempty"`
-	// rollout has the members of etcd run as static pods that certrotation rolls out. Without it each member acknowledges
-	// what it has loaded.
+	// rollout makes certrotation roll out the members of etcd as static pods. Without it each member acknowledges what
+	// it has loaded.
 	Rollout *OpenShiftEtcdRolloutApplyConfiguration `json:"rollout,omitempty"`
-	// copies has the copies made by which OpenShift's other components find the bundles and the client leaves, in the
-	// namespaces openshift-config and openshift-etcd-operator, which have to exist.
+	// copies makes certrotation keep the copies of the bundles and the client leaves that other components of OpenShift
+	// read, in the namespaces openshift-config and openshift-etcd-operator, which must exist.
 	Copies *bool `json:"copies,omitempty"`
 }
 

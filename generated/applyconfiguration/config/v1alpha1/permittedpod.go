@@ -8,18 +8,19 @@ package v1alpha1
 // PermittedPodApplyConfiguration represents a declarative configuration of the PermittedPod type for use
 // with apply.
 //
-// PermittedPod is the shape of a static pod. What it does not name is refused.
+// PermittedPod describes what a static pod may contain. Everything that it does not name is refused.
 type PermittedPodApplyConfiguration struct {
-	// images that containers may run, as the manifest writes them.
+	// images are those that containers may run, as the manifest writes them.
 	Images []string `json:"images,omitempty"`
-	// hostPaths that volumes may mount, besides the directory of the revision, which is mounted read-only. They are meant
-	// exactly: what is below a directory could be a symbolic link that the pod has made there, and lead anywhere.
+	// hostPaths are the paths that volumes may mount, in addition to the directory of the revision, which is mounted
+	// read-only. They have to match exactly: a path below one of them could be a symbolic link that the pod has placed
+	// there, and lead anywhere.
 	HostPaths []string `json:"hostPaths,omitempty"`
 	// hostNetwork permits the network of the node.
 	HostNetwork *bool `json:"hostNetwork,omitempty"`
 	// privileged permits privileged containers, added capabilities, and the process table and IPC of the node.
 	Privileged *bool `json:"privileged,omitempty"`
-	// priorityClassNames that the pod may have. One of the system's permits its priority.
+	// priorityClassNames are the priority classes that the pod may have. Naming one of the system permits its priority.
 	PriorityClassNames []string `json:"priorityClassNames,omitempty"`
 }
 

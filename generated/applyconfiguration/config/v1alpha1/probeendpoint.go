@@ -14,10 +14,11 @@ type ProbeEndpointApplyConfiguration struct {
 	Member *string `json:"member,omitempty"`
 	// address as host:port. With forEachNode the host is {node}, which becomes the node's first InternalIP.
 	Address *string `json:"address,omitempty"`
-	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the party
-	// presents. Defaults to the only one that the party presents, if it is the only one.
+	// presents is the secretName (as written in leaves) of the leaf that is presented there, one of those that the
+	// party presents. Defaults to that leaf if the party presents only one.
 	Presents *string `json:"presents,omitempty"`
-	// serverName to send and to verify the presented leaf with. Defaults to that of the probe, and then to the host.
+	// serverName is sent to the server, and the presented leaf has to be valid for it. Defaults to that of the probe,
+	// and then to the host.
 	ServerName *string `json:"serverName,omitempty"`
 	// clientLeaf is the secretName of a leaf to complete the handshake with. Defaults to that of the probe.
 	ClientLeaf *string `json:"clientLeaf,omitempty"`

@@ -13,24 +13,25 @@ import (
 // ProcessEvidenceApplyConfiguration represents a declarative configuration of the ProcessEvidence type for use
 // with apply.
 //
-// ProcessEvidence is what one process was seen, or reported, to have loaded.
+// ProcessEvidence is what one process was observed, or has reported, to have loaded.
 type ProcessEvidenceApplyConfiguration struct {
 	// instance identifies the process within its member: the UID of a pod, a resolved address, or what the process calls
 	// itself.
 	Instance *string `json:"instance,omitempty"`
-	// kind of evidence that this is; it proves nothing for another one.
+	// kind is the kind of this evidence. It does not count where another kind is required.
 	Kind *configv1alpha1.EvidenceKind `json:"kind,omitempty"`
 	// address that was probed, as the configuration writes it.
 	Address *string `json:"address,omitempty"`
 	// trusts are the fingerprints of the anchors that are loaded.
 	Trusts []string `json:"trusts,omitempty"`
-	// trustedSubjects are the hashes of the subjects that it lists as acceptable authorities.
+	// trustedSubjects are the hashes of the subjects that the process lists as acceptable authorities.
 	TrustedSubjects []string `json:"trustedSubjects,omitempty"`
 	// presents are the fingerprints of the leaves that it presents.
 	Presents []string `json:"presents,omitempty"`
-	// recoveredUntil is when the presented leaf ends, if it is valid though the anchors of its key have expired.
+	// recoveredUntil is the end of the presented leaf, if that is valid although the known anchors of its signing key
+	// have expired, as after a recovery.
 	RecoveredUntil *v1.MicroTime `json:"recoveredUntil,omitempty"`
-	// observedAt is when this was seen last, by the clock of whoever wrote the record.
+	// observedAt is when this was last observed, by the clock of the writer of the record.
 	ObservedAt *v1.MicroTime `json:"observedAt,omitempty"`
 	// expires is when the evidence ends.
 	Expires *v1.MicroTime `json:"expires,omitempty"`
@@ -40,7 +41,8 @@ type ProcessEvidenceApplyConfiguration struct {
 	Failure *string `json:"failure,omitempty"`
 	// reportedBy is the user who reported it.
 	ReportedBy *string `json:"reportedBy,omitempty"`
-	// reportedByUID is the UID of that user, where the API server knows one: it tells an account from a later one of its name.
+	// reportedByUID is the UID of that user, if the API server knows one. It distinguishes an account from a later one
+	// of the same name.
 	ReportedByUID *string `json:"reportedByUID,omitempty"`
 }
 

@@ -8,7 +8,7 @@ package v1alpha1
 // RecordedEvidenceApplyConfiguration represents a declarative configuration of the RecordedEvidence type for use
 // with apply.
 //
-// RecordedEvidence is what was seen, or reported, of the processes of one member.
+// RecordedEvidence is what was observed of, or reported by, the processes of one member.
 type RecordedEvidenceApplyConfiguration struct {
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`

@@ -12,15 +12,15 @@ import (
 // RecordedRefusalApplyConfiguration represents a declarative configuration of the RecordedRefusal type for use
 // with apply.
 //
-// RecordedRefusal is a write that the API server refuses to the controller.
+// RecordedRefusal is a write by the controller that the API server refuses.
 type RecordedRefusalApplyConfiguration struct {
 	// object as Kind/name, such as ConfigMap/etcd-ca-bundle.
 	Object *string `json:"object,omitempty"`
 	// verb of the request: create, update or delete.
 	Verb *string `json:"verb,omitempty"`
-	// answer of the API server.
+	// answer is the error message of the API server.
 	Answer *string `json:"answer,omitempty"`
-	// since is when it was refused first.
+	// since is when the write was first refused.
 	Since *v1.Time `json:"since,omitempty"`
 }
 

@@ -12,15 +12,15 @@ import (
 // RecordedRequestApplyConfiguration represents a declarative configuration of the RecordedRequest type for use
 // with apply.
 //
-// RecordedRequest is what somebody has asked for.
+// RecordedRequest is a request that a user has made.
 type RecordedRequestApplyConfiguration struct {
 	// kind of the request.
 	Kind *configv1alpha1.RequestKind `json:"kind,omitempty"`
 	// secretName of the signer or leaf that it is about.
 	SecretName *string `json:"secretName,omitempty"`
-	// reason, for people.
+	// reason that was given for the request.
 	Reason *string `json:"reason,omitempty"`
-	// compromised says that the key must not be trusted any longer than needed.
+	// compromised is true if the key must not be trusted any longer than necessary.
 	Compromised *bool `json:"compromised,omitempty"`
 	// requestedBy is the user who asked.
 	RequestedBy *string `json:"requestedBy,omitempty"`

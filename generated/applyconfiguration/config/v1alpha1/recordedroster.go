@@ -8,10 +8,11 @@ package v1alpha1
 // RecordedRosterApplyConfiguration represents a declarative configuration of the RecordedRoster type for use
 // with apply.
 //
-// RecordedRoster is who counts in a trust domain: everybody who has to be proven before a key signs for all, and the
-// leaves that may be live. It grows freely, and shrinks only by proof of absence.
+// RecordedRoster lists who counts in a trust domain: the members whose trust has to be proven before a new key signs,
+// and the leaves that may be in use. Entries are added at any time, and removed only with proof that they are gone.
 type RecordedRosterApplyConfiguration struct {
-	// signers are the names of the Secrets that were the signer of the trust domain, ordered: their CAs are its own.
+	// signers are the names of the Secrets that are or were the signer of the trust domain, ordered. Their CAs belong
+	// to the trust domain.
 	Signers []string `json:"signers,omitempty"`
 	// members, ordered by party and member.
 	Members []RosterMemberApplyConfiguration `json:"members,omitempty"`

@@ -12,11 +12,11 @@ import (
 // RecordedWaiverApplyConfiguration represents a declarative configuration of the RecordedWaiver type for use
 // with apply.
 //
-// RecordedWaiver has a rotation go on without the evidence of one member, by the decision of a person.
+// RecordedWaiver lets rotations continue without the evidence of one member, by a person's decision.
 type RecordedWaiverApplyConfiguration struct {
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`
-	// reason why the member need not be waited for.
+	// reason says why the member need not be waited for.
 	Reason *string `json:"reason,omitempty"`
 	// expires is when the waiver ends.
 	Expires *v1.Time `json:"expires,omitempty"`

@@ -22,16 +22,16 @@ type RelyingPartyApplyConfiguration struct {
 	// presents are the secretNames (as written in leaves) of the leaves that the members of this party hold.
 	// A leaf with {node} is held by the member of that node.
 	Presents []string `json:"presents,omitempty"`
-	// reporters are the accounts, and the only ones, that may acknowledge for the members of this party. They need the right
-	// to create certificaterotations/acknowledge of the signer besides. Without reporters whoever has that right under the
-	// name SIGNER/PARTY/MEMBER may acknowledge for that member.
+	// reporters are the only accounts that may acknowledge for the members of this party. They also need RBAC
+	// permission to create certificaterotations/acknowledge of the signer. Without reporters an account may acknowledge
+	// for a member if it has that permission for the resource name SIGNER/PARTY/MEMBER.
 	Reporters *ReportersApplyConfiguration `json:"reporters,omitempty"`
 	// forEachNode makes one member for each chosen node, named as the node. Without it and without
 	// members the party has a single member that is named as the party.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
 	// members are the names of the party's members.
 	Members []string `json:"members,omitempty"`
-	// evidence that a member has loaded an anchor, and of the leaf that it presents.
+	// evidence chooses how it is proven which anchors a member has loaded, and which leaf it presents.
 	Evidence *EvidenceApplyConfiguration `json:"evidence,omitempty"`
 }
 

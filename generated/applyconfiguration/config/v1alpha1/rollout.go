@@ -8,9 +8,9 @@ package v1alpha1
 // RolloutApplyConfiguration represents a declarative configuration of the Rollout type for use
 // with apply.
 //
-// Rollout brings what the nodes need to where it is used.
+// Rollout distributes what the nodes need.
 type RolloutApplyConfiguration struct {
-	// staticPod brings it to the static pods of nodes.
+	// staticPod distributes it to the static pods of nodes.
 	StaticPod *StaticPodRolloutApplyConfiguration `json:"staticPod,omitempty"`
 }
 

@@ -13,26 +13,26 @@ import (
 // RosterMemberApplyConfiguration represents a declarative configuration of the RosterMember type for use
 // with apply.
 //
-// RosterMember is one member as it counts.
+// RosterMember is one member of the roster.
 type RosterMemberApplyConfiguration struct {
-	// party and member name it.
+	// party and member are the names of the relying party and of its member.
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`
-	// instance is the UID of its node where it is a member of a node, "" otherwise.
+	// instance is the UID of the node if the member is one for each node, and empty otherwise.
 	Instance *string `json:"instance,omitempty"`
-	// evidence is the kind that it has to be proven by.
+	// evidence is the kind of evidence by which the member has to be proven.
 	Evidence *configv1alpha1.EvidenceKind `json:"evidence,omitempty"`
-	// grace of the kind gracePeriod, or the least delay of the kind renewed.
+	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
 	Grace *v1.Duration `json:"grace,omitempty"`
 	// verifies and presents are names of leaf Secrets.
 	Verifies []string `json:"verifies,omitempty"`
 	Presents []string `json:"presents,omitempty"`
-	// verifiesNothing says that the member only presents leaves.
+	// verifiesNothing is true if the member only presents leaves.
 	VerifiesNothing *bool `json:"verifiesNothing,omitempty"`
-	// started says that the member may be running: its leaves were issued once, or it was seen.
+	// started is true if the member may be running: its leaves were issued before, or it was observed.
 	Started *bool `json:"started,omitempty"`
-	// absent is the proof that the member is gone, "" if there is none. It is void once the configuration names the
-	// member again.
+	// absent is the proof that the member is gone; empty if there is none. It loses its effect when the configuration
+	// names the member again.
 	Absent *string `json:"absent,omitempty"`
 }
 

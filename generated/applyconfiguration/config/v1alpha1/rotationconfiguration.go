@@ -14,14 +14,14 @@ import (
 // RotationConfigurationApplyConfiguration represents a declarative configuration of the RotationConfiguration type for use
 // with apply.
 //
-// RotationConfiguration declares the trust domains of its namespace, and is the right to have them rotated: only whoever
-// may write it says which keys are made, who counts and by what evidence.
+// RotationConfiguration declares the trust domains of its namespace. The right to write it is the right to decide which
+// keys are generated, which members count, and by which evidence.
 type RotationConfigurationApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is declared.
+	// spec declares the trust domains, and what is done with their certificates.
 	Spec *RotationConfigurationSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the controller makes of it.
+	// status says how the controller has read the spec, and where its rotations stand.
 	Status *RotationConfigurationStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -15,17 +15,18 @@ type RotationConfigurationSpecApplyConfiguration struct {
 	Preset *PresetApplyConfiguration `json:"preset,omitempty"`
 	// trustDomains are the CA lineages of this namespace.
 	TrustDomains []TrustDomainApplyConfiguration `json:"trustDomains,omitempty"`
-	// nodeCIDRs are the ranges in which an address that a kubelet reports is believed: what a certificate carries and a probe
-	// dials. Without it every address is, but for those that no node can own.
+	// nodeCIDRs are the ranges in which the addresses of nodes are. An address outside of them that a kubelet reports
+	// is neither put into a certificate nor dialled by a probe. Without nodeCIDRs every reported address is accepted,
+	// except those that no node can own, such as loopback addresses.
 	NodeCIDRs []string `json:"nodeCIDRs,omitempty"`
-	// serviceCIDRs are the ranges of virtual addresses, those of Services, in which no address that a kubelet reports is
-	// believed. Where nodeCIDRs leaves them out this is not needed.
+	// serviceCIDRs are the ranges of Service addresses. An address within them that a kubelet reports is not accepted
+	// as its own. Not needed where nodeCIDRs excludes these ranges.
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// aggregate collects what the nodes need into one Secret and one ConfigMap.
 	Aggregate *AggregateApplyConfiguration `json:"aggregate,omitempty"`
 	// rollout brings the aggregate to the nodes.
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
-	// copies of bundles and leaves for readers elsewhere.
+	// copies are copies of bundles and leaves under other names or in other namespaces.
 	Copies []CopyApplyConfiguration `json:"copies,omitempty"`
 }
 

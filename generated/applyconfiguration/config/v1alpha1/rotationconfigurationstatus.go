@@ -12,13 +12,13 @@ import (
 // RotationConfigurationStatusApplyConfiguration represents a declarative configuration of the RotationConfigurationStatus type for use
 // with apply.
 //
-// RotationConfigurationStatus is what the controller makes of a configuration.
+// RotationConfigurationStatus says how the controller has read a configuration, and where its rotations stand.
 type RotationConfigurationStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted and Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// trustDomains, ordered as configured.
+	// trustDomains are the states of the trust domains, in the order of the spec.
 	TrustDomains []TrustDomainStatusApplyConfiguration `json:"trustDomains,omitempty"`
 }
 

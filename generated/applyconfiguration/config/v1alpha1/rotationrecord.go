@@ -14,13 +14,14 @@ import (
 // RotationRecordApplyConfiguration represents a declarative configuration of the RotationRecord type for use
 // with apply.
 //
-// RotationRecord is one thing that certrotation remembers of a trust domain. Only the controller and the API server of
-// certrotation write records; people ask by the subresources of a CertificateRotation. There is one object for each
-// thing, so that thousands of members do not contend for one, and it is written only when what it says changes.
+// RotationRecord is one fact that certrotation stores about a trust domain. Only the controller and the API server of
+// certrotation write records; users make requests through the subresources of a CertificateRotation. There is one
+// object for each fact, so that thousands of members do not contend for one object, and it is written only when its
+// content changes.
 type RotationRecordApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is remembered.
+	// spec is the recorded fact.
 	Spec *RotationRecordSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

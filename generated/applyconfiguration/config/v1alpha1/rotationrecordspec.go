@@ -18,9 +18,9 @@ type RotationRecordSpecApplyConfiguration struct {
 	TrustDomain *string `json:"trustDomain,omitempty"`
 	// kind of the record.
 	Kind *configv1alpha1.RecordKind `json:"kind,omitempty"`
-	// subject is what the record is about, for people: a Secret, a member as PARTY/MEMBER, an object as Kind/name.
+	// subject is what the record is about, for display: a Secret, a member as PARTY/MEMBER, an object as Kind/name.
 	Subject *string `json:"subject,omitempty"`
-	// request for a rotation, or for the end of one. Its identity is the UID of the record.
+	// request for a rotation, or to abort one. It is identified by the UID of the record.
 	Request *RecordedRequestApplyConfiguration `json:"request,omitempty"`
 	// roster of the trust domain.
 	Roster *RecordedRosterApplyConfiguration `json:"roster,omitempty"`

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // StaticPodClassSpec says who may use the class, on which nodes, and what runs there.
 type StaticPodClassSpecApplyConfiguration struct {
-	// namespaces whose configurations may use the class.
+	// namespaces are those whose configurations may use the class.
 	Namespaces []string `json:"namespaces,omitempty"`
 	// podName is the name of the static pod, for example etcd, that a rollout of the class may bring.
 	PodName *string `json:"podName,omitempty"`
@@ -20,7 +20,7 @@ type StaticPodClassSpecApplyConfiguration struct {
 	ResourceDirectory *string `json:"resourceDirectory,omitempty"`
 	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
 	ManifestDirectory *string `json:"manifestDirectory,omitempty"`
-	// pod is the shape that the static pod may have.
+	// pod describes what the static pod may contain.
 	Pod *PermittedPodApplyConfiguration `json:"pod,omitempty"`
 }
 

@@ -13,8 +13,9 @@ import (
 // StaticPodRolloutApplyConfiguration represents a declarative configuration of the StaticPodRollout type for use
 // with apply.
 //
-// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision in
-// which only reloaded Secrets differ from the one that runs is swapped under the running pod; any other restarts it.
+// StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision
+// that differs from the running one only in reloaded Secrets is swapped without restarting the pod; any other revision
+// restarts it.
 type StaticPodRolloutApplyConfiguration struct {
 	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
 	Name *string `json:"name,omitempty"`
@@ -23,28 +24,29 @@ type StaticPodRolloutApplyConfiguration struct {
 	// podConfigMapName is the ConfigMap with the manifest under the key pod.yaml, in which REVISION, NODE_NAME and
 	// NODE_IP are replaced. Defaults to NAME-pod.
 	PodConfigMapName *string `json:"podConfigMapName,omitempty"`
-	// configMapNames are revisioned. Defaults to the ConfigMap of the aggregate.
+	// configMapNames are the ConfigMaps that are part of a revision. Defaults to the ConfigMap of the aggregate.
 	ConfigMapNames []string `json:"configMapNames,omitempty"`
-	// secretNames are revisioned. Defaults to the Secret of the aggregate.
+	// secretNames are the Secrets that are part of a revision. Defaults to the Secret of the aggregate.
 	SecretNames []string `json:"secretNames,omitempty"`
-	// reloadedSecretNames are those of secretNames that the processes read again by themselves. Defaults to the Secret of
+	// reloadedSecretNames are those of secretNames that the processes reload by themselves. Defaults to the Secret of
 	// the aggregate.
 	ReloadedSecretNames []string `json:"reloadedSecretNames,omitempty"`
-	// className is the StaticPodClass that says which image, which directories and which shape of the pod the owner of the
-	// nodes permits. The class has to name this namespace and the static pod.
+	// className is the StaticPodClass in which the owner of the nodes permits an image, directories and the content of
+	// the pod. The class has to name this namespace and the static pod.
 	ClassName *string `json:"className,omitempty"`
-	// coalesce is how long a change waits for others that come with it, so that they make one revision. Defaults to 3s.
+	// coalesce is how long a change waits for further changes, so that they make one revision. Defaults to 3s.
 	Coalesce *metav1.Duration `json:"coalesce,omitempty"`
 	// installerTimeout bounds one attempt of an installer pod. Defaults to 2m.
 	InstallerTimeout *metav1.Duration `json:"installerTimeout,omitempty"`
 	// staticPodTimeout is how long a static pod may take to become ready with a new revision before that counts as
 	// stuck. Nothing is undone when it passes. Defaults to 5m.
 	StaticPodTimeout *metav1.Duration `json:"staticPodTimeout,omitempty"`
-	// failedRevisionLimit is how many revisions that failed are kept for each node. 0 is for 5, -1 for all.
+	// failedRevisionLimit is how many failed revisions are kept for each node. 0 means 5, -1 means all.
 	FailedRevisionLimit *int32 `json:"failedRevisionLimit,omitempty"`
-	// succeededRevisionLimit is how many revisions that succeeded are kept for each node. 0 is for 5, -1 for all.
+	// succeededRevisionLimit is how many succeeded revisions are kept for each node. 0 means 5, -1 means all.
 	SucceededRevisionLimit *int32 `json:"succeededRevisionLimit,omitempty"`
-	// quorum of the etcd cluster that the static pods form: it is looked at before a revision, between nodes and after.
+	// quorum says how the etcd cluster that the static pods form is checked: before a revision, between nodes and
+	// afterwards.
 	Quorum *QuorumApplyConfiguration `json:"quorum,omitempty"`
 }
 

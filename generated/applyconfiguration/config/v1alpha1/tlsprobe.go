@@ -18,13 +18,14 @@ type TLSProbeApplyConfiguration struct {
 	// endpoints at which the members are probed; each member has at least one. With forEachNode they are those of every
 	// node. Every address that the host of an endpoint resolves to is probed.
 	Endpoints []ProbeEndpointApplyConfiguration `json:"endpoints,omitempty"`
-	// serverName to send and to verify the presented leaf with, where an endpoint has none of its own.
+	// serverName is sent to the server, and the presented leaf has to be valid for it, where an endpoint does not set
+	// its own.
 	ServerName *string `json:"serverName,omitempty"`
-	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require one, where an
-	// endpoint has none of its own.
+	// clientLeaf is the secretName of a leaf to complete the handshake with, for servers that require a client
+	// certificate, where an endpoint does not set its own.
 	ClientLeaf *string `json:"clientLeaf,omitempty"`
-	// proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers that do not list what they trust
-	// or list what they do not trust. Defaults to AcceptableAuthorities.
+	// proof is what counts as proof that the server trusts a CA: AcceptableAuthorities, or Handshake for servers whose
+	// list of acceptable authorities is missing or wrong. Defaults to AcceptableAuthorities.
 	Proof *configv1alpha1.ProbeProof `json:"proof,omitempty"`
 	// interval between probes while a rotation is in flight. Defaults to 5s. Nothing is probed in the stage Stable.
 	Interval *v1.Duration `json:"interval,omitempty"`

@@ -12,8 +12,8 @@ import (
 // TrustDomainApplyConfiguration represents a declarative configuration of the TrustDomain type for use
 // with apply.
 //
-// TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them.
-// Each leaf has a party that verifies it and one that presents it.
+// TrustDomain is one CA lineage: a signer, its bundle, the leaves that it signs and the parties that verify them. Each
+// leaf needs a party that verifies it and one that presents it.
 type TrustDomainApplyConfiguration struct {
 	// name is unique within the namespace.
 	Name *string `json:"name,omitempty"`
@@ -25,13 +25,13 @@ type TrustDomainApplyConfiguration struct {
 	Leaves []LeafApplyConfiguration `json:"leaves,omitempty"`
 	// relyingParties are the processes that verify the leaves, and that present them.
 	RelyingParties []RelyingPartyApplyConfiguration `json:"relyingParties,omitempty"`
-	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that the configuration
-	// has ceased to name counts as live until it is deleted or released here.
+	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that was removed
+	// from the configuration counts as live until its Secret is deleted or released here.
 	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
-	// reissuePerMinute bounds how many leaves are reissued in a minute because their signer or their policy changed. What
-	// is missing, expired or asked for is not held back. Defaults to 600.
+	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
+	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	ReissuePerMinute *int32 `json:"reissuePerMinute,omitempty"`
-	// unlistedLeaves says that holders also make leaves from the active CA in their own memory.
+	// unlistedLeaves declares that programs also issue leaves from the active CA in their own memory, without a Secret.
 	UnlistedLeaves *UnlistedLeavesApplyConfiguration `json:"unlistedLeaves,omitempty"`
 	// stageDeadline is how long a stage of a rotation may last before it counts as overdue. Nothing but the
 	// condition Degraded depends on it. Defaults to 1h.

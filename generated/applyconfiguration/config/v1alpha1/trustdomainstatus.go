@@ -14,7 +14,7 @@ type TrustDomainStatusApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// stage of its rotation.
 	Stage *string `json:"stage,omitempty"`
-	// message names what it waits for or what is wrong with it, "" if nothing is.
+	// message says what the rotation waits for or what is wrong with the trust domain; empty if nothing is.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 //
 // UnlistedLeaves are leaves that no Secret holds, such as those of certrotation's own servers.
 type UnlistedLeavesApplyConfiguration struct {
-	// drain is how long after a new CA became active holders may still present a leaf of the former one. It is an
-	// operator's assumption, not an observation.
+	// drain is how long after a new CA became active a program may still present a leaf of the former one. It is an
+	// assumption of the operator, not an observation.
 	Drain *v1.Duration `json:"drain,omitempty"`
 }
 

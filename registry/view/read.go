@@ -17,8 +17,8 @@ import (
 	btree "k8s.io/apiserver/pkg/storage/cacher/store"
 )
 
-// listRead is a list request after its options were understood: which state, at which
-// revision, from which key on.
+// listRead is a list request whose options were resolved: the state and the revision to read, and the key to start
+// from.
 type listRead struct {
 	selection
 	state    *state
@@ -37,9 +37,9 @@ type page struct {
 	more    bool
 }
 
-// GetList fills a list with the selected objects below a key, or the one at the key. The
-// items share maps and slices with the store, as those of kube-apiserver's watch cache do:
-// callers may set fields of the items themselves, and nothing behind pointers.
+// GetList fills a list with the selected objects below a key, or with the one at the key. As with kube-apiserver's
+// watch cache, the items share maps and slices with the store: callers may set fields of the items themselves, but
+// nothing behind pointers.
 func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOptions, out runtime.Object) error {
 	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, opts.Recursive)
 	if err != nil {
@@ -143,10 +143,39 @@ func itemsOf(list runtime.Object) (reflect.Value, error) {
 	return items, nil
 }
 
-// fill sets the items to the objects of the elements; never to nil, which would be null in JSON.
+// fill sets the items to the objects of the elements. It never sets them to nil, which would be null in JSON.
 func fill(items reflect.Value, elements []*btree.Element) {
 	items.Set(reflect.MakeSlice(items.Type(), len(elements), len(elements)))
 	for i, element := range elements {
 		items.Index(i).Set(reflect.ValueOf(element.Object).Elem())
 	}
+}
+
+// Get copies the object at a key into out. With a resource version it reads a state that is not older. The copy belongs
+// to the caller.
+func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	key, err := storage.PrepareKey(s.cfg.ResourcePrefix, key, false)
+	if err != nil {
+		return err
+	}
+	current, err := s.admitMinimum(ctx, opts.ResourceVersion, getExpired)
+	if err != nil {
+		return err
+	}
+	target, err := conversion.EnforcePtr(out)
+	if err != nil {
+		return fmt.Errorf("copy %q: %w", key, err)
+	}
+	element, err := current.get(key, current.revision)
+	if err != nil {
+		return fmt.Errorf("get %q: %w", key, err)
+	}
+	if element == nil {
+		if opts.IgnoreNotFound {
+			return runtime.SetZeroValue(out)
+		}
+		return storage.NewKeyNotFoundError(key, int64(current.revision))
+	}
+	target.Set(reflect.ValueOf(element.Object.DeepCopyObject()).Elem())
+	return nil
 }
