@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,17 +141,14 @@ func (r *Revision) copyMeta(namespace, name string) metav1.ObjectMeta {
 }
 
 func (r *Revision) status(namespace string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: revision.StatusName(first),
-			Labels:      map[string]string{revision.LabelRollout: r.Rollout.Config.Name},
-			Annotations: map[string]string{revision.AnnotationReady: "true", trust.AnnotationConfiguration: r.Rollout.Configuration},
-		},
-		Data: map[string]string{
-			revision.StatusKeyStatus: "Ready", revision.StatusKeyRevision: strconv.Itoa(first), revision.StatusKeyReason: reasonBootstrap,
-			revision.StatusKeyContentHash: r.Content.ContentHash(), revision.StatusKeyRestartHash: r.Content.RestartHash(),
-		},
-	}
+	out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Annotations: map[string]string{trust.AnnotationConfiguration: r.Rollout.Configuration},
+	}}
+	(&revision.Status{
+		Number: first, Rollout: r.Rollout.Config.Name, Reason: reasonBootstrap,
+		ContentHash: r.Content.ContentHash(), RestartHash: r.Content.RestartHash(), Ready: true,
+	}).Put(out)
+	return out
 }
 
 // checkManifest makes the manifest for a node, so that what is wrong with the template is found before anything is written.

@@ -188,12 +188,13 @@ func sameRevision(api *API, namespace string, rollout *inventory.Rollout) error 
 	if err != nil {
 		return err
 	}
+	said, _ := revision.ReadStatus(status)
 	for _, named := range []func(string) string{asNamed, ofFirst} {
 		content, err := contentOf(api, namespace, rollout, named)
 		if err != nil {
 			return err
 		}
-		if content.ContentHash() != status.Data[revision.StatusKeyContentHash] || content.RestartHash() != status.Data[revision.StatusKeyRestartHash] {
+		if content.ContentHash() != said.ContentHash || content.RestartHash() != said.RestartHash {
 			return errors.New("revision 1 is not the content of its sources")
 		}
 	}

@@ -68,7 +68,7 @@ func uncreated(t *task, err error) error {
 func waitsFor(blockers []trust.Blocker) string {
 	texts := make([]string, 0, len(blockers))
 	for i := range blockers {
-		texts = append(texts, blockers[i].String())
+		texts = append(texts, fmt.Sprintf("%s (%s)", &blockers[i], blockers[i].Reason))
 	}
 	return "the source is not copied: " + strings.Join(texts, "; ")
 }

@@ -5,6 +5,7 @@ package evidence
 
 import (
 	"crypto/x509"
+	"slices"
 	"time"
 
 	"certrotation.dev/controller/evidence/connection"
@@ -61,3 +62,43 @@ func (c *Collector) verify(chain []*x509.Certificate, anchors []*pki.Certificate
 	})
 	return connection.Verification(err)
 }
+
+// kin is by what a server is recognised as one of the trust domain. Of any other nothing is recorded, not even that it
+// exists: the address may be any in the network, and those who chose it may read the record.
+type kin struct {
+	authorities []*pki.Certificate
+	// leaves are those of the domain and those that the member was seen to present, whatever became of their CAs.
+	leaves []pki.Fingerprint
+}
+
+// kinOf collects more than the bundle: where bundle or signer were lost, what is presented is all that tells of them.
+func kinOf(s *subject) *kin {
+	k := &kin{authorities: slices.Concat(s.d.Bundle.Anchors, []*pki.Certificate{s.d.Signer.Active, s.d.Signer.Next}, s.d.Signer.Previous)}
+	for i := range s.d.Leaves {
+		if leaf := s.d.Leaves[i].Certificate; leaf != nil {
+			k.leaves = append(k.leaves, leaf.Fingerprint)
+		}
+	}
+	for i := range s.member.Observations {
+		k.leaves = append(k.leaves, s.member.Observations[i].Presents...)
+	}
+	return k
+}
+
+// includes says whether a chain, whose first key the server has proven to hold, belongs to the domain. Whether anybody would
+// accept it is another question: an expired leaf belongs to it too.
+func (k *kin) includes(chain []*x509.Certificate) bool {
+	for i, link := range chain[:min(len(chain), maxChain)] {
+		cert, err := pki.ParseCertificate(link.Raw)
+		if err != nil || (i > 0 && chain[i-1].CheckSignatureFrom(link) != nil) {
+			return false
+		}
+		if (i == 0 && slices.Contains(k.leaves, cert.Fingerprint)) || slices.ContainsFunc(k.authorities, cert.SignedBy) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxChain bounds what is verified for a server that may be anybody.
+const maxChain = 5

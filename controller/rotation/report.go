@@ -62,7 +62,7 @@ func blockedText(a *trust.Assessment) string {
 	}
 	texts := make([]string, 0, len(a.Blockers))
 	for i := range a.Blockers {
-		texts = append(texts, a.Blockers[i].String())
+		texts = append(texts, fmt.Sprintf("%s (%s)", &a.Blockers[i], a.Blockers[i].Reason))
 	}
 	return fmt.Sprintf("%s waits: %s", a.Stage, strings.Join(texts, "; "))
 }
@@ -85,7 +85,7 @@ func (c *Controller) reportProblems(k key, d *trust.Domain, problems []trust.Pro
 		if p.Reason == inventory.ReasonInvalidConfiguration || p.Reason == inventory.ReasonConflictingClaim {
 			reason = EventInvalidConfiguration
 		}
-		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, string(p.Reason), p.String())
+		c.emit(referenceOf(k.namespace, p.Object, uidOf(d, p.Object)), corev1.EventTypeWarning, reason, string(p.Reason), fmt.Sprintf("%s (%s)", &p, p.Reason))
 	}
 }
 

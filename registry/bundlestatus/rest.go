@@ -4,11 +4,17 @@
 package bundlestatus
 
 import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/view"
 )
 
@@ -43,3 +49,34 @@ func (r *REST) Kind() string { return "BundleStatus" }
 func newObject() runtime.Object { return &certrotation.BundleStatus{} }
 
 func newList() runtime.Object { return &certrotation.BundleStatusList{} }
+
+func resource() schema.GroupResource { return certrotation.Resource("bundlestatuses") }
+
+// ViewConfig is the configuration of the store behind this resource.
+func ViewConfig(epochs view.EpochSource, clk clock.WithTicker) view.Config {
+	return view.Config{
+		Resource:       resource(),
+		ResourcePrefix: "/bundlestatuses",
+		NewFunc:        newObject,
+		NewListFunc:    newList,
+		GetAttrs:       GetAttrs,
+		Epochs:         epochs,
+		Clock:          clk,
+	}
+}
+
+// GetAttrs returns the labels of a BundleStatus and the fields that it can be selected by: those that v1alpha1 admits
+// in field selectors.
+func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
+	bundle, ok := object.(*certrotation.BundleStatus)
+	if !ok {
+		return nil, nil, fmt.Errorf("%T is not a BundleStatus", object)
+	}
+	return bundle.Labels, fields.Set{
+		v1alpha1.FieldName:        bundle.Name,
+		v1alpha1.FieldNamespace:   bundle.Namespace,
+		v1alpha1.FieldSigner:      bundle.Spec.Signer,
+		v1alpha1.FieldTrustDomain: bundle.Spec.TrustDomain,
+		v1alpha1.FieldStage:       string(bundle.Status.Stage),
+	}, nil
+}

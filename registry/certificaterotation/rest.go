@@ -4,11 +4,17 @@
 package certificaterotation
 
 import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation"
+	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/view"
 )
 
@@ -43,3 +49,35 @@ func (r *REST) Kind() string { return "CertificateRotation" }
 func newObject() runtime.Object { return &certrotation.CertificateRotation{} }
 
 func newList() runtime.Object { return &certrotation.CertificateRotationList{} }
+
+func resource() schema.GroupResource { return certrotation.Resource("certificaterotations") }
+
+// ViewConfig is the configuration of the store behind this resource.
+func ViewConfig(epochs view.EpochSource, clk clock.WithTicker) view.Config {
+	return view.Config{
+		Resource:       resource(),
+		ResourcePrefix: "/certificaterotations",
+		NewFunc:        newObject,
+		NewListFunc:    newList,
+		GetAttrs:       GetAttrs,
+		Epochs:         epochs,
+		Clock:          clk,
+	}
+}
+
+// GetAttrs returns the labels of a CertificateRotation and the fields that it can be selected by: those that
+// v1alpha1 admits in field selectors.
+func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
+	rotation, ok := object.(*certrotation.CertificateRotation)
+	if !ok {
+		return nil, nil, fmt.Errorf("%T is not a CertificateRotation", object)
+	}
+	return rotation.Labels, fields.Set{
+		v1alpha1.FieldName:        rotation.Name,
+		v1alpha1.FieldNamespace:   rotation.Namespace,
+		v1alpha1.FieldRole:        string(rotation.Spec.Role),
+		v1alpha1.FieldSigner:      rotation.Spec.Signer,
+		v1alpha1.FieldTrustDomain: rotation.Spec.TrustDomain,
+		v1alpha1.FieldStage:       string(rotation.Status.Stage),
+	}, nil
+}

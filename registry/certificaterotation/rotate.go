@@ -17,6 +17,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/apis/certrotation/validation"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/projection"
 )
 
 // RotateREST serves the subresource rotate: it asks the controller for a rotation and returns the plan.
@@ -84,4 +85,25 @@ func admitted(ctx context.Context, validate rest.ValidateObjectFunc, object runt
 		return nil
 	}
 	return validate(ctx, object.DeepCopyObject())
+}
+
+// rotationPlan converts a plan of the model into the form of the API.
+func rotationPlan(plan *trust.Plan) *certrotation.RotationPlan {
+	out := &certrotation.RotationPlan{
+		Target:     plan.Target,
+		Hash:       plan.Hash,
+		WouldBreak: plan.Breaks,
+		Blockers:   projection.Blockers(plan.Blockers),
+	}
+	for i := range plan.Steps {
+		step := &plan.Steps[i]
+		out.Steps = append(out.Steps, certrotation.PlanStep{
+			Stage:    certrotation.Stage(step.Stage),
+			Action:   string(step.Action),
+			Object:   step.Object,
+			WaitsFor: step.WaitsFor,
+			Message:  step.Message,
+		})
+	}
+	return out
 }

@@ -13,7 +13,7 @@ import (
 // Prove compares the copies of a revision with the hashes that were recorded when it was made. The failure is "" if
 // they agree.
 func Prove(r Revision, c revision.Content) (failure string) {
-	if r.ContentHash == "" || c.ContentHash() != r.ContentHash || c.RestartHash() != r.RestartHash {
+	if c.ContentHash() != r.ContentHash || c.RestartHash() != r.RestartHash {
 		return fmt.Sprintf("the copies of revision %d are not what ConfigMap/%s recorded of them: somebody has changed or replaced them; "+
 			"what runs is known again with the next revision", r.Number, revision.StatusName(r.Number))
 	}

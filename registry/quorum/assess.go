@@ -26,7 +26,7 @@ func Assess(strategy configv1alpha1.QuorumStrategy, o Observation, disturb strin
 	}
 	m := o.Member(disturb)
 	if m == nil {
-		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", disturb))
+		return notAsked(disturb)
 	}
 	if !m.Voter {
 		return o.assessWithoutVote(m)

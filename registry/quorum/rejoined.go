@@ -18,7 +18,7 @@ func Rejoined(o Observation, node string) Verdict {
 	}
 	switch {
 	case m == nil:
-		return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", node))
+		return notAsked(node)
 	case o.Problem != "":
 		return unsafe(ReasonContradiction, o.Problem)
 	case m.Learner && m.Answers: // A learner refuses reads of clients, so it is not healthy either.
@@ -39,4 +39,9 @@ func Rejoined(o Observation, node string) Verdict {
 		}
 	}
 	return safe(ReasonRejoined, fmt.Sprintf("a linearizable read through the member on %s succeeds", node))
+}
+
+// notAsked is the verdict about a node that the look at the cluster has left out.
+func notAsked(node string) Verdict {
+	return unsafe(ReasonNotObserved, fmt.Sprintf("the node %s was not asked; look again", node))
 }

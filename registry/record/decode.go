@@ -4,13 +4,16 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
@@ -133,3 +136,106 @@ func (c *checker) optional(field string, t *metav1.MicroTime) time.Time {
 	}
 	return c.time(field, t.Time, time.Microsecond)
 }
+
+// roster reads who counts. Its members are in order, each once: a second one of a name could say that the first is gone. A
+// node that was replaced under its name is another member, by its instance.
+func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
+	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
+	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
+	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves}
+	if len(r.Members) > maxRoster {
+		c.fail("roster.members", fmt.Sprintf("it has %d entries, the limit is %d", len(r.Members), maxRoster))
+		return out
+	}
+	for i := range r.Members {
+		field := fmt.Sprintf("roster.members[%d]", i)
+		out.Members = append(out.Members, c.rosterMember(field, &r.Members[i]))
+		if i > 0 && compareMembers(r.Members[i-1], r.Members[i]) >= 0 {
+			c.fail(field, "it is out of order")
+		}
+	}
+	return out
+}
+
+func (c *checker) rosterMember(field string, m *configv1alpha1.RosterMember) trust.RosterMember {
+	out := trust.RosterMember{
+		Party: m.Party, Member: m.Member, Instance: m.Instance, Kind: trust.EvidenceKind(m.Evidence),
+		Verifies: m.Verifies, Presents: m.Presents, VerifiesNothing: m.VerifiesNothing, Started: m.Started, Absent: m.Absent,
+	}
+	c.name(field+".party", m.Party)
+	c.name(field+".member", m.Member)
+	c.text(field+".instance", m.Instance, maxName)
+	c.kind(field+".evidence", out.Kind)
+	if m.Grace != nil {
+		out.Grace = m.Grace.Duration
+	}
+	if out.Grace < 0 {
+		c.fail(field+".grace", "it is negative")
+	}
+	c.ordered(field+".verifies", m.Verifies, maxRoster, c.name)
+	c.ordered(field+".presents", m.Presents, maxRoster, c.name)
+	c.text(field+".absent", m.Absent, maxText)
+	return out
+}
+
+func compareMembers(x, y configv1alpha1.RosterMember) int {
+	return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
+}
+
+// evidence reads the processes of a member, each once. Who else writes the record may have put them in another order.
+func (c *checker) evidence(e *configv1alpha1.RecordedEvidence) *Evidence {
+	c.name("evidence.party", e.Party)
+	c.name("evidence.member", e.Member)
+	out := &Evidence{Party: e.Party, Member: e.Member}
+	if len(e.Processes) > maxProcesses {
+		c.fail("evidence.processes", fmt.Sprintf("it has %d entries, the limit is %d", len(e.Processes), maxProcesses))
+		return out
+	}
+	seen := map[string]bool{}
+	for i := range e.Processes {
+		field := fmt.Sprintf("evidence.processes[%d]", i)
+		out.Observations = append(out.Observations, c.process(field, &e.Processes[i]))
+		if seen[e.Processes[i].Instance] {
+			c.fail(field, "its instance is there twice")
+		}
+		seen[e.Processes[i].Instance] = true
+	}
+	slices.SortFunc(out.Observations, byInstance)
+	return out
+}
+
+func (c *checker) process(field string, p *configv1alpha1.ProcessEvidence) trust.Observation {
+	out := trust.Observation{
+		Instance:        p.Instance,
+		Kind:            trust.EvidenceKind(p.Kind),
+		Address:         p.Address,
+		Trusts:          sums[pki.Fingerprint](c, field+".trusts", p.Trusts),
+		TrustedSubjects: sums[string](c, field+".trustedSubjects", p.TrustedSubjects),
+		Presents:        sums[pki.Fingerprint](c, field+".presents", p.Presents),
+		RecoveredUntil:  c.optional(field+".recoveredUntil", p.RecoveredUntil),
+		ObservedAt:      c.time(field+".observedAt", p.ObservedAt.Time, time.Microsecond),
+		Expires:         c.time(field+".expires", p.Expires.Time, time.Microsecond),
+		StartedAt:       c.optional(field+".startedAt", p.StartedAt),
+		Failure:         p.Failure,
+		ReportedBy:      p.ReportedBy,
+		ReportedByUID:   p.ReportedByUID,
+	}
+	c.name(field+".instance", p.Instance)
+	c.kind(field+".kind", out.Kind)
+	c.text(field+".address", p.Address, maxAddress)
+	c.text(field+".failure", p.Failure, maxLongText)
+	c.text(field+".reportedBy", p.ReportedBy, maxUser)
+	c.text(field+".reportedByUID", p.ReportedByUID, maxUID)
+	return out
+}
+
+func sums[S ~string](c *checker, field string, list []string) []S {
+	c.ordered(field, list, MaxFingerprints, c.sum)
+	var out []S
+	for _, entry := range list {
+		out = append(out, S(entry))
+	}
+	return out
+}
+
+func byInstance(x, y trust.Observation) int { return cmp.Compare(x.Instance, y.Instance) }

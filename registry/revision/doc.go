@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package revision says what a numbered revision of a static pod is: its content, the two hashes that identify it, the
-// names of the objects that hold it, and the manifest that is made of its pod template on a node.
+// names of the objects that hold it, what its ConfigMap says of it, and the manifest that is made of its pod template on a node.
 //
 // Everything here is a pure function of its arguments: no clock, no I/O, no client.
 //

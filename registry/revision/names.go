@@ -28,9 +28,6 @@ const (
 	// LabelRollout holds the name of the rollout that the revision belongs to.
 	LabelRollout = "certrotation.dev/rollout"
 
-	StatusKeyStatus      = "status"
-	StatusKeyRevision    = "revision"
-	StatusKeyReason      = "reason"
 	StatusKeyContentHash = "contentHash"
 	StatusKeyRestartHash = "restartHash"
 )

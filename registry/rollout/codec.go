@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -33,6 +35,32 @@ const (
 
 // ErrMalformed is wrapped by the errors of Decode.
 var ErrMalformed = errors.New("malformed status of a rollout")
+
+// ReadStatus reads the Status of a rollout out of its ConfigMap. It takes one only under the name that belongs to the rollout:
+// otherwise two could say different things of it.
+func ReadStatus(cm *corev1.ConfigMap, rollout string) (*Status, error) {
+	if want := StatusName(rollout); cm.Name != want {
+		return nil, fmt.Errorf("the status of the rollout that the label %s names must be in ConfigMap %.253q", LabelStatus, want)
+	}
+	s, err := Decode(cm.Data[StatusKey])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", StatusKey, err)
+	}
+	return s, nil
+}
+
+// PutStatus writes what Encode has made into the ConfigMap of a rollout, and says whether that changes anything.
+func PutStatus(cm *corev1.ConfigMap, rollout, text string) (changed bool) {
+	if cm.Name == StatusName(rollout) && cm.Labels[LabelStatus] == rollout && cm.Data[StatusKey] == text {
+		return false
+	}
+	if cm.Labels == nil {
+		cm.Labels = map[string]string{}
+	}
+	cm.Name, cm.Labels[LabelStatus] = StatusName(rollout), rollout
+	cm.Data = map[string]string{StatusKey: text}
+	return true
+}
 
 // Encode writes a Status as it is stored. The same Status gives the same text.
 func Encode(s *Status) (string, error) {
@@ -106,3 +134,30 @@ func (n *NodeStatus) check() error {
 func isName(name string) bool { return name != "" && len(name) <= maxName }
 
 func isRevision(number int) bool { return number >= 0 && number <= 1<<31-1 }
+
+// maxMessage bounds each text in bytes, so that a Status stays small whatever a program on a node reports.
+const maxMessage = 1024
+
+// ephemeral matches the local end of a connection in an error of package net, which is different each time.
+var ephemeral = regexp.MustCompile(`[0-9A-Fa-f.:\[\]]+:[0-9]+->`)
+
+// stable removes what differs between two texts about the same error, so that waiting does not cause a write each time.
+func stable(text string) string {
+	return cut(ephemeral.ReplaceAllString(text, ""))
+}
+
+// cut shortens a text between characters and makes it valid.
+func cut(text string) string {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	if len(text) <= maxMessage {
+		return text
+	}
+	const more = " ..."
+	end := maxMessage - len(more)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}

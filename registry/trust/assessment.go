@@ -38,7 +38,7 @@ const (
 // Invariant is a safety rule that no action breaks and that no edit may break.
 type Invariant string
 
-// Invariants; see the table in design.md section 4.
+// Invariants; docs/protocol.md explains them.
 const (
 	TrustBeforeUse   Invariant = "TrustBeforeUse"
 	AnchorInUse      Invariant = "AnchorInUse"

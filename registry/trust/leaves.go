@@ -123,7 +123,7 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 	case a.rotationRequested(&l.Object):
 		return "its rotation was requested" + a.requestText(&l.Object)
 	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
-		return "it is due for renewal since " + a.due(&l.Object, c, l.Policy).UTC().Format(time.RFC3339)
+		return dueSince(a.due(&l.Object, c, l.Policy))
 	}
 	return policyDifference(c, l.Policy.Profile)
 }
@@ -206,13 +206,21 @@ func policyDifference(c *pki.Certificate, want pki.Profile) string {
 	}
 	switch {
 	case want.Key != "" && c.KeyAlgorithm != want.Key:
-		return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
+		return keyDifference(c, want)
 	case c.CommonName != want.CommonName || !sameSet(c.Organizations, want.Organizations):
 		return fmt.Sprintf("its subject %s differs from the configuration (common name %q, organizations %q)", c.Subject, want.CommonName, want.Organizations)
 	case !sameSet(c.Usages, want.Usages):
 		return fmt.Sprintf("its usages %q differ from the configuration %q", c.Usages, want.Usages)
 	}
 	return ""
+}
+
+func dueSince(at time.Time) string {
+	return "it is due for renewal since " + at.UTC().Format(time.RFC3339)
+}
+
+func keyDifference(c *pki.Certificate, want pki.Profile) string {
+	return fmt.Sprintf("its key is %s and the configuration says %s", c.KeyAlgorithm, want.Key)
 }
 
 func sameSet[T ~string](a, b []T) bool {

@@ -163,9 +163,9 @@ func (a *assessor) wanted() string {
 	case a.compromised(s.Active):
 		return "its key is compromised"
 	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
-		return "it is due for renewal since " + a.due(&s.Object, s.Active, s.Policy).UTC().Format(time.RFC3339)
+		return dueSince(a.due(&s.Object, s.Active, s.Policy))
 	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
-		return fmt.Sprintf("its key is %s and the configuration says %s", s.Active.KeyAlgorithm, s.Policy.Profile.Key)
+		return keyDifference(s.Active, s.Policy.Profile)
 	}
 	return ""
 }

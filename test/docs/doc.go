@@ -11,7 +11,8 @@
 //   - docs/mistakes.md names tests that exist, and every story of test/holes;
 //   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
 //   - docs/known-issues.md explains each reason of a blocker and of a problem;
-//   - no two packages have one base name, so that a name leads to one place.
+//   - no two packages have one base name, so that a name leads to one place;
+//   - a text for people is written in one file.
 //
 // Tests run in the directory of their package, so all paths begin at root.
 package docs

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,13 +21,6 @@ import (
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
-)
-
-const (
-	annotationTrue  = "true"
-	annotationFalse = "false"
-	statusReady     = "Ready"
-	statusCreating  = "Creating"
 )
 
 // makeRevision makes a revision of the content of this look: first the ConfigMap that stands for it, then the copies, and
@@ -51,51 +43,50 @@ func (l *look) makeRevision(ctx context.Context, action *rollout.Action) error {
 			return err
 		}
 	}
-	return l.completeRevision(ctx, status, action)
-}
-
-func (l *look) statusData(action *rollout.Action, status string) map[string]string {
-	return map[string]string{
-		revision.StatusKeyStatus: status, revision.StatusKeyRevision: strconv.Itoa(action.Revision), revision.StatusKeyReason: action.Reason,
-		revision.StatusKeyContentHash: l.content.ContentHash(), revision.StatusKeyRestartHash: l.content.RestartHash(),
-	}
+	return l.completeRevision(ctx, status)
 }
 
 func (l *look) beginRevision(ctx context.Context, action *rollout.Action) (*corev1.ConfigMap, error) {
+	wanted := revision.Status{
+		Number: action.Revision, Rollout: l.name, Reason: action.Reason,
+		ContentHash: l.content.ContentHash(), RestartHash: l.content.RestartHash(),
+	}
 	name := revision.StatusName(action.Revision)
 	status, _, err := l.configMaps().Write(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: l.namespace, Name: name, Labels: map[string]string{revision.LabelRollout: l.name},
-		Annotations: map[string]string{revision.AnnotationReady: annotationFalse, trust.AnnotationConfiguration: l.rollout.Configuration},
+		Namespace: l.namespace, Name: name, Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
 	}}, apply.Any, func(status *corev1.ConfigMap, exists bool) error {
-		same := status.Data[revision.StatusKeyContentHash] == l.content.ContentHash() && status.Data[revision.StatusKeyRestartHash] == l.content.RestartHash()
-		ready := status.Annotations[revision.AnnotationReady] == annotationTrue
+		begun, ok := revision.ReadStatus(status)
+		same := begun.ContentHash == wanted.ContentHash && begun.RestartHash == wanted.RestartHash
 		switch {
 		case !exists:
 			l.emit(false, rollout.EventStartingNewRevision, name, fmt.Sprintf("new revision %d: %s", action.Revision, action.Reason))
-		case status.Labels[revision.LabelRollout] != l.name:
+		case ok && begun.Rollout != l.name:
 			return fmt.Errorf("configmap %s is not of this rollout: there can be one rollout in a namespace; remove it if nothing needs it", name)
-		case status.DeletionTimestamp != nil, ready && !same:
+		case !ok, begun.Ready && !same:
 			return apply.ErrStale
 		case same:
 			return nil
 		}
-		status.Data = l.statusData(action, statusCreating)
+		wanted.Put(status)
 		return nil
 	})
 	return status, err
 }
 
-func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap, action *rollout.Action) error {
-	if status.Annotations[revision.AnnotationReady] == annotationTrue {
+func (l *look) completeRevision(ctx context.Context, status *corev1.ConfigMap) error {
+	made, ok := revision.ReadStatus(status)
+	if !ok {
+		return apply.ErrStale
+	}
+	if made.Ready {
 		return nil
 	}
-	status = status.DeepCopy()
-	metav1.SetMetaDataAnnotation(&status.ObjectMeta, revision.AnnotationReady, annotationTrue)
-	status.Data[revision.StatusKeyStatus] = statusReady
+	status, made.Ready = status.DeepCopy(), true
+	made.Put(status)
 	if _, err := l.configMaps().Update(ctx, status); err != nil {
 		return err
 	}
-	l.emit(false, rollout.EventRevisionTriggered, status.Name, fmt.Sprintf("new revision %d triggered by %q", action.Revision, action.Reason))
+	l.emit(false, rollout.EventRevisionTriggered, status.Name, fmt.Sprintf("new revision %d triggered by %q", made.Number, made.Reason))
 	return nil
 }
 

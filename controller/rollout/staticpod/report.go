@@ -31,7 +31,7 @@ func (l *look) observeStatus(ctx context.Context) error {
 		return fmt.Errorf("configmap %s is not the status of this rollout: rename it or remove it", name)
 	}
 	l.stored = stored
-	record, err := rollout.Decode(stored.Data[rollout.StatusKey])
+	record, err := rollout.ReadStatus(stored, l.name)
 	if err != nil {
 		klog.FromContext(ctx).Info("The status is not readable and is made anew", "configMap", klog.KObj(stored), "reason", err.Error())
 		return nil
@@ -48,8 +48,14 @@ func (l *look) report(ctx context.Context, status *rollout.Status) error {
 		return err
 	}
 	l.disappeared()
-	if l.stored == nil || l.stored.Data[rollout.StatusKey] != text || l.stored.Labels[rollout.LabelStatus] != l.name {
-		if err := l.writeStatus(ctx, text); err != nil {
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: l.namespace, Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
+	}}
+	if l.stored != nil {
+		wanted = l.stored.DeepCopy()
+	}
+	if rollout.PutStatus(wanted, l.name, text) {
+		if err := l.writeStatus(ctx, wanted); err != nil {
 			return err
 		}
 		for _, e := range rollout.Events(l.name, l.state.Record, status) {
@@ -61,18 +67,13 @@ func (l *look) report(ctx context.Context, status *rollout.Status) error {
 	return nil
 }
 
-func (l *look) writeStatus(ctx context.Context, text string) error {
+func (l *look) writeStatus(ctx context.Context, wanted *corev1.ConfigMap) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: l.namespace, Name: rollout.StatusName(l.name), Annotations: map[string]string{trust.AnnotationConfiguration: l.rollout.Configuration},
-	}}
 	write := l.configMaps().Create
 	if l.stored != nil {
-		wanted, write = l.stored.DeepCopy(), l.configMaps().Update
+		write = l.configMaps().Update
 	}
-	metav1.SetMetaDataLabel(&wanted.ObjectMeta, rollout.LabelStatus, l.name)
-	wanted.Data = map[string]string{rollout.StatusKey: text}
 	_, err := write(ctx, wanted)
 	return err
 }

@@ -35,25 +35,18 @@ func (l *look) observeRevisions(ctx context.Context) error {
 }
 
 func (l *look) revisionOf(status *corev1.ConfigMap) (rollout.Revision, bool) {
-	number, ok := revision.ParseStatusName(status.Name)
-	// One that is being deleted has lost copies already, or is about to.
-	if !ok || status.DeletionTimestamp != nil {
-		return rollout.Revision{}, false
-	}
+	said, ok := revision.ReadStatus(status)
 	out := rollout.Revision{
-		Number: number, Ready: status.Annotations[revision.AnnotationReady] == annotationTrue,
-		ContentHash: status.Data[revision.StatusKeyContentHash], RestartHash: status.Data[revision.StatusKeyRestartHash],
+		Number: said.Number, Ready: said.Ready, ContentHash: said.ContentHash, RestartHash: said.RestartHash,
 		Created: status.CreationTimestamp.Time, Installed: map[string]string{},
 	}
 	for i := range l.state.Nodes {
 		name := l.state.Nodes[i].Name
-		if at, ok := status.Annotations[revision.InstalledAnnotation(name)]; ok {
+		if at := said.Installed(name); at != "" {
 			out.Installed[name] = at
 		}
 	}
-	// Without its hashes nobody can say what it is.
-	out.Ready = out.Ready && out.ContentHash != "" && out.RestartHash != ""
-	return out, true
+	return out, ok
 }
 
 // latest is the newest complete revision, nil if there is none.

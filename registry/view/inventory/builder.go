@@ -4,7 +4,9 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -141,4 +143,84 @@ func listed(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// Build derives from the facts of a namespace what its configurations say about them. It returns nil if there is no
+// configuration. Nothing is parsed here, and the same facts give the same result.
+func Build(s *Sources) *Namespace {
+	if len(s.Configurations) == 0 {
+		return nil
+	}
+	b := newBuilder(s)
+	parts := map[string]*part{}
+	for _, cfg := range byAge(s.Configurations) {
+		if p := b.add(cfg); p != nil {
+			parts[cfg.Name] = p
+		}
+	}
+	b.refuseRecords()
+
+	out := &Namespace{Name: s.Namespace, claims: b.claims, configured: map[string][]string{}}
+	for _, name := range sortedNames(s.Configurations) {
+		out.Configurations = append(out.Configurations, name)
+		if p := parts[name]; p != nil {
+			out.add(name, p)
+		}
+	}
+	// What the configurations name goes first: the leaves that they do not name are of the rest.
+	b.addUnnamed(out.Domains)
+	for _, aggregate := range out.Aggregates {
+		keepUnnamed(aggregate, out.Domains)
+	}
+	slices.SortFunc(b.problems, func(x, y trust.Problem) int { return cmp.Compare(x.Object, y.Object) })
+	out.Problems = b.problems
+	return out
+}
+
+func (n *Namespace) add(configuration string, p *part) {
+	n.Domains = append(n.Domains, p.domains...)
+	for _, d := range p.domains {
+		n.configured[configuration] = append(n.configured[configuration], d.Name)
+	}
+	if p.aggregate != nil {
+		n.Aggregates = append(n.Aggregates, p.aggregate)
+	}
+	if p.rollout != nil {
+		p.rollout.Configuration = configuration
+		p.rollout.Domains = n.configured[configuration]
+		n.Rollouts = append(n.Rollouts, p.rollout)
+	}
+	n.Copies = append(n.Copies, p.copies...)
+}
+
+// byAge sorts the oldest first: an object that several configurations claim belongs to the oldest.
+func byAge(configurations map[string]*Configuration) []*Configuration {
+	return slices.SortedFunc(maps.Values(configurations), func(x, y *Configuration) int {
+		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// Configured is what trust.JudgeConfiguration compares. A namespace without a configuration has nothing.
+func (n *Namespace) Configured() *trust.Configured {
+	if n == nil {
+		return &trust.Configured{}
+	}
+	out := &trust.Configured{Domains: n.Domains, Aggregates: n.Aggregates}
+	for i := range n.Copies {
+		c := &n.Copies[i]
+		out.Carriers = append(out.Carriers, trust.Carrier{
+			Name:    fmt.Sprintf("the copy of %s/%s to %s/%s", c.Kind, c.Name, c.ToNamespace, c.ToName),
+			Objects: []string{objectName(trust.ObjectKind(c.Kind), c.Name)},
+		})
+	}
+	for _, r := range n.Rollouts {
+		carrier := trust.Carrier{Name: "the rollout " + r.Config.Name}
+		for _, name := range r.Domains {
+			if d := n.Domain(name); d != nil {
+				carrier.Objects = append(carrier.Objects, objectName(trust.ConfigMapKind, d.Bundle.Name))
+			}
+		}
+		out.Carriers = append(out.Carriers, carrier)
+	}
+	return out
 }

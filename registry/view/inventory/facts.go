@@ -10,6 +10,7 @@ import (
 	"certrotation.dev/registry/address"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/rollout"
 )
 
 // Pair is what is known of a certificate and its key in a Secret. The key itself is not kept.
@@ -76,6 +77,14 @@ type ConfigMap struct {
 	Rollout *RolloutStatus
 	// Immutable says that the API server refuses any change of the content.
 	Immutable bool
+}
+
+// RolloutStatus is what the controller has written of a rollout, or the reason why that cannot be read.
+type RolloutStatus struct {
+	// Status is within the bounds of rollout.Decode. It is shared and must not be changed.
+	Status *rollout.Status
+	// Error is the text of the error if Status is nil.
+	Error string
 }
 
 // Configuration is what is known of a RotationConfiguration.

@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
@@ -136,4 +138,101 @@ func nodeName(node *Node) string {
 		return ""
 	}
 	return node.Name
+}
+
+// errNoAddress says that a node has no InternalIP that could be put into a certificate.
+var errNoAddress = errors.New("the node has no InternalIP")
+
+// profileFor makes the profile of a leaf, normalized, so that it compares with what certificates report. A leaf
+// without a common name gets the smallest of its names and addresses, compared as text.
+func profileFor(cfg *configv1alpha1.Leaf, node *Node) (pki.Profile, error) {
+	profile := withoutNames(cfg)
+	profile.CommonName = cfg.CommonName
+	profile.DNSNames = slices.Clone(cfg.DNSNames)
+	profile.IPAddresses = slices.Clone(cfg.IPAddresses)
+	if cfg.NodeAddresses && node != nil {
+		if len(node.Addresses) == 0 {
+			return pki.Profile{}, errNoAddress
+		}
+		profile.IPAddresses = append(profile.IPAddresses, node.Addresses...)
+	}
+	profile, err := profile.Normalized()
+	if err != nil {
+		return pki.Profile{}, err
+	}
+	if names := slices.Concat(profile.DNSNames, profile.IPAddresses); profile.CommonName == "" && len(names) > 0 {
+		profile.CommonName = slices.Min(names)
+	}
+	return profile, nil
+}
+
+// keptProfile is the profile of a leaf whose names are not known: it has the names of the existing certificate, if that
+// can be read.
+func keptProfile(cfg *configv1alpha1.Leaf, cert *pki.Certificate) pki.Profile {
+	profile := withoutNames(cfg)
+	if cert != nil {
+		profile.CommonName = cert.CommonName
+		profile.DNSNames = slices.Clone(cert.DNSNames)
+		profile.IPAddresses = slices.Clone(cert.IPAddresses)
+	}
+	return profile
+}
+
+func withoutNames(cfg *configv1alpha1.Leaf) pki.Profile {
+	profile := policyOf(&cfg.Policy).Profile
+	profile.Organizations = slices.Clone(cfg.Organizations)
+	for _, usage := range cfg.Usages {
+		profile.Usages = append(profile.Usages, pki.Usage(usage))
+	}
+	return profile
+}
+
+// candidate is a leaf of a node that would have a certain name.
+type candidate struct {
+	template string
+	node     *Node
+}
+
+// candidates returns who could have the name of each node's leaf. Two templates can make the same name: with
+// peer-{node} and peer-metrics-{node}, a node metrics-x meets a node x.
+func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map[string][]candidate, error) {
+	found := map[string][]candidate{}
+	for i := range cfg.TrustDomains {
+		for j := range cfg.TrustDomains[i].Leaves {
+			leaf := &cfg.TrustDomains[i].Leaves[j]
+			if leaf.ForEachNode == nil {
+				continue
+			}
+			nodes, err := b.selected(leaf.ForEachNode)
+			if err != nil {
+				return nil, err
+			}
+			for _, node := range nodes {
+				name := nameFor(leaf.SecretName, node)
+				found[name] = append(found[name], candidate{template: leaf.SecretName, node: node})
+			}
+		}
+	}
+	return found, nil
+}
+
+// holds reports whether a node's leaf may have a name that others would have too: the one whose addresses the existing
+// certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take
+// over what another one presents.
+func (b *builder) holds(p *part, name, template string, node *Node) bool {
+	rivals := p.rivals[name]
+	if len(rivals) < 2 {
+		return true
+	}
+	_, secret := b.tlsSecret(p, name)
+	if secret == nil {
+		return rivals[0].template == template && rivals[0].node == node
+	}
+	certificate := first(secret.Active.Certificates)
+	if certificate == nil {
+		return false
+	}
+	return slices.ContainsFunc(node.Addresses, func(address string) bool {
+		return slices.Contains(certificate.IPAddresses, address)
+	})
 }

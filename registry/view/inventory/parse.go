@@ -4,11 +4,20 @@
 package inventory
 
 import (
+	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
@@ -47,6 +56,112 @@ func keptEntries(in map[string]string, known func(string) bool) map[string]strin
 			value = strings.Clone(value[:maxAnnotation])
 		}
 		out[key] = value
+	}
+	return out
+}
+
+// ParseNode keeps of a Node what the model needs. An address that cannot be in a certificate is left out.
+func ParseNode(node *corev1.Node) *Node {
+	out := &Node{ObjectMeta: metav1.ObjectMeta{
+		Name:            node.Name,
+		UID:             node.UID,
+		ResourceVersion: node.ResourceVersion,
+		Labels:          maps.Clone(node.Labels),
+	}}
+	for _, address := range node.Status.Addresses {
+		if address.Type != corev1.NodeInternalIP {
+			continue
+		}
+		ip, err := netip.ParseAddr(address.Address)
+		if err != nil || ip.Zone() != "" {
+			continue
+		}
+		if text := ip.Unmap().String(); !slices.Contains(out.Addresses, text) {
+			out.Addresses = append(out.Addresses, text)
+		}
+	}
+	return out
+}
+
+// same says whether two states of a node make no difference to any domain. Nodes are updated all the time, by their
+// heartbeats.
+func (n *Node) same(other *Node) bool {
+	return n.Name == other.Name && n.UID == other.UID &&
+		maps.Equal(n.Labels, other.Labels) && slices.Equal(n.Addresses, other.Addresses)
+}
+
+// ParseConfiguration loads a configuration.
+func ParseConfiguration(cfg *configv1alpha1.RotationConfiguration) *Configuration {
+	out := &Configuration{ObjectMeta: keptMeta(cfg), Status: *cfg.Status.DeepCopy()}
+	loaded, err := configv1alpha1.Load(&cfg.Spec, cfg.Namespace)
+	if err != nil {
+		out.Error = err.Error()
+		return out
+	}
+	out.Loaded = loaded
+	return out
+}
+
+// ParseRecord reads what is remembered in a record.
+func ParseRecord(r *configv1alpha1.RotationRecord) *Record {
+	out := &Record{ObjectMeta: keptMeta(r), Domain: r.Spec.TrustDomain, Kind: r.Spec.Kind}
+	said, err := record.Decode(r)
+	if err != nil {
+		out.Error = err.Error()
+		return out
+	}
+	out.Said = said
+	return out
+}
+
+// ParseConfigMap keeps of a ConfigMap what the model needs. The parts do not exclude each other: a label that is put on
+// a bundle must not make its anchors vanish.
+func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
+	out := &ConfigMap{ObjectMeta: keptMeta(cm), Immutable: ptr.Deref(cm.Immutable, false)}
+	if data, ok := valueOf(cm, BundleKey); ok && consents(&out.ObjectMeta) {
+		out.Bundle = &Bundle{}
+		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
+	}
+	if _, ok := cm.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
+		out.Aggregate = parseAggregateConfigMap(cm, certs)
+	}
+	if name, ok := cm.Labels[rollout.LabelStatus]; ok {
+		out.Rollout = &RolloutStatus{}
+		var err error
+		if out.Rollout.Status, err = rollout.ReadStatus(cm, name); err != nil {
+			out.Rollout.Error = fmt.Sprintf("%.512s", err)
+		}
+	}
+	return out
+}
+
+// valueOf finds a value where a consumer that mounts the ConfigMap would see it: a key is either in Data or in
+// BinaryData.
+func valueOf(cm *corev1.ConfigMap, key string) ([]byte, bool) {
+	if text, ok := cm.Data[key]; ok {
+		return []byte(text), true
+	}
+	data, ok := cm.BinaryData[key]
+	return data, ok
+}
+
+func parseAggregateConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) map[string][]pki.Fingerprint {
+	out := map[string][]pki.Fingerprint{}
+	for key := range cm.BinaryData {
+		out[key] = nil
+	}
+	for key, text := range cm.Data {
+		// What cannot be read holds no anchor that anybody could use; the aggregate is written anew.
+		list, _ := parseAnchors(key, []byte(text), certs)
+		out[key] = fingerprints(list)
+	}
+	return out
+}
+
+func fingerprints(list []*pki.Certificate) []pki.Fingerprint {
+	var out []pki.Fingerprint
+	for _, cert := range list {
+		out = append(out, cert.Fingerprint)
 	}
 	return out
 }

@@ -4,14 +4,22 @@
 package app
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -172,4 +180,149 @@ func lastWriter(entries []metav1.ManagedFieldsEntry) string {
 		}
 	}
 	return last.Manager
+}
+
+// resourceOf names the resource of a kind of object.
+func resourceOf(kind trust.ObjectKind) string {
+	if kind == trust.SecretKind {
+		return "secrets"
+	}
+	return "configmaps"
+}
+
+// allowed asks whether the caller may do something. An empty name asks about every object.
+func (t *target) allowed(ctx context.Context, namespace, verb, resource, name string) (bool, error) {
+	answer, err := t.core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Resource: resource, Name: name,
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask whether you may %s %s %s: %w", verb, resource, name, err)
+	}
+	return answer.Status.Allowed, nil
+}
+
+// lacking are the rights to an object that the caller does not have, for a person; empty if nothing is lacking. Whoever has
+// them in the whole namespace is not asked for each object.
+func (t *target) lacking(ctx context.Context, parts []part) ([]string, error) {
+	everywhere := map[string]bool{}
+	var out []string
+	for _, p := range parts {
+		for _, verb := range []string{"get", "patch"} {
+			resource := resourceOf(p.kind)
+			right := verb + " " + resource
+			if _, asked := everywhere[right]; !asked {
+				may, err := t.allowed(ctx, t.namespace, verb, resource, "")
+				if err != nil {
+					return nil, err
+				}
+				everywhere[right] = may
+			}
+			if everywhere[right] {
+				continue
+			}
+			may, err := t.allowed(ctx, t.namespace, verb, resource, p.name)
+			if err != nil {
+				return nil, err
+			}
+			if !may {
+				out = append(out, right+" "+p.name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// requireRights refuses as a whole: an adoption that stops in the middle would leave a configuration that half works.
+func (t *target) requireRights(ctx context.Context, parts []part) error {
+	lacking, err := t.lacking(ctx, parts)
+	if err != nil {
+		return err
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing was changed: you may not do the following in namespace %s\n  %s\nConsent is given by those who may write the object itself",
+		t.namespace, strings.Join(lacking, "\n  "))
+}
+
+// describe says what the certificates of an object are.
+func (c *consenting) describe(pem []byte, anchors bool) {
+	if len(pem) == 0 {
+		return
+	}
+	certs, err := pki.ParseChain(pem)
+	if err != nil {
+		c.Holds = "cannot be read"
+		return
+	}
+	end := certs[0].NotAfter
+	c.Holds = certs[0].Subject
+	if anchors {
+		c.Holds = plural(len(certs), "anchor")
+		for _, cert := range certs {
+			if cert.NotAfter.Before(end) {
+				end = cert.NotAfter
+			}
+		}
+	}
+	c.NotAfter = &metav1.Time{Time: end}
+}
+
+// table prints objects for people.
+func table(w io.Writer, objects []*consenting) error {
+	out := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(out, "KIND\tNAME\tROLE\tHOLDS\tENDS\tLAST WRITER")
+	for _, o := range objects {
+		end := "-"
+		if o.NotAfter != nil {
+			end = o.NotAfter.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Kind, oneLine(o.Name), oneLine(cmp.Or(o.Role, "-")), oneLine(cmp.Or(o.Holds, "-")), end,
+			oneLine(cmp.Or(o.LastWriter, "-")))
+	}
+	return out.Flush()
+}
+
+// confirm asks a person. Whoever answers nothing has not agreed.
+func (p *plugin) confirm(question string) error {
+	fmt.Fprintf(p.Streams.ErrOut, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(p.Streams.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed: not confirmed (--yes does not ask)")
+}
+
+// dryRun is the value of --dry-run, as kubectl has it.
+type dryRun string
+
+func (d dryRun) validate() error {
+	switch d {
+	case "none", "client", "server":
+		return nil
+	}
+	return fmt.Errorf("unknown value %q of --dry-run: use none, client or server", string(d))
+}
+
+func (d dryRun) options() []string {
+	if d == "server" {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+func (d dryRun) suffix() string {
+	switch d {
+	case "client":
+		return " (dry run)"
+	case "server":
+		return " (server dry run)"
+	}
+	return ""
 }
