@@ -20,13 +20,13 @@ func othersOwn(claim inventory.Claim, old, changed map[string]string) bool {
 }
 
 // judgeClaim judges an object by the part that it plays.
-func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
+func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before, after *inventory.Namespace) judgement {
 	if before == nil || after == nil {
-		return finding{}
+		return judgement{}
 	}
 	claim, claimed := before.Claim(kind, name)
 	if !claimed {
-		return finding{}
+		return judgement{}
 	}
 	switch claim.Kind {
 	case inventory.ClaimSigner, inventory.ClaimLeaf, inventory.ClaimBundle:
@@ -36,30 +36,30 @@ func (h *Handler) judgeClaim(req *admissionv1.AdmissionRequest, kind trust.Objec
 	case inventory.ClaimCopy:
 		return h.judgeCopy(req, kind, name, before)
 	}
-	return finding{}
+	return judgement{}
 }
 
 // judgeCopy refuses nothing: the controller undoes what is done to a copy. Whoever does it is told, but not the
 // controllers themselves.
-func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before *inventory.Namespace) finding {
+func (h *Handler) judgeCopy(req *admissionv1.AdmissionRequest, kind trust.ObjectKind, name string, before *inventory.Namespace) judgement {
 	if h.writers.Has(req.UserInfo.Username) {
-		return finding{}
+		return judgement{}
 	}
 	for _, c := range before.Copies {
 		if trust.ObjectKind(c.Kind) == kind && c.ToName == name && c.ToNamespace == before.Name {
-			return finding{warnings: []string{fmt.Sprintf("%s/%s is a copy of %s/%s and is made to follow it again", kind, name, kind, c.Name)}}
+			return judgement{warnings: []string{fmt.Sprintf("%s/%s is a copy of %s/%s and is made to follow it again", kind, name, kind, c.Name)}}
 		}
 	}
-	return finding{}
+	return judgement{}
 }
 
 // judgeDomain asks the model about one domain before and after an edit of one of its objects.
-func (h *Handler) judgeDomain(name string, before, after *inventory.Namespace) finding {
+func (h *Handler) judgeDomain(name string, before, after *inventory.Namespace) judgement {
 	old, changed := before.Domain(name), after.Domain(name)
 	if old == nil || changed == nil {
-		return finding{}
+		return judgement{}
 	}
-	return finding{
+	return judgement{
 		violations: trust.Judge(old, changed, h.clock.Now()),
 		risky:      loses(old, changed),
 		warnings:   consequences(old, changed),
@@ -67,12 +67,12 @@ func (h *Handler) judgeDomain(name string, before, after *inventory.Namespace) f
 }
 
 // judgeAggregate asks the model about the aggregate that an object is a half of.
-func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, after *inventory.Namespace) finding {
+func (h *Handler) judgeAggregate(kind trust.ObjectKind, name string, before, after *inventory.Namespace) judgement {
 	old, changed := aggregateOf(before, kind, name), aggregateOf(after, kind, name)
 	if old == nil || changed == nil {
-		return finding{}
+		return judgement{}
 	}
-	f := finding{
+	f := judgement{
 		violations: trust.JudgeAggregate(old, changed, before.Domains, h.clock.Now()),
 		risky:      gone(&old.Secret, &changed.Secret) || gone(&old.ConfigMap, &changed.ConfigMap),
 	}

@@ -27,9 +27,9 @@ func (h *Handler) reviewConfiguration(ctx context.Context, req *admissionv1.Admi
 		return allowed(), nil
 	}
 	if problem := unloadable(e); problem != nil {
-		return deny(finding{problems: []trust.Problem{*problem}}, fields, true), nil
+		return deny(judgement{problems: []trust.Problem{*problem}}, fields, true), nil
 	}
-	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
+	return h.decide(ctx, req, fields, func(s *inventory.Sources) judgement {
 		before := inventory.Build(s.WithConfiguration(e.name, e.old))
 		after := inventory.Build(s.WithConfiguration(e.name, e.changed))
 		return h.judgeConfiguration(e.name, before, after)
@@ -79,8 +79,8 @@ func unloadable(e *edit[configv1alpha1.RotationConfiguration]) *trust.Problem {
 
 // judgeConfiguration looks at what an edit of a configuration adds to the problems of the namespace, and asks the model what
 // becomes of its trust domains.
-func (h *Handler) judgeConfiguration(name string, before, after *inventory.Namespace) finding {
-	var f finding
+func (h *Handler) judgeConfiguration(name string, before, after *inventory.Namespace) judgement {
+	var f judgement
 	for _, problem := range problemsOf(after) {
 		if !slices.Contains(problemsOf(before), problem) {
 			f.problems = append(f.problems, problem)
@@ -90,7 +90,7 @@ func (h *Handler) judgeConfiguration(name string, before, after *inventory.Names
 		return f
 	}
 	judged := trust.JudgeConfiguration(name, before.Configured(), after.Configured(), h.clock.Now())
-	return finding{violations: judged.Violations, risky: judged.LetsGo, warnings: judged.Consequences}
+	return judgement{violations: judged.Violations, risky: judged.LetsGo, warnings: judged.Consequences}
 }
 
 func problemsOf(n *inventory.Namespace) []trust.Problem {

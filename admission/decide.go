@@ -17,8 +17,8 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// finding is what an edit means in one state of the namespace.
-type finding struct {
+// judgement is what an edit means in one state of the namespace.
+type judgement struct {
 	// violations of invariants, as the model sees them.
 	violations []trust.Violation
 	// problems that the edit would bring into a configuration.
@@ -29,11 +29,11 @@ type finding struct {
 	warnings []string
 }
 
-func (f *finding) refused() bool { return len(f.violations)+len(f.problems) > 0 }
+func (f *judgement) refused() bool { return len(f.violations)+len(f.problems) > 0 }
 
 // question says what an edit means, given the facts of the namespace without the edit. It is asked again if the facts
 // were in doubt, so it must not keep anything.
-type question func(s *inventory.Sources) finding
+type question func(s *inventory.Sources) judgement
 
 // decide asks the shared view, and live reads where the view alone is not enough to say no, or to say yes to a loss.
 func (h *Handler) decide(ctx context.Context, req *admissionv1.AdmissionRequest, fields []string, ask question) (*verdict, error) {

@@ -40,7 +40,7 @@ func allowed() *verdict { return &verdict{} }
 
 // deny renders what is wrong with an edit. An edit that breaks an invariant is Forbidden, a configuration that is none
 // is Invalid.
-func deny(f finding, fields []string, confirmed bool) *verdict {
+func deny(f judgement, fields []string, confirmed bool) *verdict {
 	status := &metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusForbidden,

@@ -51,7 +51,7 @@ func TestViolationLine(t *testing.T) {
 }
 
 func TestDenialIsBounded(t *testing.T) {
-	var f finding
+	var f judgement
 	for range 500 {
 		f.violations = append(f.violations, trust.Violation{Invariant: trust.AnchorInUse, Object: "ConfigMap/b", Message: strings.Repeat("ä", 3000)})
 	}

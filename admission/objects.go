@@ -51,7 +51,7 @@ func (h *claimable[T]) review(ctx context.Context, req *admissionv1.AdmissionReq
 	if len(fields) == 0 {
 		return allowed(), nil
 	}
-	return h.decide(ctx, req, fields, func(s *inventory.Sources) finding {
+	return h.decide(ctx, req, fields, func(s *inventory.Sources) judgement {
 		// What the review says the object was is the truth: the edit applies to this version or not at all.
 		before := inventory.Build(h.with(s, e.name, e.old))
 		after := inventory.Build(h.with(s, e.name, e.changed))

@@ -48,11 +48,11 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 	known := c.memory.get(k)
 	a := t.assess(known)
 	if len(a.Blockers) > 0 {
-		c.rest(t, a, waitsFor(a.Blockers))
+		c.leave(t, a, waitsFor(a.Blockers))
 		return nil
 	}
 	if there := c.watches.version(k.target); there != "" && there == known.version && known.wanted == t.wanted(a) {
-		c.rest(t, a, keeps(a))
+		c.leave(t, a, keeps(a))
 		return nil
 	}
 	if permitted, err := c.ask(ctx, k, live); err != nil || !permitted {
@@ -69,7 +69,7 @@ func (c *Controller) reconcileCopy(ctx context.Context, k key) error {
 		}
 		return fmt.Errorf("copy %s %s/%s to %s/%s: %w", k.kind, k.from, t.copy.Name, k.namespace, k.name, err)
 	}
-	c.rest(t, a, keeps(a))
+	c.leave(t, a, keeps(a))
 	if wrote {
 		klog.FromContext(ctx).Info("Copied", "source", klog.KRef(k.from, t.copy.Name))
 	}
@@ -126,8 +126,8 @@ func (c *Controller) retire(ctx context.Context, k key) error {
 	return nil
 }
 
-// rest leaves a copy alone until something changes, or time changes the assessment.
-func (c *Controller) rest(t *task, a *trust.CopyAssessment, held string) {
+// leave leaves a copy alone until something changes, or time changes the assessment.
+func (c *Controller) leave(t *task, a *trust.CopyAssessment, held string) {
 	if !a.Recheck.IsZero() {
 		c.queue.AddAfter(t.key, a.Recheck.Sub(c.clock.Now()))
 	}

@@ -43,8 +43,8 @@ func (c *Collector) confirm(ctx context.Context, at *place, id *identity, p *tru
 type comparison struct {
 	mu    sync.Mutex
 	begun int
-	// settled says that the looks differ, or that one has failed.
-	settled bool
+	// decided says that the looks differ, or that one has failed.
+	decided bool
 	sum     *sighting
 }
 
@@ -52,7 +52,7 @@ type comparison struct {
 func (l *comparison) next() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.settled || l.begun == confirmations {
+	if l.decided || l.begun == confirmations {
 		return false
 	}
 	l.begun++
@@ -63,7 +63,7 @@ func (l *comparison) add(found *sighting, address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	differ := found.met && (!found.alike(l.sum) || (found.failure == "" && !sameSet(found.trusts, l.sum.trusts)))
-	l.settled = l.settled || differ || found.failure != l.sum.failure || !found.met
+	l.decided = l.decided || differ || found.failure != l.sum.failure || !found.met
 	l.sum = l.sum.and(found)
 	if differ {
 		l.sum.failure = differing(address)

@@ -58,19 +58,19 @@ func (c *Collector) worth(s *subject, a *trust.Assessment) bool {
 func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) {
 	n := c.inventory.Namespace(t.namespace)
 	if n == nil {
-		c.watched.rest(t)
+		c.watched.dequeued(t)
 		return 0, nil
 	}
 	s := find(n.Domain(t.domain), t)
 	if s == nil {
-		c.watched.rest(t)
+		c.watched.dequeued(t)
 		return 0, nil
 	}
 	a := trust.Assess(s.d, c.clock.Now())
 	before := c.watched.next(t, a.InFlight(), s.expectation(n, a))
 	if !c.worth(s, a) {
 		// What was seen to follow in flight need not be looked at again when that lapses.
-		c.watched.settle(t)
+		c.watched.done(t)
 		return 0, nil
 	}
 	lags := false
@@ -97,7 +97,7 @@ func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observat
 	case a.InFlight(), s.placed() && lags && !failed:
 		return jitter(longestPause)
 	case s.placed(), !lags:
-		c.watched.settle(s.target)
+		c.watched.done(s.target)
 		return 0
 	}
 	return jitter(max(s.interval(), min(s.interval()<<min(before, 10), longestPause)))

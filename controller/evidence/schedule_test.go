@@ -17,8 +17,8 @@ func TestWatched(t *testing.T) {
 		name string
 		// visits in the stage Stable (false) or in flight (true), after the first begin.
 		visits   []bool
-		rest     bool
-		settle   bool
+		dequeued bool
+		seen     bool
 		inFlight bool
 		content  string
 		want     bool
@@ -28,10 +28,10 @@ func TestWatched(t *testing.T) {
 		{name: "waits patiently and a rotation begins", visits: []bool{false, false, false}, inFlight: true, content: before, want: true},
 		{name: "waits patiently and something else is expected of it", visits: []bool{false}, content: after, want: true},
 		{name: "waits patiently and nothing is new", visits: []bool{false}, content: before, want: false},
-		{name: "at rest, and nothing is new", visits: []bool{false}, rest: true, content: before, want: true},
-		{name: "settled, and nothing is new", settle: true, content: before, want: false},
-		{name: "settled, and something else is expected of it", settle: true, content: after, want: true},
-		{name: "settled, and a rotation begins", settle: true, inFlight: true, content: before, want: true},
+		{name: "at rest, and nothing is new", visits: []bool{false}, dequeued: true, content: before, want: true},
+		{name: "seen, and nothing is new", seen: true, content: before, want: false},
+		{name: "seen, and something else is expected of it", seen: true, content: after, want: true},
+		{name: "seen, and a rotation begins", seen: true, inFlight: true, content: before, want: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &watched{targets: map[target]attempts{}}
@@ -41,11 +41,11 @@ func TestWatched(t *testing.T) {
 			for _, inFlight := range tc.visits {
 				w.next(who, inFlight, before)
 			}
-			if tc.rest {
-				w.rest(who)
+			if tc.dequeued {
+				w.dequeued(who)
 			}
-			if tc.settle {
-				w.settle(who)
+			if tc.seen {
+				w.done(who)
 			}
 			if got := w.begin(who, tc.inFlight, tc.content); got != tc.want {
 				t.Errorf("put into the queue: %v, want %v", got, tc.want)

@@ -65,8 +65,8 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 				}
 				got := observedOf(t, records)
 				trusted := slices.Contains(got.Trusts, after.Certificate.Fingerprint) || slices.Contains(got.TrustedSubjects, after.Certificate.SubjectHash)
-				settled := got.Failure == "" && !slices.Equal(got.Presents, prints(leaf))
-				if got.Failure == "" && (trusted || settled) {
+				delivered := got.Failure == "" && !slices.Equal(got.Presents, prints(leaf))
+				if got.Failure == "" && (trusted || delivered) {
 					t.Fatalf("look %d shows what only one process has: %+v", look, got)
 				}
 				if got.Failure != "" && !strings.HasPrefix(got.Failure, "several processes answer at "+s.Addr().String()) {

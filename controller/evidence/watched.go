@@ -12,8 +12,8 @@ type attempts struct {
 	// content names what the member is expected to have loaded, and what is known of why it would now.
 	content string
 	count   int
-	// settled says that nothing more is to be seen of this content.
-	settled bool
+	// seen says that nothing more is to be seen of this content.
+	seen bool
 	// waiting says that the member is in the queue, and patient that it may stay there for minutes.
 	waiting, patient bool
 }
@@ -21,7 +21,7 @@ type attempts struct {
 // expect has the attempts begin anew if they were for other content, and says whether they were.
 func (a *attempts) expect(content string) (changed bool) {
 	if changed = a.content != content; changed {
-		a.content, a.count, a.settled = content, 0, false
+		a.content, a.count, a.seen = content, 0, false
 	}
 	return changed
 }
@@ -41,7 +41,7 @@ func (w *watched) begin(t target, inFlight bool, content string) bool {
 	changed := a.expect(content)
 	// One that waits patiently is called at once when there is something new to see.
 	called := a.waiting && a.patient && (changed || inFlight)
-	start := (!a.waiting || called) && (inFlight || !a.settled)
+	start := (!a.waiting || called) && (inFlight || !a.seen)
 	if start {
 		a.waiting, a.patient = true, false
 	}
@@ -62,8 +62,8 @@ func (w *watched) next(t target, inFlight bool, content string) int {
 	return before
 }
 
-// rest takes a member out of the queue and keeps the count of its attempts.
-func (w *watched) rest(t target) {
+// dequeued takes a member out of the queue and keeps the count of its attempts.
+func (w *watched) dequeued(t target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a, ok := w.targets[t]; ok {
@@ -72,12 +72,12 @@ func (w *watched) rest(t target) {
 	}
 }
 
-// settle takes a member out of the queue until something else is expected of it.
-func (w *watched) settle(t target) {
+// done takes a member out of the queue until something else is expected of it.
+func (w *watched) done(t target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a, ok := w.targets[t]; ok {
-		a.waiting, a.settled = false, true
+		a.waiting, a.seen = false, true
 		w.targets[t] = a
 	}
 }

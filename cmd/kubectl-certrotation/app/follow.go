@@ -56,7 +56,7 @@ func (p *plugin) follow(ctx context.Context, t *target, g goal, before *v1alpha1
 		case <-tick:
 			f.show(p.Clock.Now())
 		case <-feed.ready:
-			if done, err := f.take(feed.take()); done || err != nil {
+			if done, err := f.follow(feed.take()); done || err != nil {
 				return err
 			}
 		}
@@ -80,9 +80,9 @@ type follower struct {
 	display  display
 }
 
-// take applies changes in order, and ends the wait at the first that decides it. What arrived at once is shown at once,
+// follow applies changes in order, and ends the wait at the first that decides it. What arrived at once is shown at once,
 // except that no change of the object itself is passed over.
-func (f *follower) take(changes []change) (done bool, err error) {
+func (f *follower) follow(changes []change) (done bool, err error) {
 	p := f.progress
 	for i := range changes {
 		c := &changes[i]

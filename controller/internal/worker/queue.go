@@ -66,7 +66,7 @@ func (q *Queue[K]) Run(ctx context.Context) {
 					return
 				}
 				if ctx.Err() == nil {
-					q.settle(ctx, k, q.Do(ctx, k))
+					q.requeue(ctx, k, q.Do(ctx, k))
 				}
 				q.Done(k)
 			}
@@ -92,8 +92,8 @@ func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
 	return fairqueue.Overdue(ctx, bounded, fairqueue.Deadline, fmt.Sprintf("work on %v", k), q.cfg.Work(bounded, k))
 }
 
-// settle decides when a key is worked on again.
-func (q *Queue[K]) settle(ctx context.Context, k K, err error) {
+// requeue decides when a key is worked on again.
+func (q *Queue[K]) requeue(ctx context.Context, k K, err error) {
 	logger := klog.FromContext(q.describe(ctx, k))
 	switch {
 	case err == nil:

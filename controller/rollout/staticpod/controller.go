@@ -150,5 +150,5 @@ func (c *Controller) Reconcile(ctx context.Context, namespace string) (time.Dura
 
 func (c *Controller) reconcileRollout(ctx context.Context, namespace *inventory.Namespace, r *inventory.Rollout) (time.Duration, error) {
 	l := &look{Controller: c, known: namespace, namespace: namespace.Name, rollout: r, name: r.Config.Name, now: c.clock.Now()}
-	return l.take(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("rollout", l.name)))
+	return l.work(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("rollout", l.name)))
 }

@@ -46,8 +46,8 @@ func (l *look) pods() apply.Writer[*corev1.Pod] {
 	return apply.To(l.client.CoreV1().Pods(l.namespace), "pods", l.by)
 }
 
-// take reads, judges, writes the status, and does what is to be done, in this order.
-func (l *look) take(ctx context.Context) (time.Duration, error) {
+// work reads, judges, writes the status, and does what is to be done, in this order.
+func (l *look) work(ctx context.Context) (time.Duration, error) {
 	if err := l.observe(ctx); err != nil {
 		return 0, err
 	}

@@ -224,7 +224,7 @@ func (i *Inventory) Namespaces() []string {
 // Sources returns what is known of a namespace, nil if nothing is. Of one without a configuration the ConfigMaps are not
 // known; one with a configuration is known entirely or not at all.
 func (i *Inventory) Sources(namespace string) *Sources {
-	if s, _ := i.memory.get(namespace, i.look); s != nil {
+	if s, _ := i.memory.get(namespace, i.known); s != nil {
 		return s
 	}
 	n := i.managed.of(namespace)
@@ -240,12 +240,12 @@ func (i *Inventory) Sources(namespace string) *Sources {
 
 // Namespace returns Build of the namespace's Sources, nil if it is not known. The answer is kept until a source changes.
 func (i *Inventory) Namespace(namespace string) *Namespace {
-	_, n := i.memory.get(namespace, i.look)
+	_, n := i.memory.get(namespace, i.known)
 	return n
 }
 
-// look takes the snapshot that is remembered, nil for a namespace that is not known.
-func (i *Inventory) look(namespace string) *Sources {
+// known is the snapshot that is remembered, nil for a namespace that is not known.
+func (i *Inventory) known(namespace string) *Sources {
 	n := i.managed.of(namespace)
 	if n == nil || !n.known() {
 		return nil

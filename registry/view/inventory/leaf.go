@@ -46,8 +46,8 @@ func (b *builder) leaves(p *part, domain *configv1alpha1.TrustDomain) ([]expande
 		for _, node := range nodes {
 			name := nameFor(cfg.SecretName, node)
 			if node != nil {
-				holds := b.holds(p, name, cfg.SecretName, node)
-				if problem := p.claimNodeLeaf(domain.Name, name, node, holds); problem != nil {
+				own := b.owns(p, name, cfg.SecretName, node)
+				if problem := p.claimNodeLeaf(domain.Name, name, node, own); problem != nil {
 					problems = append(problems, *problem)
 					continue
 				}
@@ -216,10 +216,10 @@ func (b *builder) candidates(cfg *configv1alpha1.RotationConfigurationSpec) (map
 	return found, nil
 }
 
-// holds reports whether a node's leaf may have a name that others would have too: the one whose addresses the existing
+// owns reports whether a node's leaf may have a name that others would have too: the one whose addresses the existing
 // certificate is for keeps it, and a name that does not exist yet goes to the first. A node that joins must not take
 // over what another one presents.
-func (b *builder) holds(p *part, name, template string, node *Node) bool {
+func (b *builder) owns(p *part, name, template string, node *Node) bool {
 	rivals := p.rivals[name]
 	if len(rivals) < 2 {
 		return true
