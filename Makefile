@@ -105,7 +105,7 @@ fuzz: ## Run every fuzz target for TIME (30s) each.
 	@hack/fuzz.sh $(TIME)
 
 .PHONY: bench
-bench: tools build ## Run the benchmarks; prints the tables of the README. BENCH has flags, such as -sections=view.
+bench: tools build ## Run the benchmarks; prints the tables of docs/benchmarks.md. BENCH has flags, such as -sections=view.
 	@FORMER=$(FORMER) hack/bench.sh $(BENCH)
 
 ##@ Change

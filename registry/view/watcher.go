@@ -226,7 +226,7 @@ func (w *watcher) send(e watch.Event) bool {
 // cut ends the stream of a consumer that fell behind. No event is sent: the consumer resumes from the last revision
 // that it has seen, and learns then whether that has expired.
 func (w *watcher) cut() bool {
-	klog.FromContext(w.ctx).V(1).Info("Cut off a watch that fell behind the history",
+	klog.FromContext(w.ctx).V(2).Info("Cut off a watch that fell behind the history",
 		"resource", w.store.cfg.Resource, "key", w.selection.key, "cursor", w.cursor)
 	return false
 }

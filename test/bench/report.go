@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// table is a piece of the README.
+// table is a piece of docs/benchmarks.md.
 type table struct {
 	Title   string     `json:"title"`
 	Notes   []string   `json:"notes,omitempty"`
