@@ -30,8 +30,8 @@ import (
 // only is the single key of the queue.
 const only = "leaf"
 
-// DefaultValidity of a serving leaf; it never outlives its signer.
-const DefaultValidity = 24 * time.Hour
+// validity of a serving leaf; it never outlives its signer.
+const validity = 24 * time.Hour
 
 // Options of a Provider.
 type Options struct {
@@ -40,8 +40,6 @@ type Options struct {
 	// DNSNames and IPs to serve under; at least one of all.
 	DNSNames []string
 	IPs      []net.IP
-	// Validity of a leaf. Defaults to DefaultValidity.
-	Validity time.Duration
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
 }
@@ -81,9 +79,6 @@ func New(client kubernetes.Interface, opts Options) (*Provider, error) {
 	if len(opts.DNSNames)+len(opts.IPs) == 0 {
 		return nil, errors.New("serving certificate: a DNS name or an IP address is required")
 	}
-	if opts.Validity <= 0 {
-		opts.Validity = DefaultValidity
-	}
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -102,7 +97,7 @@ func New(client kubernetes.Interface, opts Options) (*Provider, error) {
 func profileOf(opts Options) pki.Profile {
 	p := pki.Profile{
 		DNSNames: slices.Clone(opts.DNSNames), Usages: []pki.Usage{pki.ServerAuth}, Key: pki.ECDSAP256,
-		Validity: opts.Validity, Backdate: 5 * time.Minute,
+		Validity: validity, Backdate: 5 * time.Minute,
 	}
 	for _, ip := range opts.IPs {
 		p.IPAddresses = append(p.IPAddresses, ip.String())

@@ -31,6 +31,9 @@ type Inventory interface {
 	Namespace(namespace string) *inventory.Namespace
 }
 
+// workers are how many namespaces are worked on at a time.
+const workers = 4
+
 // QuorumChecker asks the members of an etcd cluster.
 type QuorumChecker interface {
 	Check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error)
@@ -47,8 +50,6 @@ type Config struct {
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.
 	Clock clock.WithTicker
-	// Workers is how many namespaces are worked on at a time. Defaults to 4.
-	Workers int
 }
 
 // Controller brings revisions to the nodes. Make one with New.
@@ -82,15 +83,12 @@ func New(cfg Config) (*Controller, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	if cfg.Workers <= 0 {
-		cfg.Workers = 4
-	}
 	c := &Controller{
 		client: cfg.Client, inventory: cfg.Inventory, quorum: cfg.Quorum, recorder: cfg.Recorder, clock: cfg.Clock,
 		memory: newMemory(),
 	}
 	c.queue = worker.New(worker.Config[string]{
-		Name: "staticpod", Work: c.work, Workers: cfg.Workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
+		Name: "staticpod", Work: c.work, Workers: workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
 		Namespace: func(namespace string) string { return namespace },
 		Describe:  func(namespace string) []any { return []any{"namespace", namespace} },
 	})
