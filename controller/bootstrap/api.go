@@ -117,7 +117,7 @@ func nameOf(o object) types.NamespacedName {
 
 func kindOf(o object) string { return o.GetObjectKind().GroupVersionKind().Kind }
 
-func copied[T object](o T) T { return o.DeepCopyObject().(T) } //nolint:errcheck // a copy has the type of what it is a copy of
+func copied[T object](o T) T { return o.DeepCopyObject().(T) }
 
 // list all objects of a type in a namespace, ordered by name. They are copies.
 func list[T object](a *API, namespace string) []T {

@@ -102,7 +102,7 @@ func (c *Collector) clientLeaf(ctx context.Context, d *trust.Domain, name string
 	leaf, err := inventory.ActivePair(secret.Data)
 	if err != nil {
 		id.failure = fmt.Sprintf("the client leaf Secret/%s is no usable pair: %v", name, err)
-		return nil, nil //nolint:nilerr // it says so
+		return nil, nil
 	}
 	pair, err := connection.Certificate(leaf)
 	if err != nil {

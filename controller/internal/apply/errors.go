@@ -45,7 +45,7 @@ func (e *WriteError) Unwrap() error { return e.Err }
 // Benign says whether an error only means that somebody else was faster, or that the namespace goes away; or something else
 // that a caller takes for no fault. Of errors that were joined each has to be.
 func Benign(err error, also ...func(error) bool) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what was joined is looked at one by one
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, single := range joined.Unwrap() {
 			if !Benign(single, also...) {
 				return false
