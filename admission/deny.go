@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -56,7 +56,7 @@ func deny(f judgement, fields []string, confirmed bool) *verdict {
 		line := violationLine(violation)
 		lines = append(lines, line)
 		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{
-			Type: metav1.CauseType(violation.Invariant), Message: truncate(line, maxMessageBytes), Field: fieldOf(fields),
+			Type: metav1.CauseType(violation.Invariant), Message: shortened(line, maxMessageBytes), Field: fieldOf(fields),
 		})
 		v.invariants = append(v.invariants, string(violation.Invariant))
 	}
@@ -64,11 +64,11 @@ func deny(f judgement, fields []string, confirmed bool) *verdict {
 		line := fmt.Sprintf("%s: %s", problem.Object, problem.Message)
 		lines = append(lines, line)
 		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{
-			Type: metav1.CauseTypeFieldValueInvalid, Message: truncate(line, maxMessageBytes), Field: fieldOf(fields),
+			Type: metav1.CauseTypeFieldValueInvalid, Message: shortened(line, maxMessageBytes), Field: fieldOf(fields),
 		})
 	}
 	status.Details.Causes = status.Details.Causes[:min(len(status.Details.Causes), maxCauses)]
-	status.Message = truncate(strings.Join(lines, "\n"), maxMessageBytes)
+	status.Message = shortened(strings.Join(lines, "\n"), maxMessageBytes)
 	slices.Sort(v.invariants)
 	v.invariants = slices.Compact(v.invariants)
 	return v
@@ -111,22 +111,12 @@ func (v *verdict) response(uid types.UID) *admissionv1.AdmissionResponse {
 	}
 	var warnings []string
 	for _, warning := range v.warnings[:min(len(v.warnings), maxWarnings)] {
-		warnings = append(warnings, truncate(warning, maxWarningBytes))
+		warnings = append(warnings, shortened(warning, maxWarningBytes))
 	}
 	return &admissionv1.AdmissionResponse{
 		UID: uid, Allowed: v.denied == nil, Result: v.denied, AuditAnnotations: audit, Warnings: warnings,
 	}
 }
 
-// truncate cuts a text to at most limit bytes, between characters.
-func truncate(text string, limit int) string {
-	const ellipsis = "..."
-	if len(text) <= limit {
-		return text
-	}
-	cut := limit - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + ellipsis
-}
+// shortened cuts a text to at most limit bytes, between characters.
+func shortened(text string, limit int) string { return truncate.To(text, limit, "...") }

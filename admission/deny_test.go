@@ -72,7 +72,7 @@ func TestTruncate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		limit := rapid.IntRange(3, 40).Draw(t, "limit")
-		got := truncate(text, limit)
+		got := shortened(text, limit)
 		switch {
 		case len(got) > limit:
 			t.Errorf("%d bytes, limit %d", len(got), limit)

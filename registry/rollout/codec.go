@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
+
+	"certrotation.dev/registry/truncate"
 )
 
 // Names of the ConfigMap that holds the Status of a rollout.
@@ -151,13 +153,5 @@ func cut(text string) string {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
-	if len(text) <= maxMessage {
-		return text
-	}
-	const more = " ..."
-	end := maxMessage - len(more)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
+	return truncate.To(text, maxMessage, " ...")
 }

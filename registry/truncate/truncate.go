@@ -15,17 +15,19 @@ const (
 )
 
 // Note is the text of an event.
-func Note(text string) string { return To(text, MaxNote) }
+func Note(text string) string { return To(text, MaxNote, more) }
 
 // Action is the action of an event, by which events of one object and reason are told apart.
-func Action(text string) string { return To(text, MaxAction) }
+func Action(text string) string { return To(text, MaxAction, more) }
 
 // Message is that of a condition or of a status.
-func Message(text string) string { return To(text, MaxMessage) }
+func Message(text string) string { return To(text, MaxMessage, more) }
 
-// To shortens a text to that many bytes, between characters.
-func To(text string, longest int) string {
-	const more = " ..."
+// more stands at the end of what was shortened.
+const more = " ..."
+
+// To shortens a text to that many bytes, between characters; more is at its end then.
+func To(text string, longest int, more string) string {
 	if len(text) <= longest {
 		return text
 	}

@@ -6,8 +6,8 @@ package projection
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -62,13 +62,5 @@ func andMore(n int) string {
 
 // bounded cuts a message between two characters.
 func bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	const ellipsis = "..."
-	cut := maxMessage - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(message[cut]) {
-		cut--
-	}
-	return message[:cut] + ellipsis
+	return truncate.To(message, maxMessage, "...")
 }
