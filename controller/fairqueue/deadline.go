@@ -13,16 +13,12 @@ import (
 // take, and it is what a tenant whose servers or whose API server are silent may cost.
 const Deadline = 5 * time.Minute
 
-// Within does something with a context that ends after a deadline, and says so if that is why it has failed.
+// Within does something with a context that ends after a deadline, and says so if that, and not the end of ctx, is why it has
+// failed: a reader is to see that time has run out, and of what, and not only that something was cancelled.
 func Within(ctx context.Context, deadline time.Duration, what string, do func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	return Overdue(ctx, bounded, deadline, what, do(bounded))
-}
-
-// Overdue says of an error that the end of bounded has caused it, and not that of ctx: a reader is to see that time has run
-// out, and of what, and not only that something was cancelled.
-func Overdue(ctx, bounded context.Context, deadline time.Duration, what string, err error) error {
+	err := do(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: not over after %s: %w", what, deadline, err)
 	}

@@ -87,9 +87,7 @@ func (q *Queue[K]) Do(ctx context.Context, k K) (err error) {
 			err = fmt.Errorf("panic while working on %v: %v", k, r)
 		}
 	}()
-	bounded, cancel := context.WithTimeout(ctx, fairqueue.Deadline)
-	defer cancel()
-	return fairqueue.Overdue(ctx, bounded, fairqueue.Deadline, fmt.Sprintf("work on %v", k), q.cfg.Work(bounded, k))
+	return fairqueue.Within(ctx, fairqueue.Deadline, fmt.Sprintf("work on %v", k), func(ctx context.Context) error { return q.cfg.Work(ctx, k) })
 }
 
 // requeue decides when a key is worked on again.
