@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/registry/nodedisk"
 )
@@ -29,7 +30,7 @@ type Options struct {
 func NewOptions() *Options {
 	return &Options{
 		Layout: nodedisk.Layout{
-			Name: "etcd", ManifestDirectory: "/etc/kubernetes/manifests", ResourceDirectory: "/etc/kubernetes/static-pod-resources",
+			Name: "etcd", ManifestDirectory: configv1alpha1.DefaultManifestDirectory, ResourceDirectory: configv1alpha1.DefaultResourceDirectory,
 		},
 		PeerTimeout: 5 * time.Second,
 	}

@@ -52,7 +52,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout:          nodedisk.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
+		Layout:          nodedisk.Layout{ResourceDirectory: configv1alpha1.DefaultResourceDirectory, ManifestDirectory: configv1alpha1.DefaultManifestDirectory},
 		SourceDirectory: "/revision",
 		PodKey:          revision.DefaultPodKey,
 		Timeout:         DefaultTimeout,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
@@ -39,7 +40,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout:  nodedisk.Layout{ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests"},
+		Layout:  nodedisk.Layout{ResourceDirectory: configv1alpha1.DefaultResourceDirectory, ManifestDirectory: configv1alpha1.DefaultManifestDirectory},
 		Timeout: DefaultTimeout,
 		Logs:    logs.NewOptions(),
 	}

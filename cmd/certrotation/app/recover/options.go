@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/registry/nodedisk"
 )
@@ -29,13 +30,13 @@ type Options struct {
 func NewOptions() *Options {
 	return &Options{Options: recovery.Options{
 		Layout: nodedisk.Layout{
-			Name: "etcd", ManifestDirectory: "/etc/kubernetes/manifests", ResourceDirectory: "/etc/kubernetes/static-pod-resources",
+			Name: "etcd", ManifestDirectory: configv1alpha1.DefaultManifestDirectory, ResourceDirectory: configv1alpha1.DefaultResourceDirectory,
 		},
 		PeerTimeout:     5 * time.Second,
 		EtcdPrefix:      "/registry",
 		Namespace:       "openshift-etcd",
 		ClientSecrets:   []string{"etcd-client", "etcd-metric-client"},
-		OutputDirectory: "/etc/kubernetes/static-pod-resources/recovered",
+		OutputDirectory: configv1alpha1.DefaultResourceDirectory + "/recovered",
 	}}
 }
 
