@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -39,6 +41,8 @@ type API struct {
 	client  kubernetes.Interface
 	records configclient.ConfigV1alpha1Interface
 	scheme  *runtime.Scheme
+	// requests reads what a request is about.
+	requests genericapirequest.RequestInfoResolver
 	// kinds are those that can be asked for, by their resources.
 	kinds   map[schema.GroupVersionResource]schema.GroupVersionKind
 	objects map[key]object
@@ -65,7 +69,10 @@ type facts struct {
 
 // NewAPI returns an API with the objects. They get UIDs and resource versions.
 func NewAPI(now time.Time, objects ...object) (*API, error) {
-	a := &API{scheme: runtime.NewScheme(), objects: map[key]object{}, now: now, known: map[string]facts{}}
+	a := &API{
+		scheme: runtime.NewScheme(), objects: map[key]object{}, now: now, known: map[string]facts{},
+		requests: &genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
+	}
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, configv1alpha1.AddToScheme} {
 		if err := add(a.scheme); err != nil {
 			return nil, fmt.Errorf("make the scheme: %w", err)

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -65,8 +64,7 @@ func (a *API) answer(req *http.Request) (any, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
-	requests := genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
-	info, err := requests.NewRequestInfo(req)
+	info, err := a.requests.NewRequestInfo(req)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
