@@ -10,10 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	certrotationclient "certrotation.dev/generated/clientset/versioned/typed/certrotation/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
@@ -77,15 +81,6 @@ func (b *bench) bootstrapOnce(ctx context.Context, name string, d *domain) (*mea
 		return nil, 0, err
 	}
 	rotations := b.rotations.CertrotationV1alpha1().CertificateRotations(d.namespace)
-	list, err := rotations.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, 0, err
-	}
-	events, err := rotations.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer events.Stop()
 	requests, err := b.controllerRequests(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -98,7 +93,7 @@ func (b *bench) bootstrapOnce(ctx context.Context, name string, d *domain) (*mea
 	if err := b.configure(ctx, d); err != nil {
 		return nil, 0, err
 	}
-	if err := allReady(ctx, events, len(d.leaves)+1); err != nil {
+	if err := allReady(ctx, rotations, len(d.leaves)+1); err != nil {
 		return nil, 0, err
 	}
 	took := time.Since(begun)
@@ -114,27 +109,32 @@ func (b *bench) bootstrapOnce(ctx context.Context, name string, d *domain) (*mea
 	return m, made - requests, nil
 }
 
-// allReady returns once so many certificates are Ready at the same time.
-func allReady(ctx context.Context, events watch.Interface, want int) error {
+// allReady returns once so many certificates are Ready at the same time. It follows them as informers do: a watch that ends, or
+// that fell behind the history, is begun again with a list.
+func allReady(ctx context.Context, rotations certrotationclient.CertificateRotationInterface, want int) error {
 	ready := sets.New[string]()
-	for ready.Len() < want {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d certificates are Ready: %w", ready.Len(), want, context.Cause(ctx))
-		case event, ok := <-events.ResultChan():
-			if !ok {
-				return fmt.Errorf("the watch ended when %d of %d certificates were Ready", ready.Len(), want)
-			}
-			rotation, ok := event.Object.(*v1alpha1.CertificateRotation)
-			switch {
-			case !ok:
-				return fmt.Errorf("the watch sent %s %T", event.Type, event.Object)
-			case event.Type != watch.Deleted && meta.IsStatusConditionTrue(rotation.Status.Conditions, v1alpha1.ConditionReady):
-				ready.Insert(rotation.Name)
-			default:
-				ready.Delete(rotation.Name)
-			}
+	lists := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			return rotations.List(ctx, opts)
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			return rotations.Watch(ctx, opts)
+		},
+	}
+	_, err := watchtools.UntilWithSync(ctx, lists, &v1alpha1.CertificateRotation{}, nil, func(event watch.Event) (bool, error) {
+		rotation, ok := event.Object.(*v1alpha1.CertificateRotation)
+		switch {
+		case !ok:
+			return false, fmt.Errorf("the watch sent %s %T", event.Type, event.Object)
+		case event.Type != watch.Deleted && meta.IsStatusConditionTrue(rotation.Status.Conditions, v1alpha1.ConditionReady):
+			ready.Insert(rotation.Name)
+		default:
+			ready.Delete(rotation.Name)
 		}
+		return ready.Len() >= want, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d certificates are Ready: %w", ready.Len(), want, err)
 	}
 	return nil
 }
