@@ -59,8 +59,11 @@ type prober struct {
 func startProber(ctx context.Context, targets []target) *prober {
 	beginning, stop := context.WithCancel(ctx)
 	p := &prober{outcomes: map[string]*outcome{}, stop: stop}
+	// All before the first probe begins: each reads the map while others run.
 	for _, t := range targets {
 		p.outcomes[t.name] = &outcome{}
+	}
+	for _, t := range targets {
 		p.running.Go(func() { p.probe(ctx, beginning, t) })
 	}
 	return p
