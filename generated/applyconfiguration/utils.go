@@ -43,6 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.OpenShiftEtcdRolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PermittedPod"):
 		return &configv1alpha1.PermittedPodApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodMembers"):
+		return &configv1alpha1.PodMembersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Preset"):
 		return &configv1alpha1.PresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProbeEndpoint"):

@@ -43,7 +43,7 @@ type assessor struct {
 	held map[string]bool
 	// abandoned are the names of the leaves that only members presented which are proven to be gone.
 	abandoned map[string]bool
-	// idle are the members of nodes that cannot run yet.
+	// idle are the members that cannot run yet.
 	idle map[*Member]bool
 	// unrotated says that the content shows no rotation in flight.
 	unrotated bool
@@ -107,6 +107,11 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 			m := &p.Members[i]
 			a.observations[m] = a.current(p, m)
 			for _, name := range m.Holds {
+				a.held[name] = true
+			}
+		}
+		if p.empty {
+			for _, name := range p.Presents {
 				a.held[name] = true
 			}
 		}

@@ -23,12 +23,13 @@ func (a *assessor) contentUnrotated() bool {
 //	in flight   yes                       with another evidence kind by both
 //	in flight   no                        yes                        as recorded
 //	at rest     no                        yes, a member of a node    as recorded
+//	at rest     no                        yes, a pod                 no
 //	at rest     no                        yes, otherwise             no
 //	any         no, or another instance   yes, proven to be absent   no
 func (a *assessor) counted() []*Party {
 	parties := make([]*Party, 0, len(a.d.Parties))
 	for i := range a.d.Parties {
-		parties = append(parties, &a.d.Parties[i])
+		parties = append(parties, a.scaledToZero(&a.d.Parties[i]))
 	}
 	if a.d.Roster == nil {
 		return parties
@@ -46,10 +47,13 @@ func (a *assessor) counted() []*Party {
 func (a *assessor) recorded(r *RosterMember) *Party {
 	at := a.named.of(r)
 	if at == nil {
-		if r.Absent != "" || (a.unrotated && r.Instance == "") {
+		if r.Absent != "" || (a.unrotated && (r.Instance == "" || r.Pod)) {
 			return nil
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
+		if r.Pod {
+			p.Members[0].Pod = &Pod{Started: r.Started}
+		}
 		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
 		return p
 	}
@@ -131,8 +135,9 @@ func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 	return nil
 }
 
-// notStarted are the members of nodes that cannot run yet, because no leaf of theirs was ever issued. Nobody has to wait
-// for them: whoever starts later loads what is published then. They begin to count with their first leaf.
+// notStarted are the members that cannot run yet: those of nodes because no leaf of theirs was ever issued, and pods because
+// no container of theirs was started. Nobody has to wait for them: whoever starts later loads what is published then. They
+// begin to count with their first leaf, or the first start of a container.
 func (a *assessor) notStarted() map[*Member]bool {
 	idle := map[*Member]bool{}
 	for p, m := range each(a.parties) {
@@ -145,7 +150,10 @@ func (a *assessor) notStarted() map[*Member]bool {
 
 // started says whether a member may be running. Where nothing tells it does.
 func (a *assessor) started(p *Party, m *Member) bool {
-	if m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met) {
+	switch {
+	case m.Pod != nil:
+		return m.Pod.Started
+	case m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met):
 		return true
 	}
 	if slices.ContainsFunc(m.Holds, func(name string) bool { return issuedFor(a.leaves[name]) }) {
@@ -208,6 +216,12 @@ func (n *names) of(r *RosterMember) *place {
 	at, ok := n.places[memberKey{r.Party, r.Member}]
 	switch {
 	case !ok:
+		return nil
+	case r.Pod || at.member.Pod != nil:
+		// A pod of the same name is another one, and so is a node or a host that is called like it.
+		if r.Pod && at.member.Pod != nil && at.member.Instance == r.Instance {
+			return &at
+		}
 		return nil
 	case at.member.Instance == r.Instance, at.member.Instance == "", r.Instance == "":
 		return &at

@@ -181,8 +181,14 @@ type Party struct {
 	Reason string
 	// Reporters are who may acknowledge for the members, nil if a right of the API server decides.
 	Reporters *Reporters
-	Members   []Member
+	// OfPods says that the members are the pods that a selector chooses. There may be none, and Presents are the names of
+	// the leaves that any of them presents.
+	OfPods   bool
+	Presents []string
+	Members  []Member
 
+	// empty says that no pod runs of a party of pods of which some did.
+	empty bool
 	// recorded says that the party counts because of the roster and not of the configuration.
 	recorded bool
 	// unwatched says that nobody looks at its members by its kind any more, as the configuration does not ask for that.
@@ -193,8 +199,11 @@ type Party struct {
 // evidence of something if all of its live processes do.
 type Member struct {
 	Name string
-	// Instance tells a member from another one that had its name before: the UID of its node. "" where nothing tells.
+	// Instance tells a member from another one that had its name before: the UID of its node, or of the pod that it is. ""
+	// where nothing tells.
 	Instance string
+	// Pod is set for a member that is a pod.
+	Pod *Pod
 	// Holds are the names of the leaves that the member presents.
 	Holds []string
 	// Probes are where and how the member is probed, one for each address; empty for other kinds than TLSProbe.
@@ -209,6 +218,8 @@ type Member struct {
 type Probe struct {
 	// Address is host:port. Every address that the host resolves to is one process.
 	Address string
+	// Unknown says why there is no Address, "" if there is one.
+	Unknown string
 	// Presents is the name of the leaf that is presented there; "" for none that the domain has.
 	Presents string
 	// Handshake has the probe present a short-lived leaf of each CA that is to be proven: what the server accepts in a
@@ -224,7 +235,8 @@ type Probe struct {
 
 // Observation is what one process of a member was seen, or reported, to have loaded.
 type Observation struct {
-	// Instance identifies the process within its member: the UID of a pod, a resolved address, or what it calls itself.
+	// Instance identifies the process within its member: the UID of a pod, a resolved address, Pod.Process, or what it
+	// calls itself.
 	Instance string
 	// Kind of evidence that this is; it proves nothing for another kind.
 	Kind EvidenceKind

@@ -148,10 +148,13 @@ func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 
 // blocker of a member. Whoever counts by the roster alone is told apart, with the ways out.
 func (p *Party) blocker(m *Member, v proof) Blocker {
-	message := v.message
+	message := v.message + m.Pod.hint()
 	if p.recorded {
 		message += "; it counts as it did when the rotation began: configure it so again, or end its wait with `kubectl certrotation waive`"
-		if m.Instance != "" {
+		switch {
+		case m.Pod != nil:
+			message += ", or delete the pod, so that it is proven to be gone"
+		case m.Instance != "":
 			message += ", or remove its machine, so that it is proven to be gone"
 		}
 	}
@@ -180,10 +183,11 @@ func (a *assessor) unverified(leaf string) []Blocker {
 	if slices.ContainsFunc(a.verifiers[leaf], verifying) {
 		return nil
 	}
-	return []Blocker{{Object: secret(leaf), Reason: ReasonNoVerifier, Message: noVerifier("this leaf")}}
+	return []Blocker{{Object: secret(leaf), Reason: ReasonNoVerifier, Message: noVerifier("this leaf") + neverPopulated(a.verifiers[leaf])}}
 }
 
-func verifying(p *Party) bool { return !p.VerifiesNothing && len(p.Members) > 0 }
+// verifying says whether somebody is known who verifies what the party verifies. Pods of which none runs now are known.
+func verifying(p *Party) bool { return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty) }
 
 func noVerifier(what string) string {
 	return "no relying party with a member verifies " + what + ", so nothing tells who would refuse it: name who verifies it, " +

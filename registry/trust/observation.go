@@ -104,6 +104,8 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 		switch {
 		case o.Kind != p.Kind, o.ObservedAt.Before(m.RestartedAt), o.ObservedAt.After(ahead), o.StartedAt.After(ahead):
 			continue
+		case m.Pod != nil && !m.Pod.of(o, m.Instance):
+			continue
 		case !o.Expires.After(a.now):
 			continue
 		}
@@ -160,7 +162,7 @@ func (a *assessor) unobserved(p *Party, m *Member) proof {
 		switch o := &m.Observations[i]; {
 		case o.Kind != p.Kind:
 			other = o.Kind
-		case o.ObservedAt.Before(m.RestartedAt):
+		case o.ObservedAt.Before(m.RestartedAt), m.Pod != nil && !m.Pod.of(o, m.Instance):
 			return proof{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
 		case !o.Expires.After(a.now) && o.Expires.After(lapsed):
 			lapsed = o.Expires

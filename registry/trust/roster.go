@@ -43,6 +43,8 @@ type Roster struct {
 	Members []RosterMember
 	// Leaves are the names of the leaf Secrets, ordered.
 	Leaves []string
+	// Populated are the names of the parties of pods of which a pod was seen, ordered.
+	Populated []string
 }
 
 // RosterMember is one member as it counts.
@@ -50,7 +52,9 @@ type RosterMember struct {
 	Party, Member string
 	// Instance is that of the Member.
 	Instance string
-	Kind     EvidenceKind
+	// Pod says that the member is a pod.
+	Pod  bool
+	Kind EvidenceKind
 	// Grace of the Party.
 	Grace time.Duration
 	// Verifies and Presents are names of leaves.
@@ -91,7 +95,7 @@ func (a *assessor) roster() *Roster {
 }
 
 func (a *assessor) newRoster() *Roster {
-	out := &Roster{Signers: []string{a.d.Signer.Name}}
+	out := &Roster{Signers: []string{a.d.Signer.Name}, Populated: a.populated()}
 	byMember := map[string]*RosterMember{}
 	for p, m := range each(a.parties) {
 		r := a.rosterMember(p, m)
@@ -140,7 +144,7 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 
 func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
 	return &RosterMember{
-		Party: p.Name, Member: m.Name, Instance: m.Instance, Kind: p.Kind, Grace: p.Grace,
+		Party: p.Name, Member: m.Name, Instance: m.Instance, Pod: m.Pod != nil, Kind: p.Kind, Grace: p.Grace,
 		Verifies: sortedSet(p.Verifies), VerifiesNothing: p.VerifiesNothing, Presents: sortedSet(m.Holds), Started: !a.idle[m],
 	}
 }
@@ -180,21 +184,23 @@ func Abandoned(d *Domain) map[string]bool {
 func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
 
 func (r *Roster) same(other *Roster) bool {
-	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) {
+	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) ||
+		!slices.Equal(r.Populated, other.Populated) {
 		return false
 	}
 	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
-		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Kind == y.Kind && x.Grace == y.Grace &&
+		return x.Party == y.Party && x.Member == y.Member && x.Instance == y.Instance && x.Pod == y.Pod && x.Kind == y.Kind && x.Grace == y.Grace &&
 			slices.Equal(x.Verifies, y.Verifies) && slices.Equal(x.Presents, y.Presents) &&
 			x.VerifiesNothing == y.VerifiesNothing && x.Started == y.Started && x.Absent == y.Absent
 	})
 }
 
 // recordRoster writes who counts, before anything else is done, unless that write is refused: what restores leaves does
-// not wait for it, only what makes a key does.
+// not wait for it, only what makes a key does. At rest pods come and go without a record: they are recorded before a key is
+// made, and while a rotation is in flight.
 func (a *assessor) recordRoster(*Assessment) *Action {
 	refused := slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
-	if refused || !a.rosterDue() {
+	if refused || !a.rosterDue() || a.unrotated && a.roster().withoutPods().same(a.d.Roster.withoutPods()) {
 		return nil
 	}
 	return a.rosterAction()

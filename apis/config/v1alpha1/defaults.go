@@ -80,7 +80,7 @@ func setEvidenceDefaults(party *RelyingParty) {
 // loneMember returns the name of the only member of a party, which an endpoint need not name; "" if there are several.
 func loneMember(party *RelyingParty) string {
 	switch {
-	case party.ForEachNode != nil:
+	case party.ForEachNode != nil, party.Pods != nil:
 		return ""
 	case len(party.Members) == 0:
 		return party.Name

@@ -10,7 +10,9 @@ import (
 )
 
 // RelyingParty is a process, or a set of processes, that verifies leaves, presents some, or both.
-// +kubebuilder:validation:XValidation:rule="!has(self.forEachNode) || !has(self.members)",message="the members are the nodes of forEachNode, or they are named: not both"
+// +kubebuilder:validation:XValidation:rule="[has(self.forEachNode), has(self.pods), has(self.members)].filter(set, set).size() <= 1",message="the members are the nodes of forEachNode, or the pods of pods, or they are named: only one of these"
+// +kubebuilder:validation:XValidation:rule="!has(self.evidence.tlsProbe) || has(self.pods) != has(self.evidence.tlsProbe.endpoints)",message="a tlsProbe needs endpoints, except that pods are probed at their own addresses and take none"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || has(self.evidence.tlsProbe) == (has(self.pods.containerPort) || has(self.pods.portName))",message="containerPort or portName say where pods are probed: with the kind tlsProbe, and only with it"
 // +kubebuilder:validation:XValidation:rule="!has(self.verifies) || !has(self.verifies.nothing) || !self.verifies.nothing || (has(self.presents) && size(self.presents) > 0)",message="a relying party verifies leaves, presents some, or both"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'staticPodRevision' || has(self.forEachNode)",message="staticPodRevision is seen on nodes: the party needs forEachNode"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'renewed' || (has(self.presents) && size(self.presents) > 0)",message="the evidence renewed is seen on the leaves that the party presents"
@@ -35,10 +37,13 @@ type RelyingParty struct {
 	// for a member if it has that permission for the resource name SIGNER/PARTY/MEMBER.
 	// +optional
 	Reporters *Reporters `json:"reporters,omitempty"`
-	// forEachNode makes one member for each chosen node, named as the node. Without it and without
-	// members the party has a single member that is named as the party.
+	// forEachNode makes one member for each chosen node, named as the node. Without it, pods and members the party has a
+	// single member that is named as the party.
 	// +optional
 	ForEachNode *metav1.LabelSelector `json:"forEachNode,omitempty"`
+	// pods makes one member for each pod that it chooses, named as the pod.
+	// +optional
+	Pods *PodMembers `json:"pods,omitempty"`
 	// members are the names of the party's members.
 	// +optional
 	// +listType=set
@@ -146,11 +151,13 @@ const (
 // TLSProbe handshakes with a running server.
 type TLSProbe struct {
 	// endpoints at which the members are probed; each member has at least one. With forEachNode they are those of every
-	// node. Every address that the host of an endpoint resolves to is probed.
+	// node. Every address that the host of an endpoint resolves to is probed. A Service leads each connection to another
+	// of its pods, so that one of them speaks for all: name them with pods, which takes no endpoints.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=500
-	Endpoints []ProbeEndpoint `json:"endpoints"`
+	Endpoints []ProbeEndpoint `json:"endpoints,omitempty"`
 	// serverName is sent to the server, and the presented leaf has to be valid for it, where an endpoint does not set
 	// its own.
 	// +optional

@@ -136,6 +136,13 @@ type RecordedRoster struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Leaves []string `json:"leaves,omitempty"`
+	// populated are the names of the relying parties of pods of which a pod was seen, ordered. Their selectors choose what
+	// is meant, even while no pod runs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=253
+	Populated []string `json:"populated,omitempty"`
 }
 
 // RosterMember is one member of the roster.
@@ -145,10 +152,13 @@ type RosterMember struct {
 	Party string `json:"party"`
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member"`
-	// instance is the UID of the node if the member is one for each node, and empty otherwise.
+	// instance is the UID of the node if the member is one for each node, that of the pod if it is a pod, and empty otherwise.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance,omitempty"`
+	// pod is true if the member is a pod.
+	// +optional
+	Pod bool `json:"pod,omitempty"`
 	// evidence is the kind of evidence by which the member has to be proven.
 	Evidence EvidenceKind `json:"evidence"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.

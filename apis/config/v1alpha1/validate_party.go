@@ -19,6 +19,9 @@ func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path
 	if party.ForEachNode != nil && len(party.Members) > 0 {
 		errs = append(errs, field.Forbidden(path.Child("members"), "the members are the nodes of forEachNode"))
 	}
+	if party.Pods != nil {
+		errs = append(errs, validatePods(party, path.Child("pods"))...)
+	}
 	errs = append(errs, validateSet(party.Members, path.Child("members"), validateName)...)
 	errs = append(errs, validateReporters(party.Reporters, path.Child("reporters"))...)
 	return append(errs, validateEvidence(party, domain, path.Child("evidence"))...)
@@ -53,12 +56,12 @@ func leafOf(domain *declaredDomain) func(string, *field.Path) field.ErrorList {
 
 func validatePresents(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	errs := validateSet(party.Presents, path, leafOf(domain))
-	hasNodes := party.ForEachNode != nil || len(party.Members) > 0
+	hasNodes := party.ForEachNode != nil || party.Pods != nil || len(party.Members) > 0
 	for i, name := range party.Presents {
 		leaf := domain.leaves[name]
 		if leaf != nil && leaf.ForEachNode != nil && !hasNodes {
 			errs = append(errs, field.Invalid(path.Index(i), name,
-				"the leaf is held by the member of its node: the party needs forEachNode, or members that are named as the nodes"))
+				"the leaf is held by the member of its node: the party needs forEachNode, pods, or members that are named as the nodes"))
 		}
 		if leaf != nil && len(leaf.Usages) > 0 && party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ServerAuth) {
 			errs = append(errs, field.Invalid(path.Index(i), name, "a tlsProbe never sees this leaf, which has no usage ServerAuth: "+

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -17,7 +18,10 @@ import (
 func validateProbe(party *RelyingParty, domain *declaredDomain, path *field.Path) field.ErrorList {
 	probe, endpoints := party.Evidence.TLSProbe, path.Child("endpoints")
 	var errs field.ErrorList
-	if len(probe.Endpoints) == 0 {
+	switch {
+	case party.Pods != nil && len(probe.Endpoints) > 0:
+		errs = append(errs, field.Forbidden(endpoints, "pods are probed at their own addresses: give pods.containerPort or pods.portName"))
+	case party.Pods == nil && len(probe.Endpoints) == 0:
 		errs = append(errs, field.Required(endpoints, "at least one for each member"))
 	}
 	seen := sets.New[ProbeEndpoint]()
@@ -31,7 +35,9 @@ func validateProbe(party *RelyingParty, domain *declaredDomain, path *field.Path
 		seen.Insert(key)
 		errs = append(errs, validateProbeEndpoint(party, &endpoint, domain, at)...)
 	}
-	errs = append(errs, validateEndpointsOfMembers(party, endpoints)...)
+	if party.Pods == nil {
+		errs = append(errs, validateEndpointsOfMembers(party, endpoints)...)
+	}
 	errs = append(errs, validateServerName(probe.ServerName, path.Child("serverName"))...)
 	errs = append(errs, validateClientLeaf(probe.ClientLeaf, domain, path.Child("clientLeaf"))...)
 	errs = append(errs, validateProof(party, domain, path.Child("proof"))...)
@@ -131,6 +137,10 @@ func validateProof(party *RelyingParty, domain *declaredDomain, path *field.Path
 func validateAddress(address string, forEachNode bool, path *field.Path) field.ErrorList {
 	if address == "" {
 		return field.ErrorList{field.Required(path, "host:port")}
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil && ofService(host) {
+		return field.ErrorList{field.Invalid(path, address, "is the name of a Service, which leads each connection to another of its pods: one that "+
+			"has loaded a CA would speak for those that have not; choose its pods instead with pods: {selector: ..., containerPort: ...}")}
 	}
 	if forEachNode && strings.Contains(address, NodePlaceholder) && !strings.HasPrefix(address, NodePlaceholder+":") {
 		return field.ErrorList{field.Invalid(path, address, fmt.Sprintf("must be %s:port", NodePlaceholder))}

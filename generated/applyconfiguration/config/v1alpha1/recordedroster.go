@@ -18,6 +18,9 @@ type RecordedRosterApplyConfiguration struct {
 	Members []RosterMemberApplyConfiguration `json:"members,omitempty"`
 	// leaves are the names of the leaf Secrets, ordered.
 	Leaves []string `json:"leaves,omitempty"`
+	// populated are the names of the relying parties of pods of which a pod was seen, ordered. Their selectors choose what
+	// is meant, even while no pod runs.
+	Populated []string `json:"populated,omitempty"`
 }
 
 // RecordedRosterApplyConfiguration constructs a declarative configuration of the RecordedRoster type for use with
@@ -55,6 +58,16 @@ func (b *RecordedRosterApplyConfiguration) WithMembers(values ...*RosterMemberAp
 func (b *RecordedRosterApplyConfiguration) WithLeaves(values ...string) *RecordedRosterApplyConfiguration {
 	for i := range values {
 		b.Leaves = append(b.Leaves, values[i])
+	}
+	return b
+}
+
+// WithPopulated adds the given value to the Populated field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Populated field.
+func (b *RecordedRosterApplyConfiguration) WithPopulated(values ...string) *RecordedRosterApplyConfiguration {
+	for i := range values {
+		b.Populated = append(b.Populated, values[i])
 	}
 	return b
 }

@@ -26,9 +26,11 @@ type RelyingPartyApplyConfiguration struct {
 	// permission to create certificaterotations/acknowledge of the signer. Without reporters an account may acknowledge
 	// for a member if it has that permission for the resource name SIGNER/PARTY/MEMBER.
 	Reporters *ReportersApplyConfiguration `json:"reporters,omitempty"`
-	// forEachNode makes one member for each chosen node, named as the node. Without it and without
-	// members the party has a single member that is named as the party.
+	// forEachNode makes one member for each chosen node, named as the node. Without it, pods and members the party has a
+	// single member that is named as the party.
 	ForEachNode *v1.LabelSelectorApplyConfiguration `json:"forEachNode,omitempty"`
+	// pods makes one member for each pod that it chooses, named as the pod.
+	Pods *PodMembersApplyConfiguration `json:"pods,omitempty"`
 	// members are the names of the party's members.
 	Members []string `json:"members,omitempty"`
 	// evidence chooses how it is proven which anchors a member has loaded, and which leaf it presents.
@@ -80,6 +82,14 @@ func (b *RelyingPartyApplyConfiguration) WithReporters(value *ReportersApplyConf
 // If called multiple times, the ForEachNode field is set to the value of the last call.
 func (b *RelyingPartyApplyConfiguration) WithForEachNode(value *v1.LabelSelectorApplyConfiguration) *RelyingPartyApplyConfiguration {
 	b.ForEachNode = value
+	return b
+}
+
+// WithPods sets the Pods field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pods field is set to the value of the last call.
+func (b *RelyingPartyApplyConfiguration) WithPods(value *PodMembersApplyConfiguration) *RelyingPartyApplyConfiguration {
+	b.Pods = value
 	return b
 }
 

@@ -16,7 +16,8 @@ import (
 // TLSProbe handshakes with a running server.
 type TLSProbeApplyConfiguration struct {
 	// endpoints at which the members are probed; each member has at least one. With forEachNode they are those of every
-	// node. Every address that the host of an endpoint resolves to is probed.
+	// node. Every address that the host of an endpoint resolves to is probed. A Service leads each connection to another
+	// of its pods, so that one of them speaks for all: name them with pods, which takes no endpoints.
 	Endpoints []ProbeEndpointApplyConfiguration `json:"endpoints,omitempty"`
 	// serverName is sent to the server, and the presented leaf has to be valid for it, where an endpoint does not set
 	// its own.

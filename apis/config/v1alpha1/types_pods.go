@@ -1,0 +1,34 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodMembers chooses pods of the namespace of the configuration as the members of a relying party. A pod counts from the
+// first start of one of its containers until it is gone: also while it terminates, and while its node does not answer. One
+// that matches the selector no more counts until it is gone as long as a rotation is in flight. A party of which no pod
+// runs blocks nothing and proves nothing: the next pod starts with what is mounted then.
+// +kubebuilder:validation:XValidation:rule="!(has(self.containerPort) && has(self.portName))",message="containerPort or portName, not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.serverName) || has(self.containerPort) || has(self.portName)",message="serverName is for a probe, which needs containerPort or portName"
+type PodMembers struct {
+	// selector of the pods. It may choose those of several workloads, but not all pods of the namespace.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
+	Selector metav1.LabelSelector `json:"selector"`
+	// containerPort at which each pod is probed, at its own address, for the kind tlsProbe.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ContainerPort int32 `json:"containerPort,omitempty"`
+	// portName is the name of that port in the containers of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	PortName string `json:"portName,omitempty"`
+	// serverName is sent to the pods, and the presented leaf has to be valid for it. Defaults to that of the probe, and
+	// then to the address of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
+}

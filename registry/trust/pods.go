@@ -1,0 +1,137 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Pod is what the API server knows of the life of a member that is a pod.
+type Pod struct {
+	// Started says that one of its containers was started, whether it runs now or not.
+	Started bool
+	// Ended says that its phase is final and that no container runs any more: none is started again.
+	Ended bool
+	// Terminating says that it was deleted, and is there until its containers have stopped.
+	Terminating bool
+	// Process identifies the containers that run now, "" if none does: a container that was restarted is another process.
+	Process string
+	// Trouble says what keeps it from running as it should, such as "its container web is in CrashLoopBackOff"; "" if
+	// nothing does.
+	Trouble string
+}
+
+// PodLife is where a pod is between its creation and its end. It decides whether the pod counts.
+type PodLife string
+
+// Stages of the life of a pod.
+const (
+	// PodPending: no container was ever started, so nothing was loaded. Nobody waits for it: it loads what is published
+	// when it starts.
+	PodPending PodLife = "Pending"
+	// PodRunning: it verifies and presents, also between two starts of a container that crashes.
+	PodRunning PodLife = "Running"
+	// PodTerminating: it was deleted and still holds connections. It counts until it is gone. So does a pod of a node that
+	// does not answer: only the deletion of its object says that it is gone.
+	PodTerminating PodLife = "Terminating"
+	// PodEnded: no process of it runs or will run. It does not count although its object is there.
+	PodEnded PodLife = "Ended"
+)
+
+// Life is where the pod is in its life.
+func (p *Pod) Life() PodLife {
+	switch {
+	case p.Ended:
+		return PodEnded
+	case !p.Started:
+		return PodPending
+	case p.Terminating:
+		return PodTerminating
+	}
+	return PodRunning
+}
+
+// AbsentPod is the proof that a pod of the roster is gone, "" if there is none: uid is that of the pod which has its name
+// now, "" if none has, and life is where that one is in its life.
+func AbsentPod(m *RosterMember, uid string, life PodLife) string {
+	switch {
+	case uid == "":
+		return fmt.Sprintf("there is no pod %s", m.Member)
+	case uid != m.Instance:
+		return fmt.Sprintf("pod %s has the UID %s now, and had %s", m.Member, uid, m.Instance)
+	case life == PodEnded:
+		return fmt.Sprintf("all containers of pod %s have ended", m.Member)
+	}
+	return ""
+}
+
+// of says whether an observation is of the processes that the pod runs now. What a pod reports of itself is of the pod;
+// what was observed from outside is of the containers that ran then.
+func (p *Pod) of(o *Observation, uid string) bool {
+	if o.Kind == Acknowledgement {
+		return o.Instance == uid
+	}
+	return p.Process != "" && o.Instance == p.Process
+}
+
+// hint is what a person has to know of a pod that a rotation waits for, "" if nothing.
+func (p *Pod) hint() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Terminating:
+		return "; it is terminating, and counts until it is gone"
+	case p.Trouble != "":
+		return "; " + p.Trouble
+	}
+	return ""
+}
+
+// unpopulated are the parties of pods of which no pod runs now.
+func unpopulated(p *Party) bool { return p.OfPods && len(p.Members) == 0 }
+
+// scaledToZero is a party of pods of which none runs now and some did, as the roster says: whoever starts next loads what
+// is published then. A selector that has never chosen a pod may choose the wrong ones, and proves that nobody is there as
+// little as any other lack of an answer.
+func (a *assessor) scaledToZero(p *Party) *Party {
+	if !unpopulated(p) || a.d.Roster == nil || !slices.Contains(a.d.Roster.Populated, p.Name) {
+		return p
+	}
+	out := *p
+	out.empty = true
+	return &out
+}
+
+// populated are the names of the configured parties of pods of which a pod was seen, now or as the roster says.
+func (a *assessor) populated() []string {
+	var out []string
+	for i := range a.d.Parties {
+		p := &a.d.Parties[i]
+		if p.OfPods && (len(p.Members) > 0 || a.d.Roster != nil && slices.Contains(a.d.Roster.Populated, p.Name)) {
+			out = append(out, p.Name)
+		}
+	}
+	return sortedSet(out)
+}
+
+// neverPopulated says which of parties has a selector that has never chosen a pod, "" for none.
+func neverPopulated(parties []*Party) string {
+	for _, p := range parties {
+		if unpopulated(p) && !p.empty {
+			return fmt.Sprintf("; relying party %s would, but its selector has never chosen a pod: put it right, or start a pod", p.Name)
+		}
+	}
+	return ""
+}
+
+// withoutPods is a roster with the members that are no pods.
+func (r *Roster) withoutPods() *Roster {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Members = slices.DeleteFunc(slices.Clone(r.Members), func(m RosterMember) bool { return m.Pod })
+	return &out
+}
