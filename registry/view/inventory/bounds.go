@@ -93,11 +93,20 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 				return e, tooManyNodes(n)
 			}
 		}
+		if party.Pods != nil {
+			pods, err := b.pods(party.Pods)
+			if err != nil {
+				return e, err
+			}
+			if n = len(pods); n > MaxPods {
+				return e, fmt.Errorf("relying party %s: its selector chooses %d pods, more than the %d of one party: choose fewer in several parties", party.Name, n, MaxPods)
+			}
+		}
 		e.members += n
 		e.links += n * (verified(domain, &party.Verifies, counts) + len(party.Presents))
 		if probe := party.Evidence.TLSProbe; probe != nil {
-			if party.ForEachNode != nil {
-				e.links += n * len(probe.Endpoints)
+			if party.ForEachNode != nil || party.Pods != nil {
+				e.links += n * max(1, len(probe.Endpoints))
 			} else {
 				e.links += len(probe.Endpoints)
 			}

@@ -5,7 +5,8 @@ package inventory
 
 import "k8s.io/apimachinery/pkg/api/meta"
 
-// configurationChanged starts or stops reading the ConfigMaps of a namespace before it announces the configuration.
+// configurationChanged starts or stops reading what the configurations of a namespace demand before it announces the
+// configuration.
 func (i *Inventory) configurationChanged(n *namespace) {
 	i.follow(n)
 	if i.current(n) {
@@ -18,8 +19,13 @@ func (i *Inventory) configurationChanged(n *namespace) {
 func (i *Inventory) current(n *namespace) bool { return i.managed.of(n.name) == n }
 
 // updated ignores only repetitions: the model needs the latest resource version of an object, even if nothing else in
-// it has changed.
+// it has changed. A pod is not written by anybody here, and its status changes all the time.
 func (i *Inventory) updated(n *namespace, before, after any) {
+	if was, ok := before.(*Pod); ok {
+		if is, ok := after.(*Pod); ok && was.same(is) {
+			return
+		}
+	}
 	x, errX := meta.Accessor(before)
 	y, errY := meta.Accessor(after)
 	if errX == nil && errY == nil && x.GetUID() == y.GetUID() && x.GetResourceVersion() == y.GetResourceVersion() {

@@ -250,7 +250,10 @@ func (i *Inventory) known(namespace string) *Sources {
 	if n == nil || !n.known() {
 		return nil
 	}
-	return i.snapshot(n)
+	if s := i.snapshot(n); s.complete() {
+		return s
+	}
+	return nil
 }
 
 func (i *Inventory) snapshot(n *namespace) *Sources {

@@ -40,10 +40,8 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 	ctx, cancel := context.WithTimeoutCause(ctx, liveTimeout, fmt.Errorf("live reads are not over after %s", liveTimeout))
 	defer cancel()
 	var f found
-	configMaps := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	if maps := n.ofConfigMaps(); maps != nil {
-		configMaps = maps.informer.GetStore()
-	}
+	reading := n.ofDemanded()
+	configMaps := cachedIn(reading[demand{}])
 	for _, read := range []struct {
 		source *source
 		cached cache.Store
@@ -61,6 +59,9 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 			return nil, fmt.Errorf("list %s of namespace %s: %w", read.source.name, namespace, errors.Join(err, outOfTime(ctx)))
 		}
 	}
+	if err := i.livePods(ctx, namespace, reading, &f); err != nil {
+		return nil, err
+	}
 	var err error
 	f.nodes, err = i.sources.nodes.live(ctx, metav1.NamespaceAll, i.nodes.informer.GetStore())
 	// An installation that names its namespaces may do without the right, if no configuration is about nodes.
@@ -73,6 +74,36 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 		return nil, fmt.Errorf("list StaticPodClasses: %w", errors.Join(err, outOfTime(ctx)))
 	}
 	return i.measured(assemble(namespace, i.certs, &f)), nil
+}
+
+// cachedIn is the cache of what is read on demand, an empty one if it is not read.
+func cachedIn(r *demanded) cache.Store {
+	if r == nil {
+		return cache.NewStore(cache.MetaNamespaceKeyFunc)
+	}
+	return r.informer.GetStore()
+}
+
+// livePods lists the pods that the configurations choose, as they were listed just now.
+func (i *Inventory) livePods(ctx context.Context, namespace string, reading map[demand]*demanded, f *found) error {
+	f.selectors = map[string]bool{}
+	for _, object := range f.configurations {
+		cfg, ok := object.(*Configuration)
+		if !ok {
+			continue
+		}
+		for _, selector := range cfg.Selectors {
+			if f.selectors[selector] {
+				continue
+			}
+			pods, err := i.sources.podsOf(selector).live(ctx, namespace, cachedIn(reading[demand{pods: true, selector: selector}]))
+			if err != nil {
+				return fmt.Errorf("list Pods of namespace %s: %w", namespace, errors.Join(err, outOfTime(ctx)))
+			}
+			f.pods, f.selectors[selector] = append(f.pods, pods...), true
+		}
+	}
+	return nil
 }
 
 // live lists a source and keeps the facts. What is cached at the same version is not parsed again: a review that reads

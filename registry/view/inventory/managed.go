@@ -105,8 +105,11 @@ func (i *Inventory) newNamespace(name string) (*namespace, error) {
 		DeleteFunc: func(any) { i.announce(n) },
 	}
 	configuration := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { i.configurationChanged(n) },
-		UpdateFunc: object.UpdateFunc,
+		AddFunc: func(any) { i.configurationChanged(n) },
+		UpdateFunc: func(before, after any) {
+			i.follow(n)
+			i.updated(n, before, after)
+		},
 		DeleteFunc: func(any) { i.configurationChanged(n) },
 	}
 	for _, set := range []struct {

@@ -37,19 +37,25 @@ type namespace struct {
 	stop  context.CancelCauseFunc
 
 	mu sync.Mutex
-	// configMaps are read while there is a configuration; nil if there is none.
-	configMaps *configMaps
+	// demanded are read while a configuration demands it.
+	demanded map[demand]*demanded
+}
+
+// demand is what a configuration needs to have read: the ConfigMaps, or the pods of a label selector.
+type demand struct {
+	pods     bool
+	selector string
 }
 
 var (
 	// ErrUnmanaged is the error for a namespace that has not opted in.
 	ErrUnmanaged = errors.New("the namespace is not managed")
-	// errUnconfigured ends the informer of a namespace's ConfigMaps when its last configuration is gone.
-	errUnconfigured = errors.New("the namespace has no configuration any more")
+	// errUnconfigured ends the informer of what no configuration of a namespace demands any more.
+	errUnconfigured = errors.New("no configuration of the namespace demands it any more")
 )
 
 func newNamespace(ctx context.Context, name string, parent *refusals) *namespace {
-	n := &namespace{name: name, listed: make(chan struct{}), refusals: parent.of(name)}
+	n := &namespace{name: name, listed: make(chan struct{}), refusals: parent.of(name), demanded: map[demand]*demanded{}}
 	n.ended, n.stop = context.WithCancelCause(ctx)
 	return n
 }
@@ -108,8 +114,16 @@ func (n *namespace) configured() bool {
 
 // known reports whether there is a configuration, and everything has been listed.
 func (n *namespace) known() bool {
-	maps := n.ofConfigMaps()
-	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
+	if !isClosed(n.listed) || !n.configured() {
+		return false
+	}
+	reading := n.ofDemanded()
+	for key := range n.demands() {
+		if r := reading[key]; r == nil || !cache.IsDone(r.listed) {
+			return false
+		}
+	}
+	return true
 }
 
 // pending is what the namespace still has to wait for before its facts are complete, nil if they are.
@@ -117,19 +131,22 @@ func (n *namespace) pending() *pending {
 	if !isClosed(n.listed) {
 		return &pending{what: "what is in namespace " + n.name, done: n.listed, ended: n.ended, refusals: n.refusals}
 	}
-	if maps := n.ofConfigMaps(); maps != nil && !isClosed(maps.ready) {
-		return &pending{what: "ConfigMaps of namespace " + n.name, done: maps.ready, ended: maps.ended, refusals: n.refusals}
+	for _, r := range n.ofDemanded() {
+		if !isClosed(r.ready) {
+			return &pending{what: r.source.name + " of namespace " + n.name, done: r.ready, ended: r.ended, refusals: n.refusals}
+		}
 	}
 	return nil
 }
 
-func (n *namespace) ofConfigMaps() *configMaps {
+// ofDemanded is a copy.
+func (n *namespace) ofDemanded() map[demand]*demanded {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.configMaps
+	return maps.Clone(n.demanded)
 }
 
-// found are the facts of the namespace. The ConfigMaps are left out until they have been listed.
+// found are the facts of the namespace. What is read because a configuration demands it is left out until it has been listed.
 func (n *namespace) found() *found {
 	f := &found{
 		configurations: n.configurations.informer.GetStore().List(),
@@ -138,8 +155,16 @@ func (n *namespace) found() *found {
 		others:         n.others.informer.GetStore().List(),
 		aggregates:     n.aggregates.informer.GetStore().List(),
 	}
-	if maps := n.ofConfigMaps(); maps != nil && cache.IsDone(maps.listed) {
-		f.configMaps = maps.informer.GetStore().List()
+	f.selectors = map[string]bool{}
+	for key, r := range n.ofDemanded() {
+		switch {
+		case !cache.IsDone(r.listed):
+		case key.pods:
+			f.pods = append(f.pods, r.informer.GetStore().List()...)
+			f.selectors[key.selector] = true
+		default:
+			f.configMaps = r.informer.GetStore().List()
+		}
 	}
 	return f
 }
@@ -153,59 +178,87 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// configMaps reads the ConfigMaps of a namespace that has a configuration; those of other namespaces are not watched.
-type configMaps struct {
+// demanded reads what a configuration demands; in other namespaces it is not watched.
+type demanded struct {
 	observed
 	// ready is closed after the namespace has been announced as known.
 	ready chan struct{}
-	// ended is done when the namespace has lost its last configuration, is not managed any more, or everything ends.
+	// ended is done when no configuration demands it any more, the namespace is not managed any more, or everything ends.
 	ended context.Context //nolint:containedctx // it is the life of the informer, not of a call
 	stop  context.CancelCauseFunc
 }
 
-// follow reads the ConfigMaps of a namespace if, and only if, it has a configuration. It is called only on the
-// goroutine of the informer of the configurations, for which Wait waits.
+// demands are what the configurations of the namespace need to have read.
+func (n *namespace) demands() map[demand]bool {
+	out := map[demand]bool{}
+	for _, object := range n.configurations.informer.GetStore().List() {
+		cfg, ok := object.(*Configuration)
+		if !ok {
+			continue
+		}
+		out[demand{}] = true
+		for _, selector := range cfg.Selectors {
+			out[demand{pods: true, selector: selector}] = true
+		}
+	}
+	return out
+}
+
+// follow reads what the configurations of a namespace demand, and nothing else. It is called only on the goroutine of the
+// informer of the configurations, for which Wait waits.
 func (i *Inventory) follow(n *namespace) {
-	switch maps := n.ofConfigMaps(); {
-	case !n.configured():
-		n.dropConfigMaps()
-	case maps == nil:
-		i.readConfigMaps(n)
+	demands := n.demands()
+	n.drop(demands)
+	reading := n.ofDemanded()
+	for key := range demands {
+		if reading[key] == nil {
+			i.read(n, key)
+		}
 	}
 }
 
-func (n *namespace) dropConfigMaps() {
+// drop ends what is not demanded any more.
+func (n *namespace) drop(demands map[demand]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.configMaps != nil {
-		n.configMaps.stop(errUnconfigured)
-		n.refusals.accept(n.configMaps.source.name, "watch")
-		n.configMaps = nil
+	for key, r := range n.demanded {
+		if !demands[key] {
+			r.stop(errUnconfigured)
+			n.refusals.accept(r.source.name, "watch")
+			delete(n.demanded, key)
+		}
 	}
 }
 
-func (i *Inventory) readConfigMaps(n *namespace) {
-	maps := &configMaps{observed: observed{source: i.sources.configMaps}, ready: make(chan struct{})}
-	maps.ended, maps.stop = context.WithCancelCause(n.ended)
-	if err := maps.watch(n.name, cache.ResourceEventHandlerFuncs{
+func (i *Inventory) sourceOf(key demand) *source {
+	if key.pods {
+		return i.sources.podsOf(key.selector)
+	}
+	return i.sources.configMaps
+}
+
+func (i *Inventory) read(n *namespace, key demand) {
+	r := &demanded{observed: observed{source: i.sourceOf(key)}, ready: make(chan struct{})}
+	r.ended, r.stop = context.WithCancelCause(n.ended)
+	if err := r.watch(n.name, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { i.announce(n) },
 		UpdateFunc: func(before, after any) { i.updated(n, before, after) },
 		DeleteFunc: func(any) { i.announce(n) },
-	}, n.refusals.report(maps.source)); err != nil {
+	}, n.refusals.report(r.source)); err != nil {
 		// A new informer refuses neither a transform nor a handler. The namespace would stay unknown, which stops
 		// everything in it.
-		klog.FromContext(n.ended).Error(err, "Failed to begin to read the ConfigMaps of a namespace", "namespace", n.name)
+		klog.FromContext(n.ended).Error(err, "Failed to begin to read what a configuration demands", "namespace", n.name, "source", r.source.name)
 		return
 	}
 	n.mu.Lock()
-	n.configMaps = maps
+	n.demanded[key] = r
 	n.mu.Unlock()
-	i.running.Go(func() { maps.informer.RunWithContext(maps.ended) })
+	i.running.Go(func() { r.informer.RunWithContext(r.ended) })
 	i.running.Go(func() {
-		for _, listed := range []<-chan struct{}{maps.listed.Done(), n.listed} {
+		for _, listed := range []<-chan struct{}{r.listed.Done(), n.listed} {
 			select {
 			case <-listed:
-			case <-maps.ended.Done():
+			case <-r.ended.Done():
 				return
 			}
 		}
@@ -213,7 +266,7 @@ func (i *Inventory) readConfigMaps(n *namespace) {
 			i.memory.forget(n.name)
 			i.tell(n.name)
 		}
-		close(maps.ready)
+		close(r.ready)
 	})
 }
 

@@ -98,7 +98,7 @@ func ParseConfiguration(cfg *configv1alpha1.RotationConfiguration) *Configuratio
 		out.Error = err.Error()
 		return out
 	}
-	out.Loaded = loaded
+	out.Loaded, out.Selectors = loaded, selectorsOf(loaded)
 	return out
 }
 

@@ -29,6 +29,10 @@ func (b *builder) party(
 		VerifiesNothing: cfg.Verifies.Nothing,
 		Reporters:       reportersOf(cfg.Reporters),
 	}
+	if cfg.Pods != nil {
+		err := b.podMembers(domain, &out, cfg, leaves)
+		return out, nil, err
+	}
 	nodes, names, err := b.members(cfg)
 	if err != nil {
 		return trust.Party{}, nil, err

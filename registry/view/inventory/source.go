@@ -27,6 +27,8 @@ type clusterSources struct {
 	// kubernetes.io/tls, others are the metadata of all other types, and aggregates are those of the others that are
 	// labelled as such, with their content.
 	namespaces, nodes, classes, configurations, records, secrets, others, aggregates, configMaps *source
+	// podsOf are the pods of a label selector.
+	podsOf func(selector string) *source
 }
 
 // source lists and watches one kind of object.
@@ -93,6 +95,21 @@ func newClusterSources(clients Clients, certs *pki.Cache) clusterSources {
 			restrict: everything,
 			keep:     secrets.keep,
 		},
+	}
+	out.podsOf = func(selector string) *source {
+		return &source{
+			name:    "Pods",
+			example: &corev1.Pod{},
+			client:  clients.Core,
+			list: func(ctx context.Context, namespace string, opts metav1.ListOptions) (runtime.Object, error) {
+				return core.Pods(namespace).List(ctx, opts)
+			},
+			watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
+				return core.Pods(namespace).Watch(ctx, opts)
+			},
+			restrict: func(opts *metav1.ListOptions) { opts.LabelSelector = selector },
+			keep:     secrets.keep,
+		}
 	}
 	out.classes = classSource(clients.Config, secrets.keep)
 	out.configurations, out.records = ownSources(clients.Config, secrets.keep)

@@ -37,6 +37,8 @@ func keepFacts(certs *pki.Cache) cache.TransformFunc {
 			return ParseClass(o), nil
 		case *corev1.Node:
 			return ParseNode(o), nil
+		case *corev1.Pod:
+			return ParsePod(o), nil
 		default:
 			return object, nil
 		}
@@ -53,7 +55,9 @@ func wipe(secret *corev1.Secret) {
 
 // found are facts out of the sources, as lists.
 type found struct {
-	configurations, records, secrets, others, aggregates, configMaps, nodes, classes []any
+	configurations, records, secrets, others, aggregates, configMaps, nodes, classes, pods []any
+	// selectors are those whose pods have been listed.
+	selectors map[string]bool
 	// nodesUnknown says that nodes have not been listed.
 	nodesUnknown bool
 }
@@ -73,6 +77,8 @@ func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 		Nodes:          byName(f.nodes, func(node *Node) string { return node.Name }),
 		NodesUnknown:   f.nodesUnknown,
 		Classes:        byName(f.classes, func(class *Class) string { return class.Name }),
+		Pods:           byName(f.pods, func(pod *Pod) string { return pod.Name }),
+		selectors:      f.selectors,
 		certs:          certs,
 	}
 	for _, object := range f.aggregates {

@@ -1,0 +1,250 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+)
+
+// Pod is what is known of a Pod.
+type Pod struct {
+	// ObjectMeta has name, namespace, UID, resource version and all labels: any of them may be selected.
+	metav1.ObjectMeta
+	// Node that it is bound to, "" if none.
+	Node string
+	// Address is its first IP as canonical text, "" if it has none or uses the network of its node.
+	Address string
+	// HostNetwork says that it uses the network of its node.
+	HostNetwork bool
+	// Ports of its containers by their names. One that is declared twice is 0.
+	Ports map[string]int32
+	// RestartedAt is the latest start of a container that runs now, zero if none does.
+	RestartedAt time.Time
+	// Life is what the model needs of its state.
+	Life trust.Pod
+}
+
+// ParsePod keeps of a Pod what the model needs.
+func ParsePod(pod *corev1.Pod) *Pod {
+	out := &Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: maps.Clone(pod.Labels),
+		},
+		Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ports: portsOf(pod),
+		Life: trust.Pod{Terminating: pod.DeletionTimestamp != nil},
+	}
+	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && ip.Zone() == "" && !out.HostNetwork {
+		out.Address = ip.Unmap().String()
+	}
+	out.readContainers(pod)
+	return out
+}
+
+// readContainers takes together what runs in a pod. Containers that are to end before the others begin do not count: nothing
+// that they have loaded is used later.
+func (p *Pod) readContainers(pod *corev1.Pod) {
+	sidecars := map[string]bool{}
+	for i := range pod.Spec.InitContainers {
+		if policy := pod.Spec.InitContainers[i].RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
+			sidecars[pod.Spec.InitContainers[i].Name] = true
+		}
+	}
+	statuses := slices.Clone(pod.Status.ContainerStatuses)
+	for _, status := range pod.Status.InitContainerStatuses {
+		if sidecars[status.Name] {
+			statuses = append(statuses, status)
+		}
+	}
+	slices.SortFunc(statuses, func(x, y corev1.ContainerStatus) int { return cmp.Compare(x.Name, y.Name) })
+	var running []string
+	for i := range statuses {
+		s := &statuses[i]
+		if s.State.Running != nil {
+			running = append(running, s.Name, s.ContainerID, strconv.Itoa(int(s.RestartCount)))
+			p.RestartedAt = later(p.RestartedAt, s.State.Running.StartedAt.Time)
+		}
+		if s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil || s.RestartCount > 0 {
+			p.Life.Started = true
+		}
+		if waiting := s.State.Waiting; waiting != nil && p.Life.Trouble == "" && waiting.Reason != "" && !harmless[waiting.Reason] {
+			p.Life.Trouble = fmt.Sprintf("its container %s is in %s", s.Name, waiting.Reason)
+		}
+	}
+	final := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	p.Life.Ended = final && len(running) == 0
+	if final && len(running) > 0 {
+		p.Life.Trouble = "its phase is " + string(pod.Status.Phase) + ", but its node has not said that its containers have ended"
+	}
+	if len(running) > 0 {
+		p.Life.Process = processOf(pod, running)
+	}
+}
+
+// harmless are the reasons for which a container waits that say nothing to anybody.
+var harmless = map[string]bool{"ContainerCreating": true, "PodInitializing": true}
+
+// processOf is the same as long as the same containers run.
+func processOf(pod *corev1.Pod, running []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(running, "\n")))
+	return string(pod.UID) + "/" + hex.EncodeToString(sum[:8])
+}
+
+func portsOf(pod *corev1.Pod) map[string]int32 {
+	var out map[string]int32
+	add := func(containers []corev1.Container) {
+		for i := range containers {
+			for _, port := range containers[i].Ports {
+				if port.Name == "" {
+					continue
+				}
+				if out == nil {
+					out = map[string]int32{}
+				}
+				if _, twice := out[port.Name]; twice {
+					port.ContainerPort = 0
+				}
+				out[port.Name] = port.ContainerPort
+			}
+		}
+	}
+	add(pod.Spec.Containers)
+	add(pod.Spec.InitContainers)
+	return out
+}
+
+func later(x, y time.Time) time.Time {
+	if y.After(x) {
+		return y
+	}
+	return x
+}
+
+// same says whether two states of a pod make no difference to any domain.
+func (p *Pod) same(other *Pod) bool {
+	return p.UID == other.UID && p.Node == other.Node && p.Address == other.Address && p.HostNetwork == other.HostNetwork &&
+		p.RestartedAt.Equal(other.RestartedAt) && p.Life == other.Life && maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Ports, other.Ports)
+}
+
+// selectors are the canonical texts of the selectors of pods in a configuration, each once, ordered.
+func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
+	var out []string
+	for i := range cfg.TrustDomains {
+		for j := range cfg.TrustDomains[i].RelyingParties {
+			pods := cfg.TrustDomains[i].RelyingParties[j].Pods
+			if pods == nil {
+				continue
+			}
+			if selector, err := metav1.LabelSelectorAsSelector(&pods.Selector); err == nil {
+				out = append(out, selector.String())
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// pods are those that a relying party chooses and that count, ordered by name.
+func (b *builder) pods(cfg *configv1alpha1.PodMembers) ([]*Pod, error) {
+	chosen, err := metav1.LabelSelectorAsSelector(&cfg.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("pods: %w", err)
+	}
+	if chosen.Empty() {
+		return nil, nil
+	}
+	var out []*Pod
+	for _, name := range sortedNames(b.sources.Pods) {
+		pod := b.sources.Pods[name]
+		if pod.Life.Life() != trust.PodEnded && chosen.Matches(labels.Set(pod.Labels)) {
+			out = append(out, pod)
+		}
+	}
+	return out, nil
+}
+
+// podMembers makes the members of a party of pods.
+func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha1.RelyingParty, leaves *leafIndex) error {
+	pods, err := b.pods(cfg.Pods)
+	if err != nil {
+		return err
+	}
+	out.OfPods, out.Presents = true, leaves.templates(cfg.Presents)
+	for _, pod := range pods {
+		member := trust.Member{
+			Name: pod.Name, Instance: string(pod.UID), Pod: &pod.Life, RestartedAt: pod.RestartedAt,
+			Holds:        leaves.heldBy(cfg.Presents, pod.Node),
+			Observations: b.observations(domain, cfg.Name, pod.Name),
+		}
+		if probe := cfg.Evidence.TLSProbe; out.Kind == trust.TLSProbe && probe != nil {
+			member.Probes = []trust.Probe{pod.probe(cfg, leaves)}
+		}
+		out.Members = append(out.Members, member)
+	}
+	return nil
+}
+
+// probe is how a pod is probed. Whose address is not known has none, and the attempt says why.
+func (p *Pod) probe(cfg *configv1alpha1.RelyingParty, leaves *leafIndex) trust.Probe {
+	probe := cfg.Evidence.TLSProbe
+	out := trust.Probe{
+		Handshake:  probe.Proof == configv1alpha1.ProofHandshake,
+		ServerName: cmp.Or(cfg.Pods.ServerName, probe.ServerName),
+		ClientLeaf: probe.ClientLeaf,
+		Interval:   durationOf(probe.Interval),
+		Timeout:    durationOf(probe.Timeout),
+	}
+	if len(cfg.Presents) == 1 {
+		out.Presents = leaves.held(cfg.Presents[0], p.Node)
+	}
+	port, declared := cfg.Pods.ContainerPort, true
+	if name := cfg.Pods.PortName; name != "" {
+		port, declared = p.Ports[name]
+	}
+	switch {
+	case !declared:
+		out.Unknown = fmt.Sprintf("none of its containers has a port named %s", cfg.Pods.PortName)
+	case port == 0:
+		out.Unknown = fmt.Sprintf("several of its ports are named %s", cfg.Pods.PortName)
+	case p.HostNetwork:
+		out.Unknown = "it uses the network of its node, where its port may be another process's: declare a party with forEachNode and " +
+			"the endpoint {node}:PORT, or use evidence of the kind acknowledgement"
+	case p.Address == "":
+		out.Unknown = "it has no IP address"
+	default:
+		out.Address = net.JoinHostPort(p.Address, strconv.Itoa(int(port)))
+	}
+	return out
+}
+
+// templates are the leaves of a party whatever pod presents them: all of those that exist for each node.
+func (x *leafIndex) templates(presents []string) []string {
+	var out []string
+	for _, l := range x.leaves {
+		if slices.Contains(presents, l.cfg.SecretName) {
+			out = append(out, l.leaf.Name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// MaxPods of one selector.
+const MaxPods = 5000
