@@ -142,7 +142,8 @@ func (c *checker) optional(field string, t *metav1.MicroTime) time.Time {
 func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
-	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves}
+	c.ordered("roster.populated", r.Populated, maxParties, c.name)
+	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated}
 	if len(r.Members) > maxRoster {
 		c.fail("roster.members", fmt.Sprintf("it has %d entries, the limit is %d", len(r.Members), maxRoster))
 		return out
@@ -159,7 +160,7 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 
 func (c *checker) rosterMember(field string, m *configv1alpha1.RosterMember) trust.RosterMember {
 	out := trust.RosterMember{
-		Party: m.Party, Member: m.Member, Instance: m.Instance, Kind: trust.EvidenceKind(m.Evidence),
+		Party: m.Party, Member: m.Member, Instance: m.Instance, Pod: m.Pod, Kind: trust.EvidenceKind(m.Evidence),
 		Verifies: m.Verifies, Presents: m.Presents, VerifiesNothing: m.VerifiesNothing, Started: m.Started, Absent: m.Absent,
 	}
 	c.name(field+".party", m.Party)

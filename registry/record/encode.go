@@ -34,7 +34,7 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 // OfRoster returns the record of the roster of a domain, with its resource version, so that a roster that somebody else
 // has written since is not written over.
 func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
-	roster := &configv1alpha1.RecordedRoster{Signers: canonical(r.Signers), Leaves: canonical(r.Leaves)}
+	roster := &configv1alpha1.RecordedRoster{Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated)}
 	for i := range r.Members {
 		roster.Members = append(roster.Members, rosterMember(&r.Members[i]))
 	}
@@ -54,6 +54,7 @@ func rosterMember(m *trust.RosterMember) configv1alpha1.RosterMember {
 		Party:           m.Party,
 		Member:          m.Member,
 		Instance:        m.Instance,
+		Pod:             m.Pod,
 		Evidence:        configv1alpha1.EvidenceKind(m.Kind),
 		Verifies:        canonical(m.Verifies),
 		Presents:        canonical(m.Presents),

@@ -55,6 +55,7 @@ const (
 	maxVerb        = 32
 	maxRoster      = 5000
 	maxSigners     = 64
+	maxParties     = 128
 	maxProcesses   = 256
 	maxFingerprint = 64
 	// maxSkewSeconds is more than 150 years, and less than a time.Duration can hold.

@@ -110,7 +110,7 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 				a.held[name] = true
 			}
 		}
-		if p.empty {
+		if p.empty || p.Unlisted {
 			for _, name := range p.Presents {
 				a.held[name] = true
 			}

@@ -109,6 +109,9 @@ func (a *assessor) undelivering() lacking {
 		return *a.deliveries
 	}
 	var out lacking
+	for _, p := range a.parties {
+		out.blockers = append(out.blockers, p.unlisted()...)
+	}
 	for p, m := range each(a.parties) {
 		out.add(p, m, a.deliversAll(p, m))
 	}

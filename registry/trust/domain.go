@@ -185,6 +185,8 @@ type Party struct {
 	// the leaves that any of them presents.
 	OfPods   bool
 	Presents []string
+	// Unlisted says that it is not known yet who these pods are.
+	Unlisted bool
 	Members  []Member
 
 	// empty says that no pod runs of a party of pods of which some did.

@@ -135,6 +135,9 @@ func (a *assessor) untrusting(p *Party, ca *pki.Certificate) lacking {
 		return known
 	}
 	var out lacking
+	if !p.VerifiesNothing {
+		out.blockers = p.unlisted()
+	}
 	for i := range p.Members {
 		m := &p.Members[i]
 		if p.VerifiesNothing || a.idle[m] {
@@ -187,7 +190,7 @@ func (a *assessor) unverified(leaf string) []Blocker {
 }
 
 // verifying says whether somebody is known who verifies what the party verifies. Pods of which none runs now are known.
-func verifying(p *Party) bool { return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty) }
+func verifying(p *Party) bool { return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty || p.Unlisted) }
 
 func noVerifier(what string) string {
 	return "no relying party with a member verifies " + what + ", so nothing tells who would refuse it: name who verifies it, " +

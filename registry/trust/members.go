@@ -91,7 +91,9 @@ func (a *assessor) countTrust(parties []*Party, ca *pki.Certificate) (trusted, t
 		}
 		if ca != nil {
 			for _, b := range a.untrusting(p, ca).blockers {
-				behind[memberKey{b.Party, b.Member}] = true
+				if key := (memberKey{b.Party, b.Member}); all[key] {
+					behind[key] = true
+				}
 			}
 		}
 	}

@@ -156,6 +156,9 @@ func (a *assessor) observed(p *Party, m *Member) ([]*Observation, proof) {
 
 // unobserved says why there is no current observation.
 func (a *assessor) unobserved(p *Party, m *Member) proof {
+	if m.Pod != nil && m.Pod.Process == "" && p.Kind != Acknowledgement {
+		return proof{reason: ReasonNotObserved, message: "runs no container at the moment"}
+	}
 	message := "has not been observed yet"
 	lapsed, other := time.Time{}, EvidenceKind("")
 	for i := range m.Observations {

@@ -89,8 +89,16 @@ func (p *Pod) hint() string {
 	return ""
 }
 
+// unlisted stands against everything that a party of pods is asked for until it is known who they are.
+func (p *Party) unlisted() []Blocker {
+	if !p.Unlisted {
+		return nil
+	}
+	return []Blocker{{Party: p.Name, Reason: ReasonNotObserved, Message: "is not known by its pods: they have not been listed yet, or certrotation may not list and watch pods here"}}
+}
+
 // unpopulated are the parties of pods of which no pod runs now.
-func unpopulated(p *Party) bool { return p.OfPods && len(p.Members) == 0 }
+func unpopulated(p *Party) bool { return p.OfPods && !p.Unlisted && len(p.Members) == 0 }
 
 // scaledToZero is a party of pods of which none runs now and some did, as the roster says: whoever starts next loads what
 // is published then. A selector that has never chosen a pod may choose the wrong ones, and proves that nobody is there as

@@ -126,15 +126,15 @@ type Sources struct {
 	NodesUnknown bool
 	// Pods by name: those that the configurations choose as members.
 	Pods map[string]*Pod
+	// Selectors are those whose pods have been listed, in their canonical text.
+	Selectors map[string]bool
 	// Classes are the StaticPodClasses of the cluster by name.
 	Classes map[string]*Class
 	// ClockSkew is how far the clock of this process is off, as it has measured itself (trust.Domain.ClockSkew); nil if it
 	// measures nothing and goes by what the controller has recorded.
 	ClockSkew *time.Duration
 
-	// selectors are those whose pods have been listed.
-	selectors map[string]bool
-	certs     *pki.Cache
+	certs *pki.Cache
 }
 
 // WithSecret returns the sources as they would be with that Secret; nil means that it is deleted.
@@ -194,19 +194,6 @@ func (s *Sources) WithClockSkew(skew time.Duration) *Sources {
 }
 
 // cache is that of the Inventory the sources come from, or a new one for sources that were made by hand.
-// complete says whether the pods that the configurations choose have been listed. A configuration may have changed since
-// that was asked of the namespace.
-func (s *Sources) complete() bool {
-	for _, cfg := range s.Configurations {
-		for _, selector := range cfg.Selectors {
-			if !s.selectors[selector] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 func (s *Sources) cache() *pki.Cache {
 	if s.certs != nil {
 		return s.certs

@@ -94,7 +94,7 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 			}
 		}
 		if party.Pods != nil {
-			pods, err := b.pods(party.Pods)
+			pods, _, err := b.pods(party.Pods)
 			if err != nil {
 				return e, err
 			}

@@ -250,10 +250,7 @@ func (i *Inventory) known(namespace string) *Sources {
 	if n == nil || !n.known() {
 		return nil
 	}
-	if s := i.snapshot(n); s.complete() {
-		return s
-	}
-	return nil
+	return i.snapshot(n)
 }
 
 func (i *Inventory) snapshot(n *namespace) *Sources {

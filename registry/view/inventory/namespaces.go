@@ -112,18 +112,11 @@ func (n *namespace) configured() bool {
 	return len(n.configurations.informer.GetStore().ListKeys()) > 0
 }
 
-// known reports whether there is a configuration, and everything has been listed.
+// known reports whether there is a configuration, and everything has been listed but for pods: of whom it is not known who
+// they are is a matter of the model (trust.Party.Unlisted).
 func (n *namespace) known() bool {
-	if !isClosed(n.listed) || !n.configured() {
-		return false
-	}
-	reading := n.ofDemanded()
-	for key := range n.demands() {
-		if r := reading[key]; r == nil || !cache.IsDone(r.listed) {
-			return false
-		}
-	}
-	return true
+	maps := n.ofDemanded()[demand{}]
+	return isClosed(n.listed) && maps != nil && cache.IsDone(maps.listed) && n.configured()
 }
 
 // pending is what the namespace still has to wait for before its facts are complete, nil if they are.

@@ -161,32 +161,31 @@ func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 	return slices.Compact(out)
 }
 
-// pods are those that a relying party chooses and that count, ordered by name.
-func (b *builder) pods(cfg *configv1alpha1.PodMembers) ([]*Pod, error) {
+// pods are those that a relying party chooses and that count, ordered by name, and whether they have been listed.
+func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool, err error) {
 	chosen, err := metav1.LabelSelectorAsSelector(&cfg.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("pods: %w", err)
+		return nil, false, fmt.Errorf("pods: %w", err)
 	}
-	if chosen.Empty() {
-		return nil, nil
+	if chosen.Empty() || !b.sources.Selectors[chosen.String()] {
+		return nil, false, nil
 	}
-	var out []*Pod
 	for _, name := range sortedNames(b.sources.Pods) {
 		pod := b.sources.Pods[name]
 		if pod.Life.Life() != trust.PodEnded && chosen.Matches(labels.Set(pod.Labels)) {
 			out = append(out, pod)
 		}
 	}
-	return out, nil
+	return out, true, nil
 }
 
 // podMembers makes the members of a party of pods.
 func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha1.RelyingParty, leaves *leafIndex) error {
-	pods, err := b.pods(cfg.Pods)
+	pods, listed, err := b.pods(cfg.Pods)
 	if err != nil {
 		return err
 	}
-	out.OfPods, out.Presents = true, leaves.templates(cfg.Presents)
+	out.OfPods, out.Unlisted, out.Presents = true, !listed, leaves.templates(cfg.Presents)
 	for _, pod := range pods {
 		member := trust.Member{
 			Name: pod.Name, Instance: string(pod.UID), Pod: &pod.Life, RestartedAt: pod.RestartedAt,

@@ -176,8 +176,9 @@ func passRestarts(parties []trust.Party) {
 			continue
 		}
 		for j := range parties[i].Members {
-			m := &parties[i].Members[j]
-			m.RestartedAt = started[m.Name]
+			if m := &parties[i].Members[j]; m.Pod == nil {
+				m.RestartedAt = started[m.Name]
+			}
 		}
 	}
 }

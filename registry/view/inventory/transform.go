@@ -78,7 +78,7 @@ func assemble(namespace string, certs *pki.Cache, f *found) *Sources {
 		NodesUnknown:   f.nodesUnknown,
 		Classes:        byName(f.classes, func(class *Class) string { return class.Name }),
 		Pods:           byName(f.pods, func(pod *Pod) string { return pod.Name }),
-		selectors:      f.selectors,
+		Selectors:      f.selectors,
 		certs:          certs,
 	}
 	for _, object := range f.aggregates {
