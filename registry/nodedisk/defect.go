@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"certrotation.dev/registry/pki"
 )
 
 // Reason says what kind of defect there is: a word in CamelCase for programs.
@@ -38,13 +40,13 @@ const (
 	// Unreadable is what the disk or its permissions do not give.
 	Unreadable Reason = "Unreadable"
 	// Unparsable is a bundle, certificate or key that is none.
-	Unparsable Reason = "Unparsable"
+	Unparsable Reason = pki.ReasonUnparsable
 	// KeyMismatch is a key that belongs to another certificate.
-	KeyMismatch Reason = "KeyMismatch"
+	KeyMismatch Reason = pki.ReasonKeyMismatch
 	// Untrusted is a leaf that no anchor of the same generation has signed.
 	Untrusted Reason = "Untrusted"
 	// Expired is a leaf that has expired, or must not replace a valid one.
-	Expired Reason = "Expired"
+	Expired Reason = pki.ReasonExpired
 )
 
 // Defect is something that is not as the installer leaves it. It has no content of a file.

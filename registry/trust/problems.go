@@ -17,8 +17,8 @@ type Reason string
 
 // Reasons of problems with an object or a configuration.
 const (
-	ReasonUnparsable         Reason = "Unparsable"
-	ReasonKeyMismatch        Reason = "KeyMismatch"
+	ReasonUnparsable         Reason = pki.ReasonUnparsable
+	ReasonKeyMismatch        Reason = pki.ReasonKeyMismatch
 	ReasonWrongType          Reason = "WrongType"
 	ReasonNotCA              Reason = "NotCA"
 	ReasonEmptyBundle        Reason = "EmptyBundle"
@@ -26,7 +26,7 @@ const (
 	// ReasonAddressNotBelieved and ReasonAddressCollision are about what a kubelet reports as the address of its node.
 	ReasonAddressNotBelieved Reason = "AddressNotBelieved"
 	ReasonAddressCollision   Reason = "AddressCollision"
-	ReasonExpired            Reason = "Expired"
+	ReasonExpired            Reason = pki.ReasonExpired
 	ReasonMissing            Reason = "Missing"
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
