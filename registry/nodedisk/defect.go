@@ -6,6 +6,7 @@ package nodedisk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"certrotation.dev/registry/pki"
@@ -71,6 +72,18 @@ type Defects []Defect
 // Add notes a defect.
 func (d *Defects) Add(reason Reason, path, format string, args ...any) {
 	*d = append(*d, Defect{Reason: reason, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *Defects) addUnseen(path string, err error) {
+	d.Add(Unreadable, path, "it cannot be looked at: %v", err)
+}
+
+func (d *Defects) addUnread(path string, err error) {
+	d.Add(Unreadable, path, "it cannot be read: %v", err)
+}
+
+func (d *Defects) addMode(path string, is, want fs.FileMode) {
+	d.Add(FileMode, path, "its mode is %v, want %v", is, want)
 }
 
 // Has tells whether one of them has the reason.
