@@ -186,6 +186,13 @@ func (s *Server) Version() int {
 	return s.store.version
 }
 
+// CachedVersion is that of the newest write which caches have seen.
+func (s *Server) CachedVersion() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.cachedVersion
+}
+
 // Writes is how many writes the clients have tried.
 func (s *Server) Writes() int {
 	s.mu.Lock()
