@@ -22,6 +22,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 func settled(t *testing.T) (*world, *Controller) {
@@ -165,7 +166,7 @@ func TestGenerationsHaveNamesOfTheirOwn(t *testing.T) {
 func TestStaleCache(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
-	w.api.Lag(stale)
+	w.api.Lag(apifake.Stale)
 	k := key{namespace: testNamespace, domain: "web"}
 	start := w.api.Writes()
 	for range 5 {

@@ -18,6 +18,7 @@ import (
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // shownStatus is a status without what only people read.
@@ -194,7 +195,7 @@ func TestStatusFollowsTheRotation(t *testing.T) {
 func TestStatusIsNotWrittenOverAnotherOne(t *testing.T) {
 	w, c := settled(t)
 	cfg := w.configuration()
-	w.api.Lag(stale)
+	w.api.Lag(apifake.Stale)
 	w.drop(cfg)
 	cfg.UID, cfg.Status, cfg.Generation = "", configv1alpha1.RotationConfigurationStatus{}, 1
 	w.put(cfg)

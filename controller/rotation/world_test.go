@@ -102,9 +102,6 @@ func configuration(t testing.TB, text string) *configv1alpha1.RotationConfigurat
 	return cfg
 }
 
-// stale is a lag of caches that see nothing of what happens.
-const stale = 1 << 20
-
 // put stores an object behind the controller's back, as another client would.
 func (w *world) put(o runtime.Object) {
 	w.t.Helper()

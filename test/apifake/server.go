@@ -38,6 +38,8 @@ type Server struct {
 	Admit func(*Request) error
 	// Fault says what befalls a write, and ReadFault what befalls a read or a watch that begins.
 	Fault, ReadFault func(*Request) Fault
+	// Stored is told of each write that has happened, before the client is.
+	Stored func(*Request)
 
 	clock clock.PassiveClock
 	kinds *kinds
@@ -186,6 +188,13 @@ func (s *Server) Version() int {
 	return s.store.version
 }
 
+// Begin has so many writes be made before, of which nothing is left.
+func (s *Server) Begin(version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.version, s.store.cachedVersion, s.store.forgotten = version, version, version
+}
+
 // CachedVersion is that of the newest write which caches have seen.
 func (s *Server) CachedVersion() int {
 	s.mu.Lock()
@@ -213,6 +222,9 @@ func (s *Server) Revive() {
 	defer s.mu.Unlock()
 	s.dead = false
 }
+
+// Stale is the lag of caches that see nothing of what happens.
+const Stale = 1 << 30
 
 // Lag has caches be behind by so many changes: what watches tell, and reads of resource version 0. With 0 they catch up.
 func (s *Server) Lag(changes int) {

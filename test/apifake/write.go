@@ -28,6 +28,9 @@ func (s *Server) write(r *Request, action clienttesting.Action) (runtime.Object,
 	if err != nil {
 		return nil, err
 	}
+	if s.Stored != nil && !r.DryRun {
+		s.Stored(r)
+	}
 	return o, s.end(fault)
 }
 

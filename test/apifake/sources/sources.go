@@ -13,7 +13,7 @@ import (
 	"certrotation.dev/test/apifake"
 )
 
-// Live are the Secrets, ConfigMaps, configurations and records of a namespace.
+// Live are the Secrets, ConfigMaps, configurations and records of a namespace, and the nodes of the cluster.
 func Live(api *apifake.Server, namespace string) *inventory.Sources {
 	return of(api, namespace, apifake.Live)
 }
@@ -36,6 +36,12 @@ func of(api *apifake.Server, namespace string, from apifake.Side) *inventory.Sou
 	}
 	for _, record := range apifake.All(api, from, &configv1alpha1.RotationRecord{}, namespace) {
 		s = s.WithRecord(record.Name, record)
+	}
+	for _, node := range apifake.All(api, from, &corev1.Node{}, "") {
+		if s.Nodes == nil {
+			s.Nodes = map[string]*inventory.Node{}
+		}
+		s.Nodes[node.Name] = inventory.ParseNode(node)
 	}
 	return s
 }
