@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
-
 )
 
 // TestRunRestoresAtOnce runs the controller with its watches: a copy that is deleted comes back, and at rest nothing is

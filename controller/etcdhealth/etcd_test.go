@@ -25,8 +25,8 @@ import (
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
-	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/cluster"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
-	testclock "k8s.io/utils/clock/testing"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"

@@ -16,23 +16,23 @@ type Fault string
 const (
 	// NoFault is a request that is answered.
 	NoFault Fault = ""
-	// Conflict, of a write: somebody else was faster. It has not happened.
+	// Conflict of a write: somebody else was faster. It has not happened.
 	Conflict Fault = "conflict"
-	// AlreadyExists, of a creation: somebody else was faster. It has not happened.
+	// AlreadyExists is the conflict of a creation: somebody else was faster. It has not happened.
 	AlreadyExists Fault = "already exists"
-	// Forbidden: no right, a quota, or an admission webhook. It has not happened.
+	// Forbidden is no right, a quota, or an admission webhook. It has not happened.
 	Forbidden Fault = "forbidden"
 	// InternalError of the server, or of a webhook that it cannot call. It has not happened.
 	InternalError Fault = "internal error"
-	// Unavailable: the server is starting, or has too much to do. It has not happened.
+	// Unavailable is a server that is starting, or has too much to do. It has not happened.
 	Unavailable Fault = "unavailable"
-	// TimeoutBeforeWrite: the client is told that it took too long, and it has not happened.
+	// TimeoutBeforeWrite has not happened: the client is told that it took too long.
 	TimeoutBeforeWrite Fault = "timeout before the write"
-	// TimeoutAfterWrite: the client is told that it took too long, and it has happened.
+	// TimeoutAfterWrite has happened, and the client is told that it took too long.
 	TimeoutAfterWrite Fault = "timeout after the write"
-	// CrashBeforeWrite: the process of the client is dead, and the write has not arrived. None of its later ones does.
+	// CrashBeforeWrite has not happened: the process of the client is dead. None of its later writes arrives.
 	CrashBeforeWrite Fault = "crash before the write"
-	// CrashAfterWrite: the write has happened, and the process of the client is dead. None of its later ones arrives.
+	// CrashAfterWrite has happened, and the process of the client is dead. None of its later writes arrives.
 	CrashAfterWrite Fault = "crash after the write"
 	// FailedRead is a read that is not answered.
 	FailedRead Fault = "failed read"

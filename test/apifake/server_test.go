@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	configapply "certrotation.dev/generated/applyconfiguration/config/v1alpha1"
@@ -123,9 +122,9 @@ func TestPreconditions(t *testing.T) {
 		gone bool
 	}{
 		"none":            {gone: true},
-		"it":              {only: &metav1.Preconditions{UID: ptr.To(types.UID("uid-1")), ResourceVersion: ptr.To("1")}, gone: true},
-		"another UID":     {only: &metav1.Preconditions{UID: ptr.To(types.UID("uid-2"))}},
-		"another version": {only: &metav1.Preconditions{ResourceVersion: ptr.To("2")}},
+		"it":              {only: &metav1.Preconditions{UID: new(types.UID("uid-1")), ResourceVersion: new("1")}, gone: true},
+		"another UID":     {only: &metav1.Preconditions{UID: new(types.UID("uid-2"))}},
+		"another version": {only: &metav1.Preconditions{ResourceVersion: new("2")}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +170,8 @@ func TestCreation(t *testing.T) {
 
 func TestImmutable(t *testing.T) {
 	fixed := configMap("fixed", "old")
-	fixed.Immutable = ptr.To(true)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: "fixed"}, Type: corev1.SecretTypeTLS, Immutable: ptr.To(true)}
+	fixed.Immutable = new(true)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: "fixed"}, Type: corev1.SecretTypeTLS, Immutable: new(true)}
 	api := newServer(t, fixed, secret)
 	for name, tc := range map[string]struct {
 		update func() error

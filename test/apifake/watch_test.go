@@ -138,7 +138,7 @@ func TestWatch(t *testing.T) {
 		"of what a cache has":          {opts: metav1.ListOptions{ResourceVersion: "0"}, want: []string{"ADDED a@2", "MODIFIED a@4", "ADDED b@5", "DELETED a@6"}},
 		"from a version before":        {opts: metav1.ListOptions{ResourceVersion: "1"}, want: []string{"MODIFIED a@2", "MODIFIED a@4", "ADDED b@5", "DELETED a@6"}},
 		"from the last version":        {opts: metav1.ListOptions{ResourceVersion: "3"}, want: []string{"MODIFIED a@4", "ADDED b@5", "DELETED a@6"}},
-		"a streaming list": {opts: metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+		"a streaming list": {opts: metav1.ListOptions{SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
 			want: []string{"ADDED a@2", "BOOKMARK @3 initial events end", "MODIFIED a@4", "ADDED b@5", "DELETED a@6"}},
 		"who leaves the selection": {opts: metav1.ListOptions{ResourceVersion: "1", LabelSelector: "in=yes"}, want: []string{"ADDED a@2", "DELETED a@4"}},
 	}

@@ -164,27 +164,27 @@ func TestInventoryFollowsChanges(t *testing.T) {
 		}{
 			{
 				name: "a Secret comes", want: []string{testNamespace},
-				do:   func() error { return c.api.Put(pairSecret(t, "web-signer", ca)) },
+				do: func() error { return c.api.Put(pairSecret(t, "web-signer", ca)) },
 				is: func(n *inventory.Namespace) bool { return n.Domain("web").Signer.Active.Equal(ca.Certificate) },
 			},
 			{
 				name: "a Secret goes", want: []string{testNamespace},
-				do:   func() error { return c.api.Drop(pairSecret(t, "web-signer", ca)) },
+				do: func() error { return c.api.Drop(pairSecret(t, "web-signer", ca)) },
 				is: func(n *inventory.Namespace) bool { return !n.Domain("web").Signer.Present },
 			},
 			{
 				name: "a bundle comes", want: []string{testNamespace},
-				do:   func() error { return c.api.Put(bundle("web-bundle", ca.Certificate)) },
+				do: func() error { return c.api.Put(bundle("web-bundle", ca.Certificate)) },
 				is: func(n *inventory.Namespace) bool { return len(n.Domain("web").Bundle.Anchors) == 1 },
 			},
 			{
 				name: "a record comes", want: []string{testNamespace},
-				do:   func() error { return c.api.Put(evidenceOf("web", "clients", "a", report("pod-1"))) },
+				do: func() error { return c.api.Put(evidenceOf("web", "clients", "a", report("pod-1"))) },
 				is: func(n *inventory.Namespace) bool { return len(n.Domain("web").Parties[1].Members[0].Observations) == 1 },
 			},
 			{
 				name: "a record goes", want: []string{testNamespace},
-				do:   func() error { return c.api.Drop(evidenceOf("web", "clients", "a", report("pod-1"))) },
+				do: func() error { return c.api.Drop(evidenceOf("web", "clients", "a", report("pod-1"))) },
 				is: func(n *inventory.Namespace) bool { return len(n.Domain("web").Parties[1].Members[0].Observations) == 0 },
 			},
 			{
@@ -196,7 +196,7 @@ func TestInventoryFollowsChanges(t *testing.T) {
 			},
 			{
 				name: "a node moves", want: []string{testNamespace},
-				do:   func() error { return c.api.Put(moved) },
+				do: func() error { return c.api.Put(moved) },
 				is: func(n *inventory.Namespace) bool {
 					return n.Domain("web").Leaves[1].Policy.Profile.CommonName == "10.0.0.9"
 				},
@@ -204,25 +204,25 @@ func TestInventoryFollowsChanges(t *testing.T) {
 			{
 				name: "something in a namespace without a configuration",
 				do:   func() error { return c.api.Put(elsewhere) },
-				is: func(n *inventory.Namespace) bool { return n != nil },
+				is:   func(n *inventory.Namespace) bool { return n != nil },
 			},
 			{
 				name: "a second namespace gets a configuration", want: []string{"elsewhere"},
-				do:   func() error { return c.api.Put(configuredElsewhere) },
+				do: func() error { return c.api.Put(configuredElsewhere) },
 				is: func(*inventory.Namespace) bool {
 					return len(c.Namespaces()) == 2 && c.Namespace("elsewhere") != nil && c.Sources("elsewhere").ConfigMaps["x"] != nil
 				},
 			},
 			{
 				name: "a node comes", want: []string{testNamespace, "elsewhere"},
-				do:   func() error { return c.api.Put(node("n2", "10.0.0.2")) },
+				do: func() error { return c.api.Put(node("n2", "10.0.0.2")) },
 				is: func(n *inventory.Namespace) bool {
 					return len(n.Domain("web").Leaves) == 3 && len(c.Namespace("elsewhere").Domain("web").Leaves) == 3
 				},
 			},
 			{
 				name: "the configuration goes", want: []string{testNamespace},
-				do:   func() error { return c.api.Drop(configuration("config", webConfig)) },
+				do: func() error { return c.api.Drop(configuration("config", webConfig)) },
 				is: func(n *inventory.Namespace) bool { return n == nil && len(c.Namespaces()) == 1 },
 			},
 		}
