@@ -14,6 +14,7 @@ import (
 	"certrotation.dev/cmd/certrotation/app/render"
 	"certrotation.dev/cmd/certrotation/app/serve"
 	"certrotation.dev/cmd/certrotation/app/signcsr"
+	waitcmd "certrotation.dev/cmd/certrotation/app/wait"
 )
 
 // NewCommand makes the command certrotation with all its subcommands.
@@ -30,5 +31,6 @@ func NewCommand() *cobra.Command {
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	root.AddCommand(installer.NewCommand(), prune.NewCommand())
+	root.AddCommand(waitcmd.NewCommand())
 	return root
 }
