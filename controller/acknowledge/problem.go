@@ -62,6 +62,9 @@ func problemOfLook(err error) *Problem {
 const mostSkew = time.Minute
 
 func (r *Reporter) problemOfReport(err error) *Problem {
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		return problem
+	}
 	failed := fmt.Errorf("report to signer %s/%s for member %s of %s: %w", r.member.Namespace, r.member.Signer, r.member.Name, r.member.Party, err)
 	if text := skewed(r.server.Skew); text != "" && (apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)) {
 		return &Problem{Reason: ReasonClockSkewed, Err: failed, Next: text + ": put the clock of this node right"}

@@ -6,6 +6,7 @@ package app
 import (
 	"github.com/spf13/cobra"
 
+	agentcmd "certrotation.dev/cmd/certrotation/app/agent"
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/doctor"
 	"certrotation.dev/cmd/certrotation/app/installer"
@@ -31,6 +32,6 @@ func NewCommand() *cobra.Command {
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	root.AddCommand(installer.NewCommand(), prune.NewCommand())
-	root.AddCommand(waitcmd.NewCommand())
+	root.AddCommand(waitcmd.NewCommand(), agentcmd.NewCommand())
 	return root
 }
