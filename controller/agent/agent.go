@@ -16,10 +16,13 @@ import (
 )
 
 const (
-	// step is how often files and the listening socket are looked at.
-	step = time.Second
-	// lookAgain is how often a program that has not caught up is looked at.
-	lookAgain = 3 * time.Second
+	// step is how often files are looked at, listenStep how often the listening socket is: for that the kernel goes through all
+	// sockets of the node.
+	step       = time.Second
+	listenStep = 5 * time.Second
+	// firstLook and lastLook bound the pause between looks at a program that has not caught up.
+	firstLook = 2 * time.Second
+	lastLook  = 30 * time.Second
 	// firstRetry and lastRetry bound the pause after a reload that has failed.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
@@ -49,10 +52,11 @@ type Agent struct {
 	follower *mountedfiles.Follower
 	reporter *acknowledge.Reporter
 	metrics  *metrics
-	// Of the goroutine of Run: when a reload and a look are due, how often a reload has failed, and who listened last.
-	retryAt, lookAt time.Time
-	failures        int
-	listens         string
+	// Of the goroutine of Run: when a reload, a look at the program and one at its socket are due, what they follow, how often a
+	// reload has failed, and who listened last.
+	retryAt, lookAt, changedAt, listenAt time.Time
+	failures                             int
+	listens                              string
 
 	mu       sync.Mutex
 	problems map[part]*acknowledge.Problem
@@ -99,12 +103,15 @@ func (a *Agent) step(ctx context.Context, now time.Time) {
 	if a.follower.Changed() || a.problem(partFiles) != nil {
 		a.read(ctx)
 	}
-	a.noticeRestart()
+	if a.config.Prove != nil && !now.Before(a.listenAt) {
+		a.listenAt = now.Add(listenStep)
+		a.noticeRestart()
+	}
 	if a.owed() && !now.Before(a.retryAt) {
 		a.reload(ctx, now)
 	}
 	if !a.settled() && !now.Before(a.lookAt) {
-		a.lookAt = now.Add(lookAgain)
+		a.lookAt = now.Add(min(max(now.Sub(a.changedAt)/4, firstLook), lastLook))
 		a.reporter.Wake()
 	}
 	a.metrics.set(a.all(), a.reporter.State().Expires)
@@ -125,7 +132,8 @@ func (a *Agent) read(ctx context.Context) {
 	if a.mounted != nil && a.mounted.equal(found) {
 		return
 	}
-	a.mounted, a.retryAt, a.lookAt, a.failures = found, time.Time{}, time.Time{}, 0
+	a.mounted, a.retryAt, a.failures = found, time.Time{}, 0
+	a.lookAt, a.changedAt = time.Time{}, time.Now()
 	a.remember(found)
 	klog.FromContext(ctx).Info("Mounted", "leaf", found.leafName(), "anchors", len(found.anchors))
 }

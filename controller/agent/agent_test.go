@@ -31,29 +31,30 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 		}
 
 		p.mount(t, leaf, former, next)
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		w.reported(t, leaf, former)
 		w.shows(t, ReasonStillFormer, "does not list CN=next")
 		if w.asked() != 1 {
 			t.Errorf("the program was asked %d times, want once", w.asked())
 		}
 		p.load(t, leaf, former, next)
-		w.pass(10 * time.Second)
+		w.pass(lastLook)
 		w.reported(t, leaf, former, next)
 		w.shows(t, "", "")
 
 		p.mount(t, fresh, former, next)
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		w.reported(t, leaf, former, next)
 		w.shows(t, ReasonStillFormer, "presents "+string(leaf.Certificate.Fingerprint))
 		p.load(t, fresh, former, next)
-		w.pass(10 * time.Second)
+		w.pass(lastLook)
 		w.reported(t, fresh, former, next)
 
 		p.mount(t, fresh, next)
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		// What it still trusts counts, though it is mounted no more.
 		w.reported(t, fresh, former, next)
+		w.shows(t, ReasonStillFormer, "still accepts authority "+string(former.Certificate.Fingerprint))
 		p.load(t, fresh, next)
 		w.pass(10 * time.Minute)
 		w.reported(t, fresh, next)
@@ -70,10 +71,10 @@ func TestReloadIsTriedAgain(t *testing.T) {
 	p.answers(errors.New("not now"))
 	run(t, p, func(c *Config) { c.Reload = p }, func(t *testing.T, w *world) {
 		p.mount(t, leaf, former, next)
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		w.shows(t, ReasonReloadFailed, "not now")
-		if w.asked() < 50 || w.asked() > 80 {
-			t.Errorf("the program was asked %d times in an hour, want about once a minute", w.asked())
+		if w.asked() < 12 || w.asked() > 18 {
+			t.Errorf("the program was asked %d times in ten minutes, want more and more rarely, and then once a minute", w.asked())
 		}
 		p.answers(nil)
 		p.load(t, leaf, former, next)
@@ -103,7 +104,7 @@ func TestFilesAreReportedAfterAReload(t *testing.T) {
 	p := newProgram(t, leaf, former)
 	p.answers(errors.New("still starting"))
 	run(t, p, func(c *Config) { c.Prove, c.Reload = nil, p }, func(t *testing.T, w *world) {
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		if w.last() != nil {
 			t.Errorf("%+v was reported before a reload has succeeded", w.last())
 		}
@@ -115,7 +116,7 @@ func TestFilesAreReportedAfterAReload(t *testing.T) {
 
 		p.answers(errors.New("broken"))
 		p.mount(t, leaf, former, next)
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		w.reported(t, leaf, former)
 		w.shows(t, ReasonReloadFailed, "broken")
 		p.answers(nil)

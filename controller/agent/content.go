@@ -58,9 +58,20 @@ func (c *content) leafName() string {
 	return string(c.leaf.Fingerprint)
 }
 
-// shown says whether a program has shown that it has all of this.
+// shown says whether a program has shown that it has all of this, and no anchor besides.
 func (c *content) shown(proof *acknowledge.Loaded) bool {
-	return (c.leaf == nil || slices.Contains(proof.Presents, c.leaf.Fingerprint)) && c.unseen(proof) == nil
+	return (c.leaf == nil || slices.Contains(proof.Presents, c.leaf.Fingerprint)) && c.unseen(proof) == nil && c.surplus(proof) == ""
+}
+
+// surplus is an anchor that a program still has and that is mounted no more, "" if there is none. Without a bundle nothing is
+// known of what there should be.
+func (c *content) surplus(proof *acknowledge.Loaded) pki.Fingerprint {
+	for _, fingerprint := range proof.Trusts {
+		if len(c.anchors) > 0 && !slices.Contains(fingerprints(c.anchors), fingerprint) {
+			return fingerprint
+		}
+	}
+	return ""
 }
 
 // unseen is an anchor that a program has not shown to have loaded, nil if there is none.

@@ -120,6 +120,8 @@ func (a *Agent) Health() (bool, string) {
 	return len(problems) == 0 && !state.Expires.IsZero(), text.String()
 }
 
+const nextReload = "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it"
+
 // lagging says in what a program that was seen falls behind what is mounted, nil if in nothing.
 func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *acknowledge.Problem {
 	if a.mounted == nil || a.mounted.shown(proof) {
@@ -129,11 +131,16 @@ func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *ackn
 	if leaf := a.mounted.leaf; leaf != nil && leaf.Fingerprint != proof.Presents[0] {
 		return &acknowledge.Problem{
 			Reason: ReasonStillFormer, Err: fmt.Errorf("%s presents %s, and %s is mounted", address, proof.Presents[0], leaf.Fingerprint),
-			Next: "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it",
+			Next: nextReload,
 		}
 	}
 	unseen := a.mounted.unseen(proof)
 	switch {
+	case unseen == nil:
+		return &acknowledge.Problem{
+			Reason: ReasonStillFormer, Err: fmt.Errorf("%s still accepts authority %s, which is mounted no more", address, a.mounted.surplus(proof)),
+			Next: nextReload,
+		}
 	case len(shown.Subjects) == 0:
 		return &acknowledge.Problem{
 			Reason: ReasonNothingListed, Err: fmt.Errorf("%s asks for no client certificate, or lists no authorities with it: which anchors it has loaded cannot be seen", address),
@@ -147,6 +154,6 @@ func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *ackn
 	}
 	return &acknowledge.Problem{
 		Reason: ReasonStillFormer, Err: fmt.Errorf("%s does not list %s, which is mounted", address, unseen.Subject),
-		Next: "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it",
+		Next: nextReload,
 	}
 }

@@ -25,9 +25,6 @@ type SignalReload struct {
 	Processes fs.FS
 }
 
-// longestName is what the kernel keeps of a process's name.
-const longestName = 15
-
 // Reload implements Reloader.
 func (s *SignalReload) Reload(context.Context) error {
 	targets, err := s.targets()

@@ -21,16 +21,13 @@ const listening = "0A"
 // noticeRestart begins anew with a process that listens by another socket than before. All containers of a pod have one
 // network, so that its sockets can be seen.
 func (a *Agent) noticeRestart() {
-	if a.config.Prove == nil {
-		return
-	}
 	listens := listeners(a.config.Prove.Address)
 	if listens == a.listens {
 		return
 	}
 	a.listens = listens
 	a.away()
-	a.lookAt = time.Time{}
+	a.lookAt, a.changedAt = time.Time{}, time.Now()
 }
 
 // away forgets what was seen: whoever answers next may be another process.

@@ -30,6 +30,9 @@ import (
 type program struct {
 	secret, bundle *kubeletvolume.Volume
 	address        string
+	// work is done outside of the bubble of a test, whose time would stand still while a goroutine of it accepts connections.
+	work chan func()
+	done chan struct{}
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -42,11 +45,20 @@ type program struct {
 // newProgram starts a server with what is mounted.
 func newProgram(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) *program {
 	t.Helper()
-	p := &program{secret: kubeletvolume.New(t), bundle: kubeletvolume.New(t), address: "127.0.0.1:0"}
+	p := &program{secret: kubeletvolume.New(t), bundle: kubeletvolume.New(t), address: "127.0.0.1:0", work: make(chan func()), done: make(chan struct{})}
+	go func() {
+		for f := range p.work {
+			f()
+			p.done <- struct{}{}
+		}
+	}()
 	p.mount(t, leaf, anchors...)
 	p.load(t, leaf, anchors...)
 	p.listen(t)
-	t.Cleanup(p.stop)
+	t.Cleanup(func() {
+		p.stop()
+		close(p.work)
+	})
 	return p
 }
 
@@ -86,28 +98,33 @@ func (p *program) listen(t *testing.T) {
 	p.mu.Lock()
 	p.listener, p.address = listener, listener.Addr().String()
 	p.mu.Unlock()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			p.mu.Lock()
-			config := p.config
-			p.mu.Unlock()
-			go func() {
-				defer conn.Close()
-				if config == nil {
-					_, _ = conn.Read(make([]byte, 1024))
-					_, _ = io.WriteString(conn, "220 mail\r\n")
-					return
-				}
-				server := tls.Server(conn, config)
-				_ = server.Handshake() // what the agent sees of it is the test
-				_ = server.Close()
-			}()
+	p.work <- func() { go p.accept(listener) }
+	<-p.done
+}
+
+func (p *program) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
 		}
-	}()
+		p.mu.Lock()
+		config := p.config
+		p.mu.Unlock()
+		go answer(conn, config)
+	}
+}
+
+func answer(conn net.Conn, config *tls.Config) {
+	defer conn.Close()
+	if config == nil {
+		_, _ = conn.Read(make([]byte, 1024))
+		_, _ = io.WriteString(conn, "220 mail\r\n")
+		return
+	}
+	server := tls.Server(conn, config)
+	_ = server.Handshake() // what the agent sees of it is the test
+	_ = server.Close()
 }
 
 func (p *program) stop() {
