@@ -87,7 +87,7 @@ func (o *Options) addReload(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&o.ReloadSignal, "reload-signal", o.ReloadSignal,
 		"The signal that has the program reload, such as HUP, for the process of --pid-file or --process-name. The pod needs shareProcessNamespace.")
 	fs.StringVar(&o.PIDFile, "pid-file", o.PIDFile, "The file in which the program writes its process number, on a volume that both have mounted.")
-	fs.StringVar(&o.ProcessName, "process-name", o.ProcessName, "The name of the program's process, as in /proc/PID/comm.")
+	fs.StringVar(&o.ProcessName, "process-name", o.ProcessName, "The name of the program's process, as in /proc/PID/comm, where it has 15 characters at most.")
 	fs.StringVar(&o.ReloadHTTP, "reload-http", o.ReloadHTTP, "A URL on localhost that has the program reload, such as http://localhost:9090/-/reload.")
 	fs.StringVar(&o.ReloadHTTPMethod, "reload-http-method", o.ReloadHTTPMethod, "POST or GET.")
 	fs.StringArrayVar(&o.ReloadExec, "reload-exec", o.ReloadExec, "A command that has the program reload: once for the command, and again for each of its arguments.")

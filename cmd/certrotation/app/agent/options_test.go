@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,40 +26,43 @@ func inPod(t *testing.T) {
 	}
 }
 
+// and is a copy with more arguments.
+func and(args []string, more ...string) []string { return slices.Concat(args, more) }
+
 func TestValidate(t *testing.T) {
 	inPod(t)
 	report := []string{"--signer=s", "--party=p", "--anchors=/trust/ca-bundle.crt"}
-	prove := append(report, "--prove=localhost:8443")
+	prove := and(report, "--prove=localhost:8443")
 	for name, tt := range map[string]struct {
 		args []string
 		want string
 	}{
 		"a proof":                     {prove, ""},
-		"a proof at an address":       {append(report, "--prove=[::1]:8443"), ""},
-		"a proof, and a signal":       {append(prove, "--reload-signal=SIGHUP", "--process-name=nginx"), ""},
-		"files after a request":       {append(report, "--reports-files", "--reload-http=http://localhost:9090/-/reload"), ""},
-		"files after a command":       {append(report, "--reports-files", "--reload-exec=/bin/reload", "--reload-exec=-q"), ""},
+		"a proof at an address":       {and(report, "--prove=[::1]:8443"), ""},
+		"a proof, and a signal":       {and(prove, "--reload-signal=SIGHUP", "--process-name=nginx"), ""},
+		"files after a request":       {and(report, "--reports-files", "--reload-http=http://localhost:9090/-/reload"), ""},
+		"files after a command":       {and(report, "--reports-files", "--reload-exec=/bin/reload", "--reload-exec=-q"), ""},
 		"no signer":                   {[]string{"--party=p", "--anchors=/a", "--prove=localhost:1"}, "the signer has no name"},
 		"no party":                    {[]string{"--signer=p", "--anchors=/a", "--prove=localhost:1"}, "the relying party has no name"},
-		"no member":                   {append(prove, "--member="), "metadata.name"},
+		"no member":                   {and(prove, "--member="), "metadata.name"},
 		"no files":                    {[]string{"--signer=s", "--party=p", "--prove=localhost:1"}, "--certificate and --anchors"},
 		"no proof":                    {report, "either --prove or --reports-files"},
-		"two proofs":                  {append(prove, "--reports-files", "--reload-exec=x"), "either --prove or --reports-files"},
-		"files that nobody reloads":   {append(report, "--reports-files"), "only mounted"},
-		"two reloads":                 {append(prove, "--reload-exec=x", "--reload-http=http://localhost:1/"), "only one of"},
-		"a server elsewhere":          {append(report, "--prove=server.ns.svc:8443"), "its own pod only"},
-		"a server at another address": {append(report, "--prove=10.0.0.1:8443"), "its own pod only"},
-		"no port":                     {append(report, "--prove=localhost"), "localhost:PORT"},
-		"half a client certificate":   {append(prove, "--client-key=/tls.key"), "belong together"},
-		"a signal to nobody":          {append(prove, "--reload-signal=HUP"), "one of --pid-file and --process-name"},
-		"nothing to signal with":      {append(prove, "--pid-file=/run/pid"), "need --reload-signal"},
-		"no such signal":              {append(prove, "--reload-signal=RELOAD", "--pid-file=/run/pid"), "name of a signal"},
-		"a signal that ends it":       {append(prove, "--reload-signal=kill", "--pid-file=/run/pid"), "ends or stops"},
-		"a request elsewhere":         {append(prove, "--reload-http=http://example.com:80/"), "its own pod only"},
-		"a request by TLS":            {append(prove, "--reload-http=https://localhost:80/"), "http://localhost:PORT/PATH"},
-		"a request without a port":    {append(prove, "--reload-http=http://localhost/"), "http://localhost:PORT/PATH"},
-		"a method of another kind":    {append(prove, "--reload-http=http://localhost:1/", "--reload-http-method=DELETE"), "POST or GET"},
-		"no time to reload":           {append(prove, "--reload-timeout=0s"), "--reload-timeout"},
+		"two proofs":                  {and(prove, "--reports-files", "--reload-exec=x"), "either --prove or --reports-files"},
+		"files that nobody reloads":   {and(report, "--reports-files"), "only mounted"},
+		"two reloads":                 {and(prove, "--reload-exec=x", "--reload-http=http://localhost:1/"), "only one of"},
+		"a server elsewhere":          {and(report, "--prove=server.ns.svc:8443"), "its own pod only"},
+		"a server at another address": {and(report, "--prove=10.0.0.1:8443"), "its own pod only"},
+		"no port":                     {and(report, "--prove=localhost"), "localhost:PORT"},
+		"half a client certificate":   {and(prove, "--client-key=/tls.key"), "belong together"},
+		"a signal to nobody":          {and(prove, "--reload-signal=HUP"), "one of --pid-file and --process-name"},
+		"nothing to signal with":      {and(prove, "--pid-file=/run/pid"), "need --reload-signal"},
+		"no such signal":              {and(prove, "--reload-signal=RELOAD", "--pid-file=/run/pid"), "name of a signal"},
+		"a signal that ends it":       {and(prove, "--reload-signal=kill", "--pid-file=/run/pid"), "ends or stops"},
+		"a request elsewhere":         {and(prove, "--reload-http=http://example.com:80/"), "its own pod only"},
+		"a request by TLS":            {and(prove, "--reload-http=https://localhost:80/"), "http://localhost:PORT/PATH"},
+		"a request without a port":    {and(prove, "--reload-http=http://localhost/"), "http://localhost:PORT/PATH"},
+		"a method of another kind":    {and(prove, "--reload-http=http://localhost:1/", "--reload-http-method=DELETE"), "POST or GET"},
+		"no time to reload":           {and(prove, "--reload-timeout=0s"), "--reload-timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command, options := newCommand()
