@@ -90,7 +90,7 @@ func TestReportIsRenewedBeforeItsLeaseEnds(t *testing.T) {
 					if left := time.Until(r.State().Expires); left < lease/4 {
 						t.Fatalf("after %d minutes %s of the lease are left", i, left)
 					}
-					time.Sleep(time.Minute)
+					time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble
 					synctest.Wait()
 				}
 				if _, accepted := w.counts(); accepted < 3 || accepted > 6 {
@@ -132,7 +132,7 @@ func TestWhatIsKnownIsNotReportedAgain(t *testing.T) {
 func TestNothingIsReportedWithoutALook(t *testing.T) {
 	w := &world{blind: errors.New("it does not answer")}
 	run(t, w, func(t *testing.T, r *Reporter) {
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // the clock of the bubble
 		if tried, _ := w.counts(); tried != 0 {
 			t.Errorf("%d reports, want none", tried)
 		}
@@ -140,7 +140,7 @@ func TestNothingIsReportedWithoutALook(t *testing.T) {
 			t.Errorf("problem %v, want %s", p, ReasonLookFailed)
 		}
 		w.set(func(w *world) { w.blind = nil })
-		time.Sleep(2 * lastRetry)
+		time.Sleep(2 * lastRetry) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
 		if _, accepted := w.counts(); accepted != 1 || r.State().Problem != nil {
 			t.Errorf("%d reports, problem %v, want one", accepted, r.State().Problem)
@@ -151,7 +151,7 @@ func TestNothingIsReportedWithoutALook(t *testing.T) {
 func TestReporterBacksOff(t *testing.T) {
 	w := &world{refusal: apierrors.NewServiceUnavailable("starting")}
 	run(t, w, func(t *testing.T, r *Reporter) {
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
 		tried, _ := w.counts()
 		if tried < 60 || tried > 180 {

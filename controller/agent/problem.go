@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,10 +92,7 @@ func (a *Agent) all() map[part]*acknowledge.Problem {
 	state := a.reporter.State()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := map[part]*acknowledge.Problem{}
-	for p, problem := range a.problems {
-		out[p] = problem
-	}
+	out := maps.Clone(a.problems)
 	if state.Problem != nil {
 		out[partAcknowledgement] = state.Problem
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"certrotation.dev/controller/acknowledge"
@@ -142,13 +143,8 @@ func (a *Agent) recognise(chain []*x509.Certificate) (*pki.Certificate, error) {
 		} else if chain[i-1].CheckSignatureFrom(link) != nil {
 			break
 		}
-		if i == 0 && a.leaves[cert.Fingerprint] {
+		if (i == 0 && a.leaves[cert.Fingerprint]) || slices.ContainsFunc(a.known, cert.SignedBy) {
 			return leaf, nil
-		}
-		for _, anchor := range a.known {
-			if cert.SignedBy(anchor) {
-				return leaf, nil
-			}
 		}
 	}
 	return nil, fmt.Errorf("it presents %s of %s, which is neither the mounted certificate nor of a mounted authority", leaf.Subject, leaf.Issuer)

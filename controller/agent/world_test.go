@@ -225,7 +225,7 @@ func run(t *testing.T, p *program, change func(*Config), test func(t *testing.T,
 }
 
 func (w *world) pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // the clock of the bubble
 	synctest.Wait()
 }
 

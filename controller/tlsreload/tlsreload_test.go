@@ -37,8 +37,13 @@ func sourceOf(t *testing.T, in PEM) *Source {
 	return s
 }
 
-// shake returns the errors of both sides, and what the client was shown.
-func shake(t *testing.T, server, client *tls.Config) (serverErr, clientErr error, presented []byte) {
+// outcome of a handshake: the errors of both sides, and what the client was shown.
+type outcome struct {
+	server, client error
+	presented      []byte
+}
+
+func shake(t *testing.T, server, client *tls.Config) (out outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,11 +54,11 @@ func shake(t *testing.T, server, client *tls.Config) (serverErr, clientErr error
 	served.Go(func() {
 		raw, err := listener.Accept()
 		if err != nil {
-			serverErr = err
+			out.server = err
 			return
 		}
 		conn := tls.Server(raw, server)
-		serverErr = conn.HandshakeContext(t.Context())
+		out.server = conn.HandshakeContext(t.Context())
 		_ = conn.Close()
 	})
 	raw, err := net.Dial("tcp", listener.Addr().String())
@@ -61,14 +66,14 @@ func shake(t *testing.T, server, client *tls.Config) (serverErr, clientErr error
 		t.Fatal(err)
 	}
 	conn := tls.Client(raw, client)
-	clientErr = conn.HandshakeContext(t.Context())
-	if clientErr == nil {
-		presented = conn.ConnectionState().PeerCertificates[0].Raw
+	out.client = conn.HandshakeContext(t.Context())
+	if out.client == nil {
+		out.presented = conn.ConnectionState().PeerCertificates[0].Raw
 		_, _ = conn.Read(make([]byte, 1)) // until the server has verified
 	}
 	_ = conn.Close()
 	served.Wait()
-	return serverErr, clientErr, presented
+	return out
 }
 
 // TestBothDirectionsFollow: one config of each side goes through a rotation, and each handshake is by what is loaded then.
@@ -96,11 +101,11 @@ func TestBothDirectionsFollow(t *testing.T) {
 			if err := errors.Join(server.Take(step.server), client.Take(step.client)); err != nil {
 				t.Fatal(err)
 			}
-			serverErr, clientErr, presented := shake(t, serving, dialling)
-			if !says(clientErr, step.clientFails) || (step.clientFails == "" && !says(serverErr, step.serverFails)) {
-				t.Fatalf("server: %v, client: %v; want %q, %q", serverErr, clientErr, step.serverFails, step.clientFails)
+			got := shake(t, serving, dialling)
+			if !says(got.client, step.clientFails) || (step.clientFails == "" && !says(got.server, step.serverFails)) {
+				t.Fatalf("server: %v, client: %v; want %q, %q", got.server, got.client, step.serverFails, step.clientFails)
 			}
-			if clientErr == nil && !slices.Equal(presented, server.current.Load().pair.Certificate[0]) {
+			if got.client == nil && !slices.Equal(got.presented, server.current.Load().pair.Certificate[0]) {
 				t.Error("the server has presented another leaf than the one that is loaded")
 			}
 		})
@@ -134,9 +139,9 @@ func TestClientVerifiesTheName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.base.MinVersion = tls.VersionTLS12
-			_, err, _ := shake(t, source.ServerConfig(nil), tt.source.ClientConfig(tt.base))
-			if !says(err, tt.want) {
-				t.Errorf("%v, want %q", err, tt.want)
+			got := shake(t, source.ServerConfig(nil), tt.source.ClientConfig(tt.base))
+			if !says(got.client, tt.want) {
+				t.Errorf("%v, want %q", got.client, tt.want)
 			}
 		})
 	}
@@ -147,14 +152,14 @@ func TestNobodyIsTrustedWithoutAnchors(t *testing.T) {
 	pair := pemOf(t, kubeletvolume.Leaf(t, ca))
 	source := sourceOf(t, PEM{Certificate: pair.Certificate, Key: pair.Key})
 	serving := source.ServerConfig(&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12})
-	_, err, _ := shake(t, serving, source.ClientConfig(&tls.Config{ServerName: "localhost", MinVersion: tls.VersionTLS12}))
-	if !errors.Is(err, errNoAnchors) {
-		t.Errorf("the client: %v, want %v", err, errNoAnchors)
+	got := shake(t, serving, source.ClientConfig(&tls.Config{ServerName: "localhost", MinVersion: tls.VersionTLS12}))
+	if !errors.Is(got.client, errNoAnchors) {
+		t.Errorf("the client: %v, want %v", got.client, errNoAnchors)
 	}
 	trusting := sourceOf(t, pemOf(t, kubeletvolume.Leaf(t, ca), ca))
-	err, _, _ = shake(t, serving, trusting.ClientConfig(&tls.Config{ServerName: "localhost", MinVersion: tls.VersionTLS12}))
-	if !says(err, "unknown authority") {
-		t.Errorf("the server: %v, want that it trusts nobody", err)
+	got = shake(t, serving, trusting.ClientConfig(&tls.Config{ServerName: "localhost", MinVersion: tls.VersionTLS12}))
+	if !says(got.server, "unknown authority") {
+		t.Errorf("the server: %v, want that it trusts nobody", got.server)
 	}
 	if err := source.verify(&tls.ConnectionState{}, ""); !errors.Is(err, errNoName) {
 		t.Errorf("no name: %v, want %v", err, errNoName)
@@ -245,7 +250,7 @@ func TestFollowAcknowledgesWhatIsLoaded(t *testing.T) {
 		defer running.Wait()
 		defer cancel()
 		wait := func() {
-			time.Sleep(2 * followInterval)
+			time.Sleep(2 * followInterval) //nolint:forbidigo // the clock of the bubble
 			synctest.Wait()
 		}
 		last := func(want int) *v1alpha1.Acknowledgement {

@@ -45,9 +45,9 @@ func Secret(t testing.TB, pair *pki.Pair) map[string]string {
 
 // Bundle is the content of a ConfigMap of trust anchors.
 func Bundle(authorities ...*pki.Pair) map[string]string {
-	text := ""
+	var certs []*pki.Certificate
 	for _, ca := range authorities {
-		text += string(ca.Certificate.PEM())
+		certs = append(certs, ca.Certificate)
 	}
-	return map[string]string{"ca-bundle.crt": text}
+	return map[string]string{"ca-bundle.crt": string(pki.EncodeCertificates(certs...))}
 }

@@ -24,6 +24,7 @@ func TestContentHash(t *testing.T) {
 	for object, want := range map[string]string{
 		"configmap/web-bundle": contenthash.OfConfigMap(bundle), "cm/web-bundle": contenthash.OfConfigMap(bundle), "secret/web-client": contenthash.OfSecret(secret),
 	} {
+		c.out.Reset()
 		if got := c.ok(t, "content-hash", object); got != want+"\n" {
 			t.Errorf("%s: %q, want %q", object, got, want)
 		}

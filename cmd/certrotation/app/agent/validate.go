@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -60,13 +61,16 @@ func (o *Options) validateSignal() error {
 	return err
 }
 
+// ending are the signals after which there is no program to look at.
+var ending = []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM}
+
 // parseSignal reads HUP and SIGHUP alike.
 func parseSignal(name string) (syscall.Signal, error) {
 	signal := unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
-	switch signal {
-	case 0:
+	if signal == 0 {
 		return 0, fmt.Errorf("--reload-signal is %q, want the name of a signal, such as HUP", name)
-	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM:
+	}
+	if slices.Contains(ending, signal) {
 		return 0, fmt.Errorf("--reload-signal is %q, which ends or stops a program instead of reloading it", name)
 	}
 	return signal, nil
