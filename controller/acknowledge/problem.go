@@ -9,6 +9,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"certrotation.dev/registry/trust"
 )
 
 // Reason is why nothing could be acknowledged, for programs.
@@ -23,7 +25,7 @@ const (
 	// ReasonNoSigner: the API server knows no such signer.
 	ReasonNoSigner Reason = "NoSigner"
 	// ReasonClockSkewed: this machine's clock and the API server's disagree.
-	ReasonClockSkewed Reason = "ClockSkewed"
+	ReasonClockSkewed = Reason(trust.ReasonClockSkewed)
 	// ReasonRefused: the report contradicts what the trust domain knows of the member.
 	ReasonRefused Reason = "ReportRefused"
 	// ReasonUnreachable: the API server does not answer, or not in order.

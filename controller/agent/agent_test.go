@@ -31,7 +31,7 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 		}
 
 		p.mount(t, leaf, former, next)
-		w.pass(10 * time.Minute)
+		w.pass(3 * time.Minute)
 		w.reported(t, leaf, former)
 		w.shows(t, ReasonStillFormer, "does not list CN=next")
 		if w.asked() != 1 {
@@ -43,7 +43,7 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 		w.shows(t, "", "")
 
 		p.mount(t, fresh, former, next)
-		w.pass(10 * time.Minute)
+		w.pass(3 * time.Minute)
 		w.reported(t, leaf, former, next)
 		w.shows(t, ReasonStillFormer, "presents "+string(leaf.Certificate.Fingerprint))
 		p.load(t, fresh, former, next)
@@ -51,12 +51,12 @@ func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
 		w.reported(t, fresh, former, next)
 
 		p.mount(t, fresh, next)
-		w.pass(10 * time.Minute)
+		w.pass(3 * time.Minute)
 		// What it still trusts counts, though it is mounted no more.
 		w.reported(t, fresh, former, next)
 		w.shows(t, ReasonStillFormer, "still accepts authority "+string(former.Certificate.Fingerprint))
 		p.load(t, fresh, next)
-		w.pass(10 * time.Minute)
+		w.pass(3 * time.Minute)
 		w.reported(t, fresh, next)
 		if w.asked() != 3 {
 			t.Errorf("the program was asked %d times, want once for each content", w.asked())

@@ -52,7 +52,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("the directory is %q, want an absolute path, the mountPath of a volume", o.Directory))
 	}
 	if o.Timeout <= 0 {
-		errs = append(errs, fmt.Errorf("--timeout is %s, want more than 0", o.Timeout))
+		errs = append(errs, fmt.Errorf("--timeout is %s, which leaves no time to wait", o.Timeout))
 	}
 	return errors.Join(errs...)
 }
