@@ -13,11 +13,11 @@ import (
 
 func TestContentHash(t *testing.T) {
 	c := newCluster(t, true)
-	bundle, err := c.core.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
+	bundle, err := c.api.Client.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := c.core.CoreV1().Secrets("demo").Get(t.Context(), "web-client", metav1.GetOptions{})
+	secret, err := c.api.Client.CoreV1().Secrets("demo").Get(t.Context(), "web-client", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
