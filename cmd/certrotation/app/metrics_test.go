@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/admission"
+	"certrotation.dev/controller/agent"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/rollout/staticpod"
@@ -106,6 +107,8 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	_, err = admission.New(admission.Config{Inventory: struct{ admission.Inventory }{}, Client: client, Register: d.Register})
 	must(t, err)
 
+	agent.New(agent.Config{}, d)
+
 	variable := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
 	names := map[string]bool{}
 	for _, text := range d.texts {
@@ -122,7 +125,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	}
 	for _, want := range []string{
 		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total",
-		"certrotation_view_objects", "certrotation_admission_reviews_total",
+		"certrotation_view_objects", "certrotation_admission_reviews_total", "certrotation_agent_problems",
 	} {
 		if !names[want] {
 			t.Errorf("%s is not registered: what this test says of its package means nothing", want)
