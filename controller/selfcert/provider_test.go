@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/pki"
@@ -38,6 +39,11 @@ func newCA(t *testing.T, name string, validity time.Duration) *pki.Pair {
 	}
 	return ca
 }
+
+// emptyStore is a cache that has seen nothing.
+type emptyStore struct{ cache.Store }
+
+func (emptyStore) GetByKey(string) (any, bool, error) { return nil, false, nil }
 
 func signerSecret(t *testing.T, ca *pki.Pair) *corev1.Secret {
 	t.Helper()
