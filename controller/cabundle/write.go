@@ -38,7 +38,7 @@ func (c *Controller) inject(ctx context.Context, t target, d *trust.Domain) (*in
 	if !exists {
 		return nil, apply.ErrStale
 	}
-	if permitted, _ := c.permitted(t, live); permitted != d {
+	if source, _ := c.sourceOf(live); source == nil || source.Namespace != d.Namespace || source.ConfigMap != d.Bundle.Name {
 		return nil, apply.ErrStale
 	}
 	entries, err := injection.Entries(configv1alpha1.InjectionKind(t.Kind), live)
