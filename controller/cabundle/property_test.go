@@ -73,8 +73,8 @@ func (w *webhook) ask() {
 
 // inject is a look of the injector, which may fail because it was outdated.
 func (w *webhook) inject() {
-	//nolint:errcheck // A look that fails is one of those that come too early.
-	w.injector.queue.Do(w.ctx(), key{target: guard})
+	// A look that fails is one of those that come too early.
+	_ = w.injector.queue.Do(w.ctx(), key{target: guard})
 }
 
 // cut has a hand leave nothing in the bundle that anybody needs.

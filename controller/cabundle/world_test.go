@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +27,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
-	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"

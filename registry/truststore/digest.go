@@ -6,7 +6,6 @@ package truststore
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 
 	"k8s.io/utils/lru"
 
@@ -42,10 +41,9 @@ func DigestOf(data []byte) string {
 }
 
 func madeOf(format Format, password string, anchors []*pki.Certificate) [sha256.Size]byte {
-	hash := sha256.New()
-	io.WriteString(hash, string(format)+"\x00"+password+"\x00")
+	text := []byte(string(format) + "\x00" + password + "\x00")
 	for _, anchor := range anchors {
-		io.WriteString(hash, string(anchor.Fingerprint))
+		text = append(text, anchor.Fingerprint...)
 	}
-	return [sha256.Size]byte(hash.Sum(nil))
+	return sha256.Sum256(text)
 }

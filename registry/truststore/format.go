@@ -27,9 +27,6 @@ const (
 	JKS    Format = "JKS"
 )
 
-// DefaultPassword is Java's.
-const DefaultPassword = pkcs12.DefaultPassword
-
 // errNoAnchors stands behind NeverEmpty.
 var errNoAnchors = errors.New("a trust store needs an anchor")
 

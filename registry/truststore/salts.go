@@ -19,12 +19,8 @@ const maxSalts = 1024
 type salts struct{ rest []byte }
 
 func newSalts(format Format, password string, anchors []*pki.Certificate) io.Reader {
-	secret := sha256.New()
-	io.WriteString(secret, password)
-	for _, anchor := range anchors {
-		io.WriteString(secret, string(anchor.Fingerprint))
-	}
-	stream, err := hkdf.Key(sha256.New, secret.Sum(nil), nil, "certrotation trust store "+string(format), maxSalts)
+	made := madeOf(format, password, anchors)
+	stream, err := hkdf.Key(sha256.New, made[:], nil, "certrotation trust store", maxSalts)
 	if err != nil {
 		// Only a length that no constant here has is an error. A reader without salts fails whoever reads it.
 		return &salts{}

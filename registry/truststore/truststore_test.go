@@ -21,6 +21,9 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
+// changeit is the password that Java has.
+const changeit = "changeit"
+
 var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func authority(t *testing.T, name string) *pki.Certificate {
@@ -112,23 +115,23 @@ func TestReadBack(t *testing.T) {
 func TestTheSameAnchorsAreTheSameBytes(t *testing.T) {
 	one, two := authority(t, "one"), authority(t, "two")
 	for format := range readers {
-		first := encode(t, format, DefaultPassword, one, two)
+		first := encode(t, format, changeit, one, two)
 		for name, test := range map[string]struct {
 			other []byte
 			same  bool
 		}{
-			"again":             {encode(t, format, DefaultPassword, one, two), true},
-			"in another order":  {encode(t, format, DefaultPassword, two, one), true},
-			"one twice":         {encode(t, format, DefaultPassword, two, one, one), true},
-			"fewer":             {encode(t, format, DefaultPassword, one), false},
+			"again":             {encode(t, format, changeit, one, two), true},
+			"in another order":  {encode(t, format, changeit, two, one), true},
+			"one twice":         {encode(t, format, changeit, two, one, one), true},
+			"fewer":             {encode(t, format, changeit, one), false},
 			"another password":  {encode(t, format, "another", one, two), false},
-			"another of a name": {encode(t, format, DefaultPassword, one, authority(t, "two")), false},
+			"another of a name": {encode(t, format, changeit, one, authority(t, "two")), false},
 		} {
 			if got := bytes.Equal(first, test.other); got != test.same {
 				t.Errorf("%s, %s: the same bytes: %t", format, name, got)
 			}
 		}
-		if got := Digest(format, DefaultPassword, []*pki.Certificate{two, one}); got != DigestOf(first) || Digest(format, DefaultPassword, []*pki.Certificate{two, one}) != got {
+		if got := Digest(format, changeit, []*pki.Certificate{two, one}); got != DigestOf(first) || Digest(format, changeit, []*pki.Certificate{two, one}) != got {
 			t.Errorf("%s: the digest is %s, want %s", format, got, DigestOf(first))
 		}
 	}
@@ -136,14 +139,14 @@ func TestTheSameAnchorsAreTheSameBytes(t *testing.T) {
 
 func TestNoAnchors(t *testing.T) {
 	for _, format := range []Format{PKCS12, JKS} {
-		if _, err := Encode(format, DefaultPassword, nil); !errors.Is(err, errNoAnchors) {
+		if _, err := Encode(format, changeit, nil); !errors.Is(err, errNoAnchors) {
 			t.Errorf("%s: %v", format, err)
 		}
 	}
-	if _, err := Encode("BKS", DefaultPassword, []*pki.Certificate{authority(t, "one")}); err == nil {
+	if _, err := Encode("BKS", changeit, []*pki.Certificate{authority(t, "one")}); err == nil {
 		t.Error("a format that nobody knows was written")
 	}
-	if digest := Digest(JKS, DefaultPassword, nil); digest != "" {
+	if digest := Digest(JKS, changeit, nil); digest != "" {
 		t.Errorf("nothing has the digest %s", digest)
 	}
 }
@@ -157,16 +160,16 @@ func TestProgramsReadThem(t *testing.T) {
 		// entry stands in the output once for each anchor.
 		entry string
 	}{
-		{PKCS12, []string{"keytool", "-list", "-storetype", "PKCS12", "-storepass", DefaultPassword, "-keystore"}, "trustedCertEntry"},
-		{JKS, []string{"keytool", "-list", "-storetype", "JKS", "-storepass", DefaultPassword, "-keystore"}, "trustedCertEntry"},
-		{PKCS12, []string{"openssl", "pkcs12", "-nokeys", "-passin", "pass:" + DefaultPassword, "-in"}, "BEGIN CERTIFICATE"},
+		{PKCS12, []string{"keytool", "-list", "-storetype", "PKCS12", "-storepass", changeit, "-keystore"}, "trustedCertEntry"},
+		{JKS, []string{"keytool", "-list", "-storetype", "JKS", "-storepass", changeit, "-keystore"}, "trustedCertEntry"},
+		{PKCS12, []string{"openssl", "pkcs12", "-nokeys", "-passin", "pass:" + changeit, "-in"}, "BEGIN CERTIFICATE"},
 	} {
 		if _, err := exec.LookPath(program.args[0]); err != nil {
 			t.Logf("%s does not read %s here: %v", program.args[0], program.format, err)
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "store")
-		if err := os.WriteFile(file, encode(t, program.format, DefaultPassword, anchors...), 0o600); err != nil {
+		if err := os.WriteFile(file, encode(t, program.format, changeit, anchors...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		out, err := exec.CommandContext(t.Context(), program.args[0], append(program.args[1:], file)...).CombinedOutput()
