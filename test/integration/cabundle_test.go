@@ -23,7 +23,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/utils/ptr"
@@ -229,7 +228,7 @@ func (w *hookWorld) register(t *testing.T, name string, port int) {
 	for _, number := range []string{"one", "two"} {
 		webhook := admissionregistrationv1.ValidatingWebhook{
 			Name:                    number + ".hook.example",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To(fmt.Sprintf("https://127.0.0.1:%d/%s", port, number))},
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://127.0.0.1:%d/%s", port, number))},
 			FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			TimeoutSeconds:          ptr.To[int32](10),
@@ -259,8 +258,8 @@ func (w *hookWorld) reload(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		//nolint:errcheck // It keeps the leaf that it has, as a server does.
-		w.server.load(ctx, w.client)
+		// Without an answer it keeps the leaf that it has, as a server does.
+		_ = w.server.load(ctx, w.client)
 	}
 }
 
@@ -358,7 +357,7 @@ func (w *hookWorld) wantUninvited(t *testing.T) {
 		}
 		for i := range list.Items {
 			e := &list.Items[i]
-			if e.Reason == "InjectionHeld" && e.Regarding.UID == types.UID(uninvited.UID) && strings.Contains(e.Note, "injectInto") {
+			if e.Reason == "InjectionHeld" && e.Regarding.UID == uninvited.UID && strings.Contains(e.Note, "injectInto") {
 				return nil
 			}
 		}
