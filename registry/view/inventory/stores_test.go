@@ -17,7 +17,7 @@ import (
 // TestBundleWithStores: what the configuration asks of a bundle, and what of it is there, gets to the model.
 func TestBundleWithStores(t *testing.T) {
 	ca := authority(t, "ca")
-	config := strings.Replace(webConfig,     configMapName: web-bundle\n", "    configMapName: web-bundle\n"+
+	config := strings.Replace(webConfig, "    configMapName: web-bundle\n", "    configMapName: web-bundle\n"+
 		"    additionalFormats: {pkcs12: {key: b.p12}, jks: {key: a.jks, password: own words}}\n    injectInto: [{kind: APIService, name: v1.demo}]\n", 1)
 	if config == webConfig {
 		t.Fatal("the configuration of the tests has no such bundle")
