@@ -20,9 +20,6 @@ type Source struct {
 	Borrowed bool
 }
 
-// String is the source as the annotation has it.
-func (s Source) String() string { return s.Namespace + "/" + s.ConfigMap }
-
 // SourceOf returns what the annotations of a target ask for; nil if they ask for nothing, with the reason if they cannot be
 // read. Our own annotation goes before that of cert-manager, which counts only where it is to.
 func SourceOf(annotations map[string]string, certManager bool) (_ *Source, why string) {
