@@ -129,7 +129,7 @@ func newWorld(t rapid.TB, at time.Time) *world {
 	}
 	w := &world{t: t, clock: testclock.NewFakeClock(at), metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		targets: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, kinds), version: 1000}
-	w.api = apifake.New(w.clock)
+	w.api = apifake.New(t, w.clock)
 	w.targets.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		w.reads++
 		return false, nil, nil
