@@ -16,6 +16,7 @@ import (
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/truststore"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -53,19 +54,43 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	}
 }
 
-// fillConfigMap writes the anchors of a bundle in the order of the action.
+// fillConfigMap writes the anchors of a bundle in the order of the action, and the trust stores of the same anchors.
 func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.ConfigMap, action *trust.Action) error {
 	switch action.Kind {
 	case trust.RecordMetadata:
 		return nil
-	case trust.PublishAnchors, trust.RetireAnchors:
+	case trust.PublishAnchors, trust.RetireAnchors, trust.WriteTrustStores:
 	default:
 		return fmt.Errorf("action %q is none of a bundle", action.Kind)
 	}
 	if len(action.Anchors) == 0 {
 		return errEmptyBundle
 	}
-	configMap.Data = merged(configMap.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(action.Anchors...))})
+	if action.Kind != trust.WriteTrustStores {
+		configMap.Data = merged(configMap.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(action.Anchors...))})
+	}
+	return fillStores(configMap, action, c.domain.Bundle.Annotations[trust.AnnotationTrustStores])
+}
+
+// fillStores writes the trust stores of a bundle, and removes those that it had and is not to have any more.
+func fillStores(configMap *corev1.ConfigMap, action *trust.Action, had string) error {
+	for _, key := range trust.ParseTrustStores(had) {
+		if key != inventory.BundleKey {
+			delete(configMap.BinaryData, key)
+		}
+	}
+	for _, store := range action.Stores {
+		encoded, err := truststore.Encode(store.Format, store.Password, action.Anchors)
+		if err != nil {
+			return fmt.Errorf("write the trust store %s: %w", store.Key, err)
+		}
+		// A key is in one of the two only.
+		delete(configMap.Data, store.Key)
+		if configMap.BinaryData == nil {
+			configMap.BinaryData = map[string][]byte{}
+		}
+		configMap.BinaryData[store.Key] = encoded
+	}
 	return nil
 }
 

@@ -62,6 +62,8 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 		return EventCABundleUpdateRequired, "requires a new cert"
 	case trust.RetireAnchors:
 		return EventCABundleUpdateRequired, "requires fewer certs"
+	case trust.WriteTrustStores:
+		return EventCABundleUpdateRequired, "requires its trust stores anew"
 	case trust.Promote:
 		return EventSignerPromoted, "signs with its next CA from now on"
 	case trust.DestroyPrevious:

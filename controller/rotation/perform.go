@@ -194,7 +194,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors, trust.RecordRoster, trust.ClearRequest,
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
-	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.RecordMetadata:
+	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.RecordMetadata, trust.WriteTrustStores:
 	}
 	return false
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/pki"
@@ -36,6 +37,11 @@ func newCA(t *testing.T, name string, validity time.Duration) *pki.Pair {
 	}
 	return ca
 }
+
+// emptyStore is a cache that has seen nothing.
+type emptyStore struct{ cache.Store }
+
+func (emptyStore) GetByKey(string) (any, bool, error) { return nil, false, nil }
 
 func signerSecret(t *testing.T, ca *pki.Pair) *corev1.Secret {
 	t.Helper()

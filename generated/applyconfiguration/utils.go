@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=config.certrotation.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AdditionalFormats"):
+		return &configv1alpha1.AdditionalFormatsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Aggregate"):
 		return &configv1alpha1.AggregateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AggregatedBundle"):
@@ -29,6 +31,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.CopyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
 		return &configv1alpha1.EvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InjectionTarget"):
+		return &configv1alpha1.InjectionTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuancePolicy"):
 		return &configv1alpha1.IssuancePolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Leaf"):
@@ -99,6 +103,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.TrustDomainApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TrustDomainStatus"):
 		return &configv1alpha1.TrustDomainStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TrustStore"):
+		return &configv1alpha1.TrustStoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UnlistedLeaves"):
 		return &configv1alpha1.UnlistedLeavesApplyConfiguration{}
 

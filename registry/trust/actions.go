@@ -29,6 +29,8 @@ const (
 	Promote ActionKind = "Promote"
 	// RetireAnchors writes Anchors to the bundle: what is left after the unused ones are gone.
 	RetireAnchors ActionKind = "RetireAnchors"
+	// WriteTrustStores writes the trust stores of the bundle, whose anchors stay as they are.
+	WriteTrustStores ActionKind = "WriteTrustStores"
 	// DestroyPrevious removes the previous keys.
 	DestroyPrevious ActionKind = "DestroyPrevious"
 	// DropNext removes next on an abort that came in time, and clears the abort request.
@@ -64,8 +66,10 @@ type Action struct {
 	Profile pki.Profile
 	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
 	Authority pki.Fingerprint
-	// Anchors to write, in order (PublishAnchors, RetireAnchors).
+	// Anchors to write, in order (PublishAnchors, RetireAnchors), and of which to write trust stores (WriteTrustStores too).
 	Anchors []*pki.Certificate
+	// Stores are the trust stores that are written with the anchors. Those that AnnotationTrustStores names besides are removed.
+	Stores []TrustStore
 	// Roster to write (RecordRoster).
 	Roster *Roster
 	// Request that is answered (ClearRequest): its record is deleted if it still has that UID.
@@ -92,7 +96,7 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 		return nil
 	}
 	for _, step := range []func(*Assessment) *Action{
-		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.abort, a.promote, a.generateNext,
+		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.abort, a.promote, a.generateNext,
 	} {
 		if action := step(out); action != nil {
 			return []Action{*action}
@@ -120,10 +124,10 @@ func (a *assessor) signerAction(kind ActionKind, reason string) *Action {
 func (a *assessor) bundleAction(kind ActionKind, anchors []*pki.Certificate, reason string) *Action {
 	b := &a.d.Bundle
 	m := MetadataOfBundle(a.d.Name, a.own(anchors), a.published, a.now)
-	return &Action{
+	return a.withStores(&Action{
 		Kind: kind, ObjectKind: ConfigMapKind, Object: b.Name, ResourceVersion: b.ResourceVersion,
 		Anchors: anchors, Annotations: m.Annotations, Labels: m.Labels, Reason: reason,
-	}
+	})
 }
 
 // own are the anchors that this signer made.

@@ -119,7 +119,16 @@ type Bundle struct {
 	Object
 	// Anchors in the order of the ConfigMap.
 	Anchors []*pki.Certificate
+	// Stores are the trust stores of the anchors that the ConfigMap is to have besides, ordered by key.
+	Stores []TrustStore
+	// StoreDigests are those of the values that the ConfigMap has under the keys that AnnotationTrustStores names.
+	StoreDigests map[string]string
+	// InjectInto are the objects of the cluster whose caBundle the configuration lets have the anchors.
+	InjectInto []InjectionTarget
 }
+
+// InjectionTarget is an object of the cluster with a caBundle.
+type InjectionTarget struct{ Kind, Name string }
 
 // Leaf is one end-entity certificate Secret.
 type Leaf struct {

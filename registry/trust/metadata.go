@@ -47,6 +47,8 @@ const (
 	AnnotationAnswered = "certrotation.dev/answered"
 	// AnnotationPublished is on a bundle: space separated FINGERPRINT=RFC3339 of when each anchor was published.
 	AnnotationPublished = "certrotation.dev/published"
+	// AnnotationTrustStores is on a bundle: the keys, separated by commas, that were written as trust stores of its anchors.
+	AnnotationTrustStores = "certrotation.dev/trust-stores"
 	// AnnotationIssuedAt is on a leaf: RFC3339 of when it was issued (its not-before is back-dated).
 	AnnotationIssuedAt = "certrotation.dev/issued-at"
 	// AnnotationPromotedAt is on a signer: RFC3339 of the last promotion.

@@ -163,8 +163,11 @@ func (w *world) perform(action *Action) {
 		record(&s.Object, MetadataOfSigner(w.d.Name, s.Active, s.Policy))
 	case GenerateNext:
 		s.Present, s.Next = true, w.authority(action.Profile)
-	case PublishAnchors, RetireAnchors:
+	case PublishAnchors, RetireAnchors, WriteTrustStores:
 		b.Present, b.Anchors = true, action.Anchors
+		if len(action.Stores)+len(b.StoreDigests) > 0 {
+			b.StoreDigests = digestsOf(action.Stores, action.Anchors)
+		}
 	case Promote:
 		if s.Active != nil {
 			s.Previous = append([]*pki.Certificate{s.Active}, s.Previous...)

@@ -56,7 +56,7 @@ func render(t *testing.T, dir string) *rendered {
 }
 
 // kustomizations are what is applied.
-var kustomizations = []string{"base", "deployment", "overlays/namespaced", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
+var kustomizations = []string{"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
 
 // given is a rule with its role, and the namespace of the binding; "" for the whole cluster.
 type given struct {
@@ -112,7 +112,7 @@ func TestNoWildcard(t *testing.T) {
 
 // TestServeWritesNoSecret: serve reads Secrets and ConfigMaps, and writes only records.
 func TestServeWritesNoSecret(t *testing.T) {
-	for _, dir := range kustomizations[:3] {
+	for _, dir := range kustomizations[:4] {
 		rules := render(t, dir).to("certrotation-serve")
 		reads := false
 		for _, g := range rules {
@@ -180,10 +180,40 @@ func TestPatchesAreNamed(t *testing.T) {
 	}
 }
 
+// TestCABundlesAreAskedFor: who is called for admissions, conversions and API groups is changed by a role of its own, which no
+// installation has that does not ask for it. Without it there is our own APIService.
+func TestCABundlesAreAskedFor(t *testing.T) {
+	called := map[string]string{
+		"validatingwebhookconfigurations": "admissionregistration.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io",
+		"apiservices": "apiregistration.k8s.io", "customresourcedefinitions": "apiextensions.k8s.io",
+	}
+	for _, dir := range kustomizations {
+		r := render(t, dir)
+		seen := map[string]bool{}
+		for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
+			for _, g := range r.to(account) {
+				for resource, group := range called {
+					if !allows(g.rule, group, resource, append([]string{"get", "list", "watch"}, writing...)...) {
+						continue
+					}
+					seen[resource] = true
+					if own := slices.Equal(g.rule.ResourceNames, []string{"v1alpha1.certrotation.dev"}) && resource == "apiservices"; !own &&
+						(g.role != "certrotation-ca-bundles" || allows(g.rule, group, resource, "create", "delete")) {
+						t.Errorf("%s: %s may %s by %s", dir, account, text(g.rule), g.role)
+					}
+				}
+			}
+		}
+		if want := map[string]int{"base": 1, "deployment": 1, "overlays/namespaced": 1, "overlays/ca-bundles": len(called)}[dir]; len(seen) != want {
+			t.Errorf("%s: rights on %v, want %d of them", dir, seen, want)
+		}
+	}
+}
+
 // TestNamespacedMode: Secrets and ConfigMaps, and what is in namespaces, are given by namespace.
 func TestNamespacedMode(t *testing.T) {
 	r := render(t, "overlays/namespaced")
-	inCluster := []string{"nodes", "staticpodclasses", "apiservices", "validatingwebhookconfigurations", "flowschemas", "prioritylevelconfigurations"}
+	inCluster := []string{"nodes", "staticpodclasses", "apiservices", "flowschemas", "prioritylevelconfigurations"}
 	namespaces := map[string]bool{}
 	for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
 		for _, g := range r.to(account) {

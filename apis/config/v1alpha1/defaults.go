@@ -30,6 +30,8 @@ const (
 	DefaultStaticPodTimeout           = 5 * time.Minute
 	DefaultRevisionLimit        int32 = 5
 	DefaultQuorumTimeout              = 10 * time.Second
+	// DefaultStorePassword is the one that Java's own trust store has.
+	DefaultStorePassword = "changeit"
 )
 
 // SetDefaults sets the optional fields of the explicit trust domains, in place. A value that is set stays, even an
@@ -43,6 +45,7 @@ func SetDefaults(spec *RotationConfigurationSpec) {
 			domain.ReissuePerMinute = DefaultReissuePerMinute
 		}
 		setPolicyDefaults(&domain.Signer.Policy, DefaultSignerValidity, 0)
+		setStoreDefaults(domain.Bundle.AdditionalFormats)
 		for j := range domain.Leaves {
 			setPolicyDefaults(&domain.Leaves[j].Policy, leafValidity(domain.Signer.Policy), DefaultLeafJitter)
 		}
@@ -52,6 +55,17 @@ func SetDefaults(spec *RotationConfigurationSpec) {
 	}
 	if spec.Rollout != nil && spec.Rollout.StaticPod != nil {
 		setRolloutDefaults(spec.Rollout.StaticPod, spec.Aggregate)
+	}
+}
+
+func setStoreDefaults(formats *AdditionalFormats) {
+	if formats == nil {
+		return
+	}
+	for _, store := range []*TrustStore{formats.PKCS12, formats.JKS} {
+		if store != nil {
+			store.Password = cmp.Or(store.Password, DefaultStorePassword)
+		}
 	}
 }
 

@@ -134,14 +134,6 @@ type Signer struct {
 	Policy IssuancePolicy `json:"policy,omitempty"`
 }
 
-// Bundle is the ConfigMap of trust anchors, under the key ca-bundle.crt.
-type Bundle struct {
-	// configMapName of the bundle.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	ConfigMapName string `json:"configMapName"`
-}
-
 // Usage is an extended key usage of a leaf.
 // +kubebuilder:validation:Enum=ServerAuth;ClientAuth
 type Usage string

@@ -98,6 +98,7 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 	v.add(validatePolicy(domain.Signer.Policy, path.Child("signer", "policy"))...)
 	v.object(kindConfigMap, domain.Bundle.ConfigMapName, path.Child("bundle", "configMapName"))
 	v.bundles.Insert(domain.Bundle.ConfigMapName)
+	v.add(validateBundle(&domain.Bundle, path.Child("bundle"))...)
 	v.add(validateDuration(domain.StageDeadline, path, "stageDeadline")...)
 	if domain.ReissuePerMinute < 0 {
 		v.add(field.Invalid(path.Child("reissuePerMinute"), domain.ReissuePerMinute, "must not be negative"))

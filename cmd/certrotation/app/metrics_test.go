@@ -10,12 +10,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/admission"
 	"certrotation.dev/controller/agent"
+	"certrotation.dev/controller/cabundle"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/rollout/staticpod"
@@ -31,7 +33,7 @@ var boundedLabels = map[string]string{
 	"name":         "64 certificates of a trust domain at most",
 	"role":         "signer and leaf",
 	"stage":        "five stages",
-	"kind":         "the kinds of actions",
+	"kind":         "the kinds of actions, and those that have a CA bundle",
 	"result":       "done, conflict, error; of live checks ok, error",
 	"verb":         "create, update, patch, delete",
 	"resource":     "the resources that are served, written or reviewed; others are one",
@@ -97,6 +99,11 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	must(t, err)
 	_, err = copies.New(copies.Config{Client: client, Configurations: records, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
+	_, err = cabundle.New(cabundle.Config{
+		Targets: struct{ dynamic.Interface }{}, Metadata: api.Metadata,
+		Client: client, Configurations: records, Inventory: struct{ cabundle.Inventory }{}, Recorder: recorder, Metrics: d,
+	})
+	must(t, err)
 	checker, err := etcdhealth.New(etcdhealth.Config{Client: client, Metrics: d})
 	must(t, err)
 	_, err = staticpod.New(staticpod.Config{Client: client, Inventory: struct{ staticpod.Inventory }{}, Quorum: checker, Recorder: recorder, Metrics: d})
@@ -124,7 +131,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total",
+		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_cabundle_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total",
 		"certrotation_view_objects", "certrotation_admission_reviews_total", "certrotation_agent_problems",
 	} {
 		if !names[want] {

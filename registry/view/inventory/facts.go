@@ -119,6 +119,8 @@ type Bundle struct {
 	Anchors []*pki.Certificate
 	// Fault says why the bundle cannot be read. An empty bundle has none.
 	Fault *Fault
+	// StoreDigests are those of the trust stores that the bundle says it has, by key.
+	StoreDigests map[string]string
 }
 
 // Node is what is known of a Node.

@@ -4,13 +4,16 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/truststore"
 )
 
 // present is the object that has this metadata.
@@ -134,14 +137,18 @@ func slotProblem(name string, slot trust.Slot, pair *Pair, cas []*pki.Certificat
 // crypto/x509 accepts it as such; whoever writes the anchors back must not lose it.
 func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	cm := b.sources.ConfigMaps[cfg.ConfigMapName]
-	if cm == nil {
-		return trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}}
+	out := trust.Bundle{Object: trust.Object{Name: cfg.ConfigMapName}, Stores: storesOf(cfg.AdditionalFormats)}
+	for _, target := range cfg.InjectInto {
+		out.InjectInto = append(out.InjectInto, trust.InjectionTarget{Kind: string(target.Kind), Name: target.Name})
 	}
-	out := trust.Bundle{Object: cm.object()}
+	if cm == nil {
+		return out
+	}
+	out.Object = cm.object()
 	if !b.adopted(p, trust.ConfigMapKind, &out.Object) || cm.Bundle == nil {
 		return out
 	}
-	out.Anchors = cm.Bundle.Anchors
+	out.Anchors, out.StoreDigests = cm.Bundle.Anchors, cm.Bundle.StoreDigests
 	if fault := cm.Bundle.Fault; fault != nil {
 		out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, fault.Reason,
 			fault.Text+"; restore it, or delete the ConfigMap to have it rebuilt from what the leaves need")
@@ -154,6 +161,23 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 			break
 		}
 	}
+	return out
+}
+
+// storesOf are the trust stores that a bundle is to have, ordered by key.
+func storesOf(cfg *configv1alpha1.AdditionalFormats) []trust.TrustStore {
+	if cfg == nil {
+		return nil
+	}
+	var out []trust.TrustStore
+	add := func(format truststore.Format, store *configv1alpha1.TrustStore) {
+		if store != nil {
+			out = append(out, trust.TrustStore{Key: store.Key, Format: format, Password: store.Password})
+		}
+	}
+	add(truststore.JKS, cfg.JKS)
+	add(truststore.PKCS12, cfg.PKCS12)
+	slices.SortFunc(out, func(x, y trust.TrustStore) int { return cmp.Compare(x.Key, y.Key) })
 	return out
 }
 

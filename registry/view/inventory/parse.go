@@ -19,6 +19,7 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/truststore"
 )
 
 // keptMeta keeps the part of the metadata of an object that the model needs. The maps are new, so that the object can
@@ -121,6 +122,7 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 	if data, ok := valueOf(cm, BundleKey); ok && consents(&out.ObjectMeta) {
 		out.Bundle = &Bundle{}
 		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
+		out.Bundle.StoreDigests = storeDigests(cm)
 	}
 	if _, ok := cm.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregateConfigMap(cm, certs)
@@ -130,6 +132,17 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 		var err error
 		if out.Rollout.Status, err = rollout.ReadStatus(cm, name); err != nil {
 			out.Rollout.Error = fmt.Sprintf("%.512s", err)
+		}
+	}
+	return out
+}
+
+// storeDigests names the trust stores by their content. None of them is parsed.
+func storeDigests(cm *corev1.ConfigMap) map[string]string {
+	var out map[string]string
+	for _, key := range trust.ParseTrustStores(cm.Annotations[trust.AnnotationTrustStores]) {
+		if data, ok := valueOf(cm, key); ok {
+			out = with(out, key, truststore.DigestOf(data))
 		}
 	}
 	return out

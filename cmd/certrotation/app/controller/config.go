@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	restclient "k8s.io/client-go/rest"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	componentconfig "k8s.io/component-base/config"
 	"k8s.io/component-base/metrics"
-	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/clockskew"
@@ -40,8 +40,10 @@ type Config struct {
 	// Reads are the clients of the inventory. Several watches for each managed namespace begin at once: a limit for them would
 	// hold up the work, and the API server has its own.
 	Reads inventory.Clients
-	// Aggregator is nil if no CA bundle is to be injected.
-	Aggregator aggregator.Interface
+	// Targets of CA bundles; nil if none is to be injected. EveryTarget has more of them served than our own APIService, and
+	// CertManagerAnnotations has the annotation of cert-manager understood.
+	Targets                             dynamic.Interface
+	EveryTarget, CertManagerAnnotations bool
 	// Lock is nil if there is no leader election: then this process leads.
 	Lock           resourcelock.Interface
 	LeaderElection componentconfig.LeaderElectionConfiguration
@@ -81,6 +83,7 @@ func (o *Options) Config() (*Config, error) {
 	config := &Config{
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
+		EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err
@@ -111,9 +114,9 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 	if err := c.connectReads(rest, protobuf); err != nil {
 		return err
 	}
-	if o.InjectCA {
-		if c.Aggregator, err = aggregator.NewForConfig(rest); err != nil {
-			return fmt.Errorf("make aggregator client: %w", err)
+	if o.InjectCA || o.InjectCABundles {
+		if c.Targets, err = dynamic.NewForConfig(rest); err != nil {
+			return fmt.Errorf("make the client of what has a CA bundle: %w", err)
 		}
 	}
 	if !o.LeaderElection.LeaderElect {

@@ -1,8 +1,8 @@
 // Copyright The certrotation Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller is the subcommand controller: it performs the rotations, collects evidence and injects the CA
-// bundle of the system itself into its API registrations.
+// Package controller is the subcommand controller: it performs the rotations, collects evidence and injects CA bundles into
+// what kube-apiserver verifies others by.
 //
 // Every replica watches, so that a successor is quick; only the leader probes and writes. On SIGTERM the leader finishes
 // the write in progress, releases the lease and exits with 0. When the lease is lost to another replica it stops at

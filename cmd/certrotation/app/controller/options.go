@@ -43,8 +43,9 @@ type Options struct {
 	Namespaces []string
 	// AllowedCIDRs are dialled although a dialer denies them by itself, DeniedCIDRs in no case.
 	AllowedCIDRs, DeniedCIDRs []string
-	// InjectCA says whether registrations of the API get their CA bundle from the controller.
-	InjectCA bool
+	// InjectCA says whether our APIService gets its CA bundle from the controller, and InjectCABundles whether every object does
+	// that asks for one. CertManagerAnnotations has them ask by the annotation of cert-manager too.
+	InjectCA, InjectCABundles, CertManagerAnnotations bool
 
 	// Authentication and Authorization of who asks for metrics.
 	Authentication *genericoptions.DelegatingAuthenticationOptions
@@ -102,7 +103,11 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringSliceVar(&o.DeniedCIDRs, "denied-cidrs", o.DeniedCIDRs,
 		"List of CIDRs in which nothing is dialled, whatever a configuration names, such as the management network of the machines. Takes precedence over --allowed-cidrs.")
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
-		"If true, write CA bundles into the APIServices and ValidatingWebhookConfigurations that are annotated for it.")
+		"If true, write the CA bundle of certrotation's own servers into its APIService.")
+	fs.BoolVar(&o.InjectCABundles, "inject-ca-bundles", o.InjectCABundles,
+		"If true, write CA bundles into the ValidatingWebhookConfigurations, MutatingWebhookConfigurations, APIServices and CustomResourceDefinitions that are annotated with certrotation.dev/inject-ca-from and listed in injectInto of the bundle. Requires the ClusterRole certrotation-ca-bundles.")
+	fs.BoolVar(&o.CertManagerAnnotations, "cert-manager-annotations", o.CertManagerAnnotations,
+		"If true, the annotation cert-manager.io/inject-ca-from: NAMESPACE/NAME also requests a CA bundle, where NAME is that of the ConfigMap of a bundle. Only with --inject-ca-bundles.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
 		"The address and port on which to serve /livez, /readyz and /metrics over TLS, the latter to authorized clients only. If empty, nothing is served.")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile,
@@ -139,6 +144,7 @@ func (o *Options) Validate() error {
 		_, _, err := net.SplitHostPort(o.BindAddress)
 		refuse(err != nil, "--metrics-bind-address is %q, want host:port", o.BindAddress)
 	}
+	refuse(o.CertManagerAnnotations && !o.InjectCABundles, "--cert-manager-annotations needs --inject-ca-bundles")
 	refuse((o.CertFile == "") != (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file need each other")
 	errs = append(errs, o.Authentication.Validate()...)
 	errs = append(errs, o.Authorization.Validate()...)

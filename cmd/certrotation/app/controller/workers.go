@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/events"
 
+	"certrotation.dev/controller/cabundle"
 	"certrotation.dev/controller/cleaner"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/etcdhealth"
@@ -15,7 +16,6 @@ import (
 	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rotation"
-	"certrotation.dev/controller/selfcert"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -31,6 +31,7 @@ var (
 	_ worker = (*staticpod.Controller)(nil)
 	_ worker = (*copies.Controller)(nil)
 	_ worker = (*cleaner.Controller)(nil)
+	_ worker = (*cabundle.Controller)(nil)
 )
 
 // parts are what several workers share.
@@ -116,12 +117,15 @@ func (c *Config) followers(p *parts) ([]worker, error) {
 	return []worker{copying, cleaning}, nil
 }
 
-// injector keeps the CA bundles of registrations, unless it is not wanted.
+// injector keeps the CA bundles of our APIService and of what else asks for one, unless that is not wanted.
 func (c *Config) injector(p *parts) ([]worker, error) {
-	if c.Aggregator == nil {
+	if c.Targets == nil {
 		return nil, nil
 	}
-	injector, err := selfcert.NewInjector(c.Client, c.Aggregator, p.inventory)
+	injector, err := cabundle.New(cabundle.Config{
+		Targets: c.Targets, Metadata: c.Metadata, Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Inventory: p.inventory,
+		Recorder: p.recorder, Every: c.EveryTarget, CertManager: c.CertManagerAnnotations, Metrics: c.Metrics,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,12 @@ package v1alpha1
 type BundleApplyConfiguration struct {
 	// configMapName of the bundle.
 	ConfigMapName *string `json:"configMapName,omitempty"`
+	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that read
+	// no PEM. They are written together with ca-bundle.crt.
+	AdditionalFormats *AdditionalFormatsApplyConfiguration `json:"additionalFormats,omitempty"`
+	// injectInto are the objects of the API server whose caBundle may be given these anchors. Each of them has to agree
+	// by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
+	InjectInto []InjectionTargetApplyConfiguration `json:"injectInto,omitempty"`
 }
 
 // BundleApplyConfiguration constructs a declarative configuration of the Bundle type for use with
@@ -25,5 +31,26 @@ func Bundle() *BundleApplyConfiguration {
 // If called multiple times, the ConfigMapName field is set to the value of the last call.
 func (b *BundleApplyConfiguration) WithConfigMapName(value string) *BundleApplyConfiguration {
 	b.ConfigMapName = &value
+	return b
+}
+
+// WithAdditionalFormats sets the AdditionalFormats field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AdditionalFormats field is set to the value of the last call.
+func (b *BundleApplyConfiguration) WithAdditionalFormats(value *AdditionalFormatsApplyConfiguration) *BundleApplyConfiguration {
+	b.AdditionalFormats = value
+	return b
+}
+
+// WithInjectInto adds the given value to the InjectInto field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the InjectInto field.
+func (b *BundleApplyConfiguration) WithInjectInto(values ...*InjectionTargetApplyConfiguration) *BundleApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithInjectInto")
+		}
+		b.InjectInto = append(b.InjectInto, *values[i])
+	}
 	return b
 }

@@ -1,0 +1,74 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Bundle is the ConfigMap of trust anchors, under the key ca-bundle.crt.
+type Bundle struct {
+	// configMapName of the bundle.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ConfigMapName string `json:"configMapName"`
+	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that read
+	// no PEM. They are written together with ca-bundle.crt.
+	// +optional
+	AdditionalFormats *AdditionalFormats `json:"additionalFormats,omitempty"`
+	// injectInto are the objects of the API server whose caBundle may be given these anchors. Each of them has to agree
+	// by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	InjectInto []InjectionTarget `json:"injectInto,omitempty"`
+}
+
+// AdditionalFormats are trust stores in which a bundle is written besides PEM. Each needs a key of its own.
+// +kubebuilder:validation:XValidation:rule="!has(self.pkcs12) || !has(self.jks) || self.pkcs12.key != self.jks.key",message="pkcs12 and jks need keys that differ"
+type AdditionalFormats struct {
+	// pkcs12 is a PKCS#12 trust store, as Java 12 and later read it, and 8 and 11 with their updates since 2021.
+	// +optional
+	PKCS12 *TrustStore `json:"pkcs12,omitempty"`
+	// jks is a trust store in the format that Java read before PKCS#12.
+	// +optional
+	JKS *TrustStore `json:"jks,omitempty"`
+}
+
+// TrustStore is a file with trust anchors and a password.
+type TrustStore struct {
+	// key of the ConfigMap under which the trust store is written.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +kubebuilder:validation:XValidation:rule="self != 'ca-bundle.crt' && self != '.' && self != '..'",message="must be a key other than ca-bundle.crt"
+	Key string `json:"key"`
+	// password of the trust store. It protects nothing, as anchors are public; readers ask for one. Defaults to
+	// "changeit", as in Java.
+	// +optional
+	// +kubebuilder:validation:MinLength=6
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[ -~]+$`
+	Password string `json:"password,omitempty"`
+}
+
+// InjectionTarget is one object of the cluster that has a caBundle.
+type InjectionTarget struct {
+	// kind of the object.
+	Kind InjectionKind `json:"kind"`
+	// name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// InjectionKind is a kind with a caBundle.
+// +kubebuilder:validation:Enum=ValidatingWebhookConfiguration;MutatingWebhookConfiguration;APIService;CustomResourceDefinition
+type InjectionKind string
+
+// Kinds with a caBundle. A CustomResourceDefinition has it for its conversion webhook.
+const (
+	InjectValidatingWebhook InjectionKind = "ValidatingWebhookConfiguration"
+	InjectMutatingWebhook   InjectionKind = "MutatingWebhookConfiguration"
+	InjectAPIService        InjectionKind = "APIService"
+	InjectCustomResource    InjectionKind = "CustomResourceDefinition"
+)

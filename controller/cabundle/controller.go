@@ -1,0 +1,138 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cabundle
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/controller/internal/worker"
+	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
+	"certrotation.dev/registry/injection"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// FieldManager owns the CA bundles.
+const FieldManager = "certrotation-ca-injector"
+
+// OwnAPIService is the registration of our API: kube-apiserver verifies our own servers by its caBundle.
+const OwnAPIService = "v1alpha1.certrotation.dev"
+
+const (
+	workers    = 2
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// target is an object with a caBundle.
+type target = trust.InjectionTarget
+
+// key is an entry of the queue: a target, or with a namespace instead all targets that ask for a bundle from there.
+type key struct {
+	target    target
+	namespace string
+}
+
+// Inventory is what the controller asks of registry/view/inventory.
+type Inventory interface {
+	// Managed says whether a namespace is.
+	Managed(namespace string) bool
+	// Sources and Namespace answer from the cache, nil if there is no configuration.
+	Sources(namespace string) *inventory.Sources
+	Namespace(namespace string) *inventory.Namespace
+}
+
+// Config of a Controller.
+type Config struct {
+	// Targets reads and writes the objects, and Metadata watches them.
+	Targets  dynamic.Interface
+	Metadata metadata.Interface
+	// Client and Configurations read the bundle and what consents to its use before a write.
+	Client         kubernetes.Interface
+	Configurations configclient.RotationConfigurationsGetter
+	Inventory      Inventory
+	Recorder       events.EventRecorder
+	// Every has all targets watched that ask for a bundle, and not only OwnAPIService.
+	Every bool
+	// CertManager has the annotation of cert-manager understood.
+	CertManager bool
+	// Metrics to register at, nil for none.
+	Metrics metrics.KubeRegistry
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+}
+
+// Controller injects CA bundles. Make one with New.
+type Controller struct {
+	cfg     Config
+	clock   clock.WithTicker
+	queue   *worker.Queue[key]
+	by      apply.By
+	memory  *memory
+	watches watches
+}
+
+// New returns a Controller that does nothing before Run.
+func New(cfg Config) (*Controller, error) {
+	if cfg.Targets == nil || cfg.Metadata == nil || cfg.Client == nil || cfg.Configurations == nil || cfg.Inventory == nil || cfg.Recorder == nil {
+		return nil, errors.New("CA bundles: clients, inventory and recorder are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	c := &Controller{cfg: cfg, clock: cfg.Clock, memory: newMemory()}
+	c.queue = worker.New(worker.Config[key]{
+		Name: "cabundle", Work: c.reconcile, Workers: workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
+		Describe: func(k key) []any {
+			return []any{"namespace", k.namespace, "kind", k.target.Kind, "object", k.target.Name}
+		},
+	})
+	var err error
+	if c.watches, err = c.newWatches(); err != nil {
+		return nil, err
+	}
+	meters := newMeters(c.memory)
+	c.by = apply.By{FieldManager: FieldManager, Count: meters.wrote}
+	if cfg.Metrics != nil {
+		meters.register(cfg.Metrics)
+	}
+	return c, nil
+}
+
+// kinds are those that are watched.
+func (c *Controller) kinds() []configv1alpha1.InjectionKind {
+	if !c.cfg.Every {
+		return []configv1alpha1.InjectionKind{configv1alpha1.InjectAPIService}
+	}
+	out := make([]configv1alpha1.InjectionKind, 0, len(injection.Resources))
+	for kind := range injection.Resources {
+		out = append(out, kind)
+	}
+	return out
+}
+
+// NamespaceChanged has the targets looked at whose bundle is in a namespace. It does not block.
+func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(key{namespace: namespace}) }
+
+// Run works until ctx ends. A write that is in progress then is finished first.
+func (c *Controller) Run(ctx context.Context) {
+	var watching sync.WaitGroup
+	for _, informer := range c.watches {
+		watching.Go(func() { informer.RunWithContext(ctx) })
+	}
+	c.queue.Run(ctx)
+	watching.Wait()
+}

@@ -1,0 +1,118 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cabundle
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/injection"
+	"certrotation.dev/registry/pki"
+)
+
+// deliver has the watch of the metadata say how a target is.
+func (w *world) deliver(t target) {
+	w.t.Helper()
+	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
+	tracker := w.metadata.Tracker()
+	if _, err := tracker.Get(resource, "", t.Name); err != nil {
+		if err := tracker.Create(resource, w.metadataOf(t), ""); err != nil {
+			w.t.Fatal(err)
+		}
+		return
+	}
+	if err := tracker.Update(resource, w.metadataOf(t), ""); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestRunFollowsAndRests runs the controller with its watches: targets that come, bundles that change and hands that edit are
+// followed, and at rest nothing is read or written.
+func TestRunFollowsAndRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, time.Now())
+		w.rotate()
+		c := w.injector(func(cfg *Config) { cfg.Clock = clock.RealClock{} })
+		ctx, cancel := context.WithCancel(w.ctx())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Run(ctx)
+		}()
+		synctest.Wait()
+		for object := range objects {
+			w.register(object, annotated(home+"/"+bundleName), nil)
+			w.deliver(object)
+		}
+		synctest.Wait()
+		if len(w.wrote) != len(objects) {
+			t.Fatalf("writes %v", w.wrote)
+		}
+		for object := range objects {
+			w.deliver(object)
+		}
+		synctest.Wait()
+		w.wrote, w.reads = nil, 0
+		c.NamespaceChanged(home)
+		c.NamespaceChanged("elsewhere")
+		synctest.Wait()
+		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
+		if w.reads > 0 || len(w.wrote) > 0 {
+			t.Errorf("%d reads and the writes %v at rest", w.reads, w.wrote)
+		}
+
+		before := w.held(guard)
+		another, err := pki.NewAuthority(pki.Profile{CommonName: "another", Key: pki.ECDSAP256, Validity: time.Hour}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.publish(w.domain().Signer.Active, another.Certificate)
+		c.NamespaceChanged(home)
+		synctest.Wait()
+		if len(w.wrote) != len(objects) || len(w.held(guard)["one.demo"]) != 2 {
+			t.Errorf("writes %v; holds %v", w.wrote, w.held(guard))
+		}
+		w.publish(w.domain().Signer.Active)
+		c.NamespaceChanged(home)
+		synctest.Wait()
+		if diff := cmp.Diff(before, w.held(guard)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		w.edit(guard, func(o *unstructured.Unstructured) {
+			delete(o.Object["webhooks"].([]any)[1].(map[string]any)["clientConfig"].(map[string]any), "caBundle")
+		})
+		w.deliver(guard)
+		synctest.Wait()
+		if diff := cmp.Diff(before, w.held(guard)); diff != "" {
+			t.Errorf("an edit stays (-want +got):\n%s", diff)
+		}
+		cancel()
+		<-done
+		w.end(c)
+	})
+}
+
+// TestOwnAPIServiceOnly: without being asked for more the controller watches one object.
+func TestOwnAPIServiceOnly(t *testing.T) {
+	w := newWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	c := w.injector(func(cfg *Config) { cfg.Every = false })
+	w.end(c)
+	if len(c.watches) != 1 || c.watches[configv1alpha1.InjectAPIService] == nil {
+		t.Errorf("watches %v", c.watches)
+	}
+	var opts metav1.ListOptions
+	c.restrict(&opts)
+	if opts.FieldSelector != "metadata.name="+OwnAPIService {
+		t.Errorf("lists %q", opts.FieldSelector)
+	}
+}

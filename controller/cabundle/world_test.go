@@ -1,0 +1,447 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cabundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/injection"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
+)
+
+const (
+	home       = "demo"
+	signerName = "web-signer"
+	bundleName = "web-bundle"
+	serverLeaf = "web-server"
+)
+
+// webConfig is the PKI of a webhook: kube-apiserver, which verifies its server by caBundles, reports what they hold.
+const webConfig = `
+apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: web, namespace: demo}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle:
+      configMapName: web-bundle
+      injectInto:
+      - {kind: ValidatingWebhookConfiguration, name: guard}
+      - {kind: MutatingWebhookConfiguration, name: guard}
+      - {kind: APIService, name: v1.demo}
+      - {kind: CustomResourceDefinition, name: things.demo}
+    leaves:
+    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+    relyingParties:
+    - name: kube-apiserver
+      verifies: {usages: [ServerAuth]}
+      evidence: {kind: acknowledgement}
+    - name: server
+      verifies: {nothing: true}
+      presents: [web-server]
+      evidence: {kind: acknowledgement}
+`
+
+// objects are the targets, each without a CA bundle.
+var objects = map[target]string{
+	{Kind: "ValidatingWebhookConfiguration", Name: "guard"}: `
+webhooks:
+- {name: one.demo, clientConfig: {service: {namespace: demo, name: web}}}
+- {name: two.demo, clientConfig: {url: "https://web.demo.svc"}}`,
+	{Kind: "MutatingWebhookConfiguration", Name: "guard"}: `
+webhooks:
+- {name: three.demo, clientConfig: {service: {namespace: demo, name: web}}}`,
+	{Kind: "APIService", Name: "v1.demo"}: `
+spec: {group: demo, version: v1, service: {namespace: demo, name: web}}`,
+	{Kind: "CustomResourceDefinition", Name: "things.demo"}: `
+spec: {group: demo, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {namespace: demo, name: web}}}}}`,
+}
+
+// guard is the target that most tests are about.
+var guard = target{Kind: "ValidatingWebhookConfiguration", Name: "guard"}
+
+// world is an API server, the real rotation controller over it, and targets that kube-apiserver would verify by.
+type world struct {
+	t        rapid.TB
+	api      *apifake.Server
+	targets  *dynamicfake.FakeDynamicClient
+	metadata *metadatafake.FakeMetadataClient
+	clock    *testclock.FakeClock
+	rotation *rotation.Controller
+	events   []string
+	// unmanaged says that the namespace is not managed any more.
+	unmanaged bool
+	// reads and wrote are the requests for targets.
+	reads int
+	wrote []string
+	// fault may refuse a write of a target.
+	fault   func() error
+	version int
+}
+
+var (
+	_ rotation.Inventory   = (*world)(nil)
+	_ Inventory            = (*world)(nil)
+	_ events.EventRecorder = (*world)(nil)
+)
+
+func newWorld(t rapid.TB, at time.Time) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[schema.GroupVersionResource]string{}
+	for kind, resource := range injection.Resources {
+		kinds[resource] = string(kind) + "List"
+	}
+	w := &world{t: t, clock: testclock.NewFakeClock(at), metadata: metadatafake.NewSimpleMetadataClient(scheme),
+		targets: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, kinds), version: 1000}
+	w.api = apifake.New(t, w.clock)
+	w.targets.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		w.reads++
+		return false, nil, nil
+	})
+	w.targets.PrependReactor("update", "*", w.update)
+	cfg, err := configv1alpha1.Decode([]byte(webConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Namespace = home
+	w.put(cfg)
+	if w.rotation, err = rotation.New(rotation.Config{
+		Client: w.api.Client, Records: w.api.Own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// end ends the queues of controllers that have never run.
+func (w *world) end(c *Controller) {
+	over, end := context.WithCancel(w.ctx())
+	end()
+	w.rotation.Run(over)
+	c.queue.ShutDown()
+}
+
+func (w *world) ctx() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
+
+func (w *world) put(o runtime.Object) {
+	w.t.Helper()
+	if err := w.api.Put(o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// update is what an API server does about an update of a target.
+func (w *world) update(action clienttesting.Action) (bool, runtime.Object, error) {
+	o := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured).DeepCopy()
+	w.wrote = append(w.wrote, o.GetKind()+"/"+o.GetName())
+	if w.fault != nil {
+		if err := w.fault(); err != nil {
+			return true, nil, err
+		}
+	}
+	live, err := w.targets.Tracker().Get(action.GetResource(), "", o.GetName())
+	if err != nil {
+		return true, nil, err
+	}
+	if have := live.(*unstructured.Unstructured).GetResourceVersion(); have != o.GetResourceVersion() {
+		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), o.GetName(), errors.New("it is "+have))
+	}
+	w.version++
+	o.SetResourceVersion(strconv.Itoa(w.version))
+	return true, o, w.targets.Tracker().Update(action.GetResource(), o, "")
+}
+
+// stored is a target as it is.
+func (w *world) stored(t target) *unstructured.Unstructured {
+	w.t.Helper()
+	o, err := w.targets.Tracker().Get(injection.Resources[configv1alpha1.InjectionKind(t.Kind)], "", t.Name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o.(*unstructured.Unstructured).DeepCopy()
+}
+
+// register makes or replaces a target as a person would.
+func (w *world) register(t target, annotations map[string]string, change func(*unstructured.Unstructured)) {
+	w.t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(objects[t]), &o.Object); err != nil {
+		w.t.Fatal(err)
+	}
+	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
+	o.SetAPIVersion(resource.GroupVersion().String())
+	o.SetKind(t.Kind)
+	o.SetName(t.Name)
+	o.SetUID("uid-of-a-target")
+	o.SetAnnotations(annotations)
+	w.replace(resource, o, change)
+}
+
+func (w *world) replace(resource schema.GroupVersionResource, o *unstructured.Unstructured, change func(*unstructured.Unstructured)) {
+	w.t.Helper()
+	if change != nil {
+		change(o)
+	}
+	w.version++
+	o.SetResourceVersion(strconv.Itoa(w.version))
+	err := w.targets.Tracker().Create(resource, o, "")
+	if apierrors.IsAlreadyExists(err) {
+		err = w.targets.Tracker().Update(resource, o, "")
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// edit changes a target as a person would.
+func (w *world) edit(t target, change func(*unstructured.Unstructured)) {
+	w.t.Helper()
+	w.replace(injection.Resources[configv1alpha1.InjectionKind(t.Kind)], w.stored(t), change)
+}
+
+// metadataOf is what the metadata client sees of a target.
+func (w *world) metadataOf(t target) *metav1.PartialObjectMetadata {
+	o := w.stored(t)
+	return &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Annotations: o.GetAnnotations(),
+		},
+	}
+}
+
+// notice has the watch of a controller deliver a target as it is.
+func (w *world) notice(c *Controller, t target) {
+	w.t.Helper()
+	kept, err := annotationsOnly(w.metadataOf(t))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := c.watches[configv1alpha1.InjectionKind(t.Kind)].GetStore().Add(kept); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) injector(change func(*Config)) *Controller {
+	w.t.Helper()
+	cfg := Config{
+		Targets: w.targets, Metadata: w.metadata, Client: w.api.Client, Configurations: w.api.Own.ConfigV1alpha1(),
+		Inventory: w, Recorder: w, Every: true, Clock: w.clock,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// held are the common names of the anchors of each caBundle of a target.
+func (w *world) held(t target) map[string][]string {
+	w.t.Helper()
+	out := map[string][]string{}
+	for _, entry := range w.entries(t) {
+		for _, anchor := range entry.Anchors {
+			out[entry.Name] = append(out[entry.Name], anchor.CommonName)
+		}
+	}
+	return out
+}
+
+func (w *world) entries(t target) []injection.Entry {
+	w.t.Helper()
+	entries, err := injection.Entries(configv1alpha1.InjectionKind(t.Kind), w.stored(t))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return entries
+}
+
+func (w *world) configMap(name string) *corev1.ConfigMap {
+	w.t.Helper()
+	o, err := w.api.Client.CoreV1().ConfigMaps(home).Get(w.ctx(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+func (w *world) configuration() *configv1alpha1.RotationConfiguration {
+	w.t.Helper()
+	o, err := w.api.Own.ConfigV1alpha1().RotationConfigurations(home).Get(w.ctx(), "web", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+// Managed implements Inventory.
+func (w *world) Managed(namespace string) bool { return namespace == home && !w.unmanaged }
+
+// Live implements rotation.Inventory.
+func (w *world) Live(ctx context.Context, namespace string) (*inventory.Sources, error) {
+	s := &inventory.Sources{Namespace: namespace}
+	secrets, err := w.api.Client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range secrets.Items {
+		s = s.WithSecret(secrets.Items[i].Name, &secrets.Items[i])
+	}
+	configMaps, err := w.api.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range configMaps.Items {
+		s = s.WithConfigMap(configMaps.Items[i].Name, &configMaps.Items[i])
+	}
+	configurations, err := w.api.Own.ConfigV1alpha1().RotationConfigurations(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range configurations.Items {
+		s = s.WithConfiguration(configurations.Items[i].Name, &configurations.Items[i])
+	}
+	records, err := w.api.Own.ConfigV1alpha1().RotationRecords(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range records.Items {
+		s = s.WithRecord(records.Items[i].Name, &records.Items[i])
+	}
+	return s, nil
+}
+
+// Sources implements Inventory.
+func (w *world) Sources(namespace string) *inventory.Sources {
+	s, err := w.Live(w.ctx(), namespace)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// Namespace implements Inventory.
+func (w *world) Namespace(namespace string) *inventory.Namespace {
+	if namespace != home || w.unmanaged {
+		return nil
+	}
+	return inventory.Build(w.Sources(namespace))
+}
+
+func (w *world) domain() *trust.Domain {
+	w.t.Helper()
+	d := w.Namespace(home).Domain("web")
+	if d == nil {
+		w.t.Fatal("the domain is gone")
+	}
+	return d
+}
+
+// Eventf implements events.EventRecorder.
+func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	ref := regarding.(*corev1.ObjectReference)
+	w.events = append(w.events, fmt.Sprintf("%s %s %s/%s: %s", eventType, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
+}
+
+// said counts the events that contain a text.
+func (w *world) said(text string) int {
+	return len(slices.DeleteFunc(slices.Clone(w.events), func(e string) bool { return !strings.Contains(e, text) }))
+}
+
+// rotate lets the rotation controller do what it may.
+func (w *world) rotate() {
+	w.t.Helper()
+	for range 20 {
+		before := w.api.Version()
+		w.turn()
+		if w.api.Version() == before {
+			return
+		}
+	}
+	w.t.Fatal("the rotation does not settle")
+}
+
+// turn is one look of the rotation controller.
+func (w *world) turn() {
+	w.t.Helper()
+	if err := w.rotation.Reconcile(w.ctx(), home, "web"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// report has a party acknowledge what it has loaded and presents.
+func (w *world) report(party string, trusts, presents []pki.Fingerprint) {
+	w.t.Helper()
+	now := w.clock.Now()
+	made, err := record.OfEvidence(home, "web", party, party, []trust.Observation{{
+		Instance: party, Kind: trust.Acknowledgement, Trusts: trusts, Presents: presents, ObservedAt: now, Expires: now.Add(time.Hour),
+	}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.put(made)
+}
+
+// settled is a world at rest, in which every target has been given what it asks for.
+func settled(t *testing.T) (*world, *Controller) {
+	t.Helper()
+	w := newWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	w.rotate()
+	c := w.injector(nil)
+	t.Cleanup(func() { w.end(c) })
+	for object := range objects {
+		w.register(object, map[string]string{injection.Annotation: home + "/" + bundleName}, nil)
+		w.look(c, object)
+	}
+	w.wrote, w.reads = nil, 0
+	return w, c
+}
+
+// look has the injector look at a target that it has been told of.
+func (w *world) look(c *Controller, t target) {
+	w.t.Helper()
+	w.notice(c, t)
+	if err := c.queue.Do(w.ctx(), key{target: t}); err != nil {
+		w.t.Fatalf("look at %v: %v", t, err)
+	}
+	w.notice(c, t)
+}

@@ -1,0 +1,39 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package truststore
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"io"
+
+	"certrotation.dev/registry/pki"
+)
+
+// maxSalts is more than any format reads: two salts and an initialization vector.
+const maxSalts = 1024
+
+// salts are read where a library asks for randomness. They depend on everything that is written, so that no two contents
+// share one.
+type salts struct{ rest []byte }
+
+func newSalts(format Format, password string, anchors []*pki.Certificate) io.Reader {
+	made := madeOf(format, password, anchors)
+	stream, err := hkdf.Key(sha256.New, made[:], nil, "certrotation trust store", maxSalts)
+	if err != nil {
+		// Only a length that no constant here has is an error. A reader without salts fails whoever reads it.
+		return &salts{}
+	}
+	return &salts{rest: stream}
+}
+
+// Read implements io.Reader.
+func (s *salts) Read(into []byte) (int, error) {
+	if len(s.rest) == 0 && len(into) > 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n := copy(into, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
