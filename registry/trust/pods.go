@@ -80,6 +80,11 @@ func (p *Pod) of(o *Observation, uid string) bool {
 	return p.Process != "" && o.Instance == p.Process
 }
 
+// samePod says whether two members of one name are the same pod, or neither is one.
+func samePod(x, y *Member) bool {
+	return (x.Pod == nil) == (y.Pod == nil) && (x.Pod == nil || x.Instance == y.Instance)
+}
+
 // hint is what a person has to know of a pod that a rotation waits for, "" if nothing.
 func (p *Pod) hint() string {
 	switch {
@@ -163,6 +168,9 @@ func (r *Roster) withoutPods() *Roster {
 // at which it is probed, are two roles of one pod. It stops nothing, as both count.
 func (d *Domain) twiceChosen() []Problem {
 	chosen := map[string][]place{}
+	if !severalOfPods(d.Parties) {
+		return nil
+	}
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for k := range p.Members {
@@ -194,6 +202,11 @@ func (d *Domain) twiceChosen() []Problem {
 			"is a member of relying party %s and of %s%s, which verify the same leaf: narrow one of the selectors, or let one of them verify it", key.x, key.y, others)})
 	}
 	return out
+}
+
+func severalOfPods(parties []Party) bool {
+	first := slices.IndexFunc(parties, func(p Party) bool { return p.OfPods })
+	return first >= 0 && slices.ContainsFunc(parties[first+1:], func(p Party) bool { return p.OfPods })
 }
 
 func overlap(x, y []string) bool {
