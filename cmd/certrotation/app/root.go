@@ -6,6 +6,7 @@ package app
 import (
 	"github.com/spf13/cobra"
 
+	agentcmd "certrotation.dev/cmd/certrotation/app/agent"
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/doctor"
 	"certrotation.dev/cmd/certrotation/app/installer"
@@ -14,6 +15,7 @@ import (
 	"certrotation.dev/cmd/certrotation/app/render"
 	"certrotation.dev/cmd/certrotation/app/serve"
 	"certrotation.dev/cmd/certrotation/app/signcsr"
+	waitcmd "certrotation.dev/cmd/certrotation/app/wait"
 )
 
 // NewCommand makes the command certrotation with all its subcommands.
@@ -30,5 +32,6 @@ func NewCommand() *cobra.Command {
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	root.AddCommand(installer.NewCommand(), prune.NewCommand())
+	root.AddCommand(waitcmd.NewCommand(), agentcmd.NewCommand())
 	return root
 }

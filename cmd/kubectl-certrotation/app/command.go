@@ -73,7 +73,7 @@ func NewCommand(config Config) *cobra.Command {
 	addVerbosity(root)
 	root.AddCommand(
 		p.newTree(), p.newPlan(), p.newRotate(), p.newWait(), p.newAbort(), p.newAcknowledge(), p.newWaive(),
-		p.newAdopt(), p.newRelease(),
+		p.newAdopt(), p.newRelease(), p.newContentHash(),
 	)
 	return root
 }
@@ -88,7 +88,7 @@ func addVerbosity(root *cobra.Command) {
 // target is what a command acts on: an object's name in a namespace.
 type target struct {
 	client versioned.Interface
-	// core is nil but for the commands that write Secrets and ConfigMaps.
+	// core is nil but for the commands that read or write Secrets and ConfigMaps.
 	core            kubernetes.Interface
 	namespace, name string
 }
@@ -106,7 +106,7 @@ func (p *plugin) connect(name string) (*target, error) {
 	return &target{client: client, namespace: namespace, name: name}, nil
 }
 
-// connectCore is connect for the commands that write Secrets and ConfigMaps.
+// connectCore is connect for the commands that read or write Secrets and ConfigMaps.
 func (p *plugin) connectCore(name string) (*target, error) {
 	t, err := p.connect(name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 // dial opens one connection after the other until the context ends.
 func (p *program) dial(ctx context.Context, addresses []string, serverName, request string, pause time.Duration) error {
+	config := p.source.ClientConfig(&tls.Config{ServerName: serverName, MinVersion: tls.VersionTLS12})
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for turn := 0; ; turn++ {
@@ -24,7 +25,7 @@ func (p *program) dial(ctx context.Context, addresses []string, serverName, requ
 			return nil
 		case <-ticker.C:
 		}
-		switch err := p.handshake(ctx, addresses[turn%len(addresses)], serverName, request); {
+		switch err := handshake(ctx, config, addresses[turn%len(addresses)], request); {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
@@ -37,15 +38,10 @@ func (p *program) dial(ctx context.Context, addresses []string, serverName, requ
 
 // handshake proves both directions: with TLS 1.3 a client learns only from the first read whether the server has
 // accepted its certificate.
-func (p *program) handshake(ctx context.Context, address, serverName, request string) error {
+func handshake(ctx context.Context, config *tls.Config, address, request string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	m := p.loader.current.Load()
-	dialer := &tls.Dialer{Config: &tls.Config{
-		MinVersion: tls.VersionTLS12, ServerName: serverName,
-		RootCAs: m.pool, Certificates: []tls.Certificate{m.leaf},
-	}}
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

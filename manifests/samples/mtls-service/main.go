@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/tlsreload"
 )
 
 func main() {
@@ -31,8 +32,11 @@ func main() {
 
 // options that the server and the clients share.
 type options struct {
-	kubeconfig, namespace   string
-	leaf, bundle, statsAddr string
+	kubeconfig         string
+	leaf, bundle       string
+	leafDir, bundleDir string
+	statsAddr          string
+	member             acknowledge.Member
 }
 
 func newCommand() *cobra.Command {
@@ -45,10 +49,16 @@ func newCommand() *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; in-cluster configuration if empty")
-	flags.StringVar(&o.namespace, "namespace", "mtls-demo", "namespace of the Secrets and the bundle")
+	flags.StringVar(&o.member.Namespace, "namespace", "mtls-demo", "namespace of the Secrets and the bundle")
 	flags.StringVar(&o.bundle, "bundle", "service-ca-bundle", "ConfigMap of trust anchors")
 	flags.StringVar(&o.leaf, "leaf", "", "Secret with the program's own leaf")
+	flags.StringVar(&o.leafDir, "leaf-dir", "", "where the leaf is mounted, in a pod; it is watched by the API if empty")
+	flags.StringVar(&o.bundleDir, "bundle-dir", "", "where the bundle is mounted, in a pod")
 	flags.StringVar(&o.statsAddr, "stats", "127.0.0.1:0", "address of the counters")
+	flags.StringVar(&o.member.Signer, "signer", "service-signer", "signer whose rotation is acknowledged")
+	flags.StringVar(&o.member.Party, "party", "", "relying party that the program is of, which acknowledges nothing if it is empty")
+	flags.StringVar(&o.member.Name, "member", os.Getenv(acknowledge.EnvName), "member of the party that the program is; the name of the party if empty")
+	flags.StringVar(&o.member.Instance, "instance", os.Getenv(acknowledge.EnvUID), "name of this process, such as the UID of its pod; the name of the host if empty")
 	root.AddCommand(newServerCommand(o), newClientCommand(o))
 	return root
 }
@@ -61,7 +71,7 @@ func newServerCommand(o *options) *cobra.Command {
 		Short: "Accept mutual TLS connections",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			program, err := o.start(cmd.Context(), newStats(peers), nil)
+			program, err := o.start(cmd.Context(), newStats(peers))
 			if err != nil {
 				return err
 			}
@@ -75,22 +85,14 @@ func newServerCommand(o *options) *cobra.Command {
 
 func newClientCommand(o *options) *cobra.Command {
 	var servers []string
-	var serverName, signer, party, instance, request string
+	var serverName, request string
 	var pause time.Duration
 	cmd := &cobra.Command{
 		Use:   "client",
 		Short: "Open mutual TLS connections, one after the other",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if instance == "" {
-				host, err := os.Hostname()
-				if err != nil {
-					return fmt.Errorf("name this process, or give --instance: %w", err)
-				}
-				instance = host
-			}
-			report := &acknowledger{namespace: o.namespace, signer: signer, party: party, instance: instance, startedAt: time.Now()}
-			program, err := o.start(cmd.Context(), newStats(nil), report)
+			program, err := o.start(cmd.Context(), newStats(nil))
 			if err != nil {
 				return err
 			}
@@ -100,41 +102,56 @@ func newClientCommand(o *options) *cobra.Command {
 	cmd.Flags().StringSliceVar(&servers, "server", []string{"127.0.0.1:8443"}, "addresses of the servers, which take turns")
 	cmd.Flags().StringVar(&request, "request", "?", "what is sent over each connection, until something comes back")
 	cmd.Flags().StringVar(&serverName, "server-name", "localhost", "name to verify the server's leaf with")
-	cmd.Flags().StringVar(&signer, "signer", "service-signer", "signer whose rotation is acknowledged")
-	cmd.Flags().StringVar(&party, "party", "", "name of this relying party")
-	cmd.Flags().StringVar(&instance, "instance", "", "name of this replica, such as that of its pod; defaults to the name of the host, which in a pod is the same")
 	cmd.Flags().DurationVar(&pause, "pause", 50*time.Millisecond, "pause between two connections")
 	return cmd
 }
 
-// start loads the first material, serves the counters and keeps reloading in the background.
-func (o *options) start(ctx context.Context, stats *stats, report *acknowledger) (*program, error) {
+// start loads the first material, serves the counters, keeps reloading in the background and acknowledges what is loaded.
+func (o *options) start(ctx context.Context, stats *stats) (*program, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("load kubeconfig %q: %w", o.kubeconfig, err)
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
-	}
-	loader := newLoader(client, o.namespace, o.leaf, o.bundle)
-	if report != nil {
-		if report.client, err = versioned.NewForConfig(config); err != nil {
-			return nil, fmt.Errorf("make client: %w", err)
+	var loader *loader
+	if o.leafDir != "" {
+		loader, err = mounted(ctx, o.leafDir, o.bundleDir)
+	} else {
+		client, failed := kubernetes.NewForConfig(config)
+		if failed != nil {
+			return nil, fmt.Errorf("make client: %w", failed)
 		}
-		go report.run(ctx, loader)
+		loader, err = watch(ctx, client, o.member.Namespace, o.leaf, o.bundle)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := serveStats(ctx, o.statsAddr, stats, loader); err != nil {
 		return nil, err
 	}
-	if err := loader.run(ctx); err != nil {
+	select {
+	case <-loader.loaded:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("load Secret %s and ConfigMap %s: %w", o.leaf, o.bundle, ctx.Err())
+	}
+	p := &program{stats: stats, source: loader.source}
+	if o.member.Party == "" {
+		return p, nil
+	}
+	if o.member.Instance == "" {
+		if o.member.Instance, err = os.Hostname(); err != nil {
+			return nil, fmt.Errorf("name this process, or give --instance: %w", err)
+		}
+	}
+	api, err := acknowledge.Connect(config, o.member.Namespace)
+	if err != nil {
 		return nil, err
 	}
-	return &program{stats: stats, loader: loader}, nil
+	go p.source.Acknowledge(ctx, api, o.member)
+	return p, nil
 }
 
 // program is what server and client share: what it counts and what it has loaded.
 type program struct {
 	stats  *stats
-	loader *loader
+	source *tlsreload.Source
 }

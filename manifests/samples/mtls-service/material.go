@@ -5,16 +5,10 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"log"
+	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,141 +16,115 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"certrotation.dev/controller/tlsreload"
 )
 
-// material is what a handshake needs: one leaf and one pool that belong together.
-type material struct {
-	leaf tls.Certificate
-	pool *x509.CertPool
-	// trusts and presents are fingerprints of what was loaded.
-	trusts, presents []string
-}
-
-// loader swaps new material in as soon as the Secret or the ConfigMap changes, unless it is held.
+// loader keeps a tlsreload.Source up to date, unless it is held.
 type loader struct {
-	client                  kubernetes.Interface
-	namespace, leaf, bundle string
-
-	current atomic.Pointer[material]
-	// changed gets a token after each swap.
-	changed chan struct{}
-
-	mu     sync.Mutex
-	held   bool
-	secret *corev1.Secret
-	config *corev1.ConfigMap
+	// source is there when loaded is closed.
+	source *tlsreload.Source
+	loaded chan struct{}
+	// resume loads what is there now and goes on following, pause stops it.
+	resume, pause func()
 }
 
-func newLoader(client kubernetes.Interface, namespace, leaf, bundle string) *loader {
-	return &loader{client: client, namespace: namespace, leaf: leaf, bundle: bundle, changed: make(chan struct{}, 1)}
+// bundleKey is the key of the trust anchors in the bundle.
+const bundleKey = "ca-bundle.crt"
+
+// mounted follows the volumes of a pod.
+func mounted(ctx context.Context, leaf, bundle string) (*loader, error) {
+	files := tlsreload.Files{
+		Certificate: filepath.Join(leaf, corev1.TLSCertKey), Key: filepath.Join(leaf, corev1.TLSPrivateKeyKey), Anchors: filepath.Join(bundle, bundleKey),
+	}
+	source, err := tlsreload.Load(files)
+	if err != nil {
+		return nil, err
+	}
+	l, stop, mu := &loader{source: source, loaded: make(chan struct{})}, func() {}, sync.Mutex{}
+	close(l.loaded)
+	l.pause = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stop()
+	}
+	l.resume = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stop()
+		var following context.Context
+		following, stop = context.WithCancel(ctx)
+		go source.Follow(following, files)
+	}
+	l.resume()
+	return l, nil
 }
 
-// run watches in the background and returns when the first material is loaded.
-func (l *loader) run(ctx context.Context) error {
-	secrets := l.informers(l.leaf)
-	configs := l.informers(l.bundle)
-	ready := make(chan struct{})
-	var once sync.Once
-	loaded := func() {
-		if l.reload() {
-			once.Do(func() { close(ready) })
+// watched follows the objects themselves, where there is no kubelet to mount them.
+type watched struct {
+	loader *loader
+
+	mu   sync.Mutex
+	held bool
+	pem  tlsreload.PEM
+}
+
+// watch returns a loader whose first material comes later.
+func watch(ctx context.Context, client kubernetes.Interface, namespace, leaf, bundle string) (*loader, error) {
+	w := &watched{loader: &loader{loaded: make(chan struct{})}}
+	w.loader.pause, w.loader.resume = func() { w.hold(true) }, func() { w.hold(false) }
+	only := func(name string) informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+			}))
+	}
+	secrets, configs := only(leaf), only(bundle)
+	for _, informer := range []cache.SharedIndexInformer{secrets.Core().V1().Secrets().Informer(), configs.Core().V1().ConfigMaps().Informer()} {
+		// Deletions are ignored: the program continues with what it has loaded.
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: w.see, UpdateFunc: func(_, obj any) { w.see(obj) }}); err != nil {
+			return nil, fmt.Errorf("watch Secret %s and ConfigMap %s: %w", leaf, bundle, err)
 		}
-	}
-	if _, err := secrets.Core().V1().Secrets().Informer().AddEventHandler(onChange(func(obj any) {
-		l.mu.Lock()
-		l.secret, _ = obj.(*corev1.Secret)
-		l.mu.Unlock()
-		loaded()
-	})); err != nil {
-		return fmt.Errorf("watch Secret %s: %w", l.leaf, err)
-	}
-	if _, err := configs.Core().V1().ConfigMaps().Informer().AddEventHandler(onChange(func(obj any) {
-		l.mu.Lock()
-		l.config, _ = obj.(*corev1.ConfigMap)
-		l.mu.Unlock()
-		loaded()
-	})); err != nil {
-		return fmt.Errorf("watch ConfigMap %s: %w", l.bundle, err)
 	}
 	secrets.Start(ctx.Done())
 	configs.Start(ctx.Done())
-	select {
-	case <-ready:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("load Secret %s and ConfigMap %s: %w", l.leaf, l.bundle, ctx.Err())
-	}
+	return w.loader, nil
 }
 
-func (l *loader) informers(name string) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(l.client, 0, informers.WithNamespace(l.namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		}))
+func (w *watched) see(obj any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch o := obj.(type) {
+	case *corev1.Secret:
+		w.pem.Certificate, w.pem.Key = o.Data[corev1.TLSCertKey], o.Data[corev1.TLSPrivateKeyKey]
+	case *corev1.ConfigMap:
+		w.pem.Anchors = []byte(o.Data[bundleKey])
+	}
+	w.load()
 }
 
-// onChange ignores deletions: the program continues with what it has loaded.
-func onChange(f func(obj any)) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, obj any) { f(obj) }}
+func (w *watched) hold(held bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = held
+	w.load()
 }
 
-// hold stops and resumes reloading.
-func (l *loader) hold(held bool) {
-	l.mu.Lock()
-	l.held = held
-	l.mu.Unlock()
-	if !held {
-		l.reload()
-	}
-}
-
-// reload swaps in what was last seen and says whether it could.
-func (l *loader) reload() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held || l.secret == nil || l.config == nil {
-		return false
-	}
-	m, err := parse(l.secret, l.config)
-	if err != nil {
-		log.Printf("keep what is loaded: %v", err)
-		return false
-	}
-	l.current.Store(m)
-	log.Printf("loaded leaf %.12s and %d anchors", m.presents[0], len(m.trusts))
-	select {
-	case l.changed <- struct{}{}:
+// load swaps in what was last seen.
+func (w *watched) load() {
+	switch source := w.loader.source; {
+	case w.held || len(w.pem.Certificate) == 0 || len(w.pem.Anchors) == 0:
+	case source != nil:
+		if err := source.Take(w.pem); err != nil {
+			log.Printf("keep what is loaded: %v", err)
+		}
 	default:
-	}
-	return true
-}
-
-func parse(secret *corev1.Secret, config *corev1.ConfigMap) (*material, error) {
-	leaf, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
-		return nil, fmt.Errorf("parse Secret %s: %w", secret.Name, err)
-	}
-	m := &material{leaf: leaf, pool: x509.NewCertPool(), presents: []string{fingerprint(leaf.Certificate[0])}}
-	rest := []byte(config.Data["ca-bundle.crt"])
-	for {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
-		anchor, err := x509.ParseCertificate(block.Bytes)
+		source, err := tlsreload.New(w.pem)
 		if err != nil {
-			return nil, fmt.Errorf("parse ConfigMap %s: %w", config.Name, err)
+			log.Printf("nothing is loaded yet: %v", err)
+			return
 		}
-		m.pool.AddCert(anchor)
-		m.trusts = append(m.trusts, fingerprint(block.Bytes))
+		w.loader.source = source
+		close(w.loader.loaded)
 	}
-	if len(m.trusts) == 0 {
-		return nil, errors.New("ConfigMap " + config.Name + " holds no anchor")
-	}
-	return m, nil
-}
-
-func fingerprint(der []byte) string {
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
 }

@@ -23,7 +23,7 @@ func (p *program) serve(ctx context.Context, address string) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: p.serverConfig}
+	config := p.source.ServerConfig(&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12})
 	for {
 		conn, err := listener.Accept()
 		if ctx.Err() != nil {
@@ -34,17 +34,6 @@ func (p *program) serve(ctx context.Context, address string) error {
 		}
 		go p.answer(ctx, tls.Server(conn, config))
 	}
-}
-
-func (p *program) serverConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
-	m := p.loader.current.Load()
-	return &tls.Config{
-		MinVersion:             tls.VersionTLS12,
-		Certificates:           []tls.Certificate{m.leaf},
-		ClientAuth:             tls.RequireAndVerifyClientCert,
-		ClientCAs:              m.pool,
-		SessionTicketsDisabled: true,
-	}, nil
 }
 
 // answer shakes hands and echoes one byte.

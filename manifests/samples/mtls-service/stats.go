@@ -133,8 +133,8 @@ func serveStats(ctx context.Context, address string, s *stats, l *loader) error 
 			log.Printf("answer /stats: %v", err)
 		}
 	})
-	mux.HandleFunc("POST /hold", func(http.ResponseWriter, *http.Request) { l.hold(true) })
-	mux.HandleFunc("POST /resume", func(http.ResponseWriter, *http.Request) { l.hold(false) })
+	mux.HandleFunc("POST /hold", func(http.ResponseWriter, *http.Request) { l.pause() })
+	mux.HandleFunc("POST /resume", func(http.ResponseWriter, *http.Request) { l.resume() })
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {

@@ -1,0 +1,72 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wait
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"certrotation.dev/registry/contenthash"
+)
+
+// DefaultTimeout is twice what kubelet takes at most to bring a change to a pod that it has not cached anew.
+const DefaultTimeout = 5 * time.Minute
+
+// Options of the command.
+type Options struct {
+	Directory string
+	Content   string
+	Timeout   time.Duration
+
+	Logs *logsapi.LoggingConfiguration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options { return &Options{Timeout: DefaultTimeout, Logs: logs.NewOptions()} }
+
+// Flags returns the flags in sections, as --help shows them.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	fs := sections.FlagSet("wait")
+	fs.StringVar(&o.Content, "for-content", o.Content, "The hash of the content to wait for. Required.")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long to wait before it fails.")
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+	return sections
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	if !contenthash.Valid(o.Content) {
+		errs = append(errs, fmt.Errorf("--for-content is %q, want a lower-case hexadecimal SHA-256, as `kubectl certrotation content-hash` prints it", o.Content))
+	}
+	if !filepath.IsAbs(o.Directory) {
+		errs = append(errs, fmt.Errorf("the directory is %q, want an absolute path, the mountPath of a volume", o.Directory))
+	}
+	if o.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--timeout is %s, which leaves no time to wait", o.Timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// Config is what a run needs.
+type Config struct {
+	Directory, Content string
+	Timeout, Interval  time.Duration
+}
+
+// Config reads the directory of the options each second.
+func (o *Options) Config() *Config {
+	return &Config{Directory: o.Directory, Content: o.Content, Timeout: o.Timeout, Interval: time.Second}
+}
+
+// read is the hash of what is in the directory now.
+func (c *Config) read() (string, error) { return contenthash.OfDirectory(os.DirFS(c.Directory)) }

@@ -1,0 +1,52 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// Run waits for the content.
+func (c *Config) Run(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, errors.New("--timeout has passed"))
+	defer cancel()
+	logger.Info("Waiting for content", "directory", c.Directory, "content", c.Content, "timeout", c.Timeout)
+	ticker := time.NewTicker(c.Interval)
+	defer ticker.Stop()
+	for told := ""; ; {
+		found, err := c.read()
+		switch {
+		case err == nil && found == c.Content:
+			logger.Info("The content is there", "directory", c.Directory, "content", c.Content)
+			return nil
+		case err != nil && told != err.Error():
+			told = err.Error()
+			logger.Info("The directory cannot be read", "directory", c.Directory, "reason", told)
+		case err == nil && told != found:
+			told = found
+			logger.Info("The directory has other content", "directory", c.Directory, "found", found)
+		}
+		select {
+		case <-ctx.Done():
+			return c.failure(context.Cause(ctx), found, err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// failure says what was there instead, and what to do.
+func (c *Config) failure(cause error, found string, err error) error {
+	if err != nil {
+		return fmt.Errorf("wait for content %s in %s: %w; it cannot be read: %w; give the mountPath of a volume of this container", c.Content, c.Directory, cause, err)
+	}
+	return fmt.Errorf("wait for content %s in %s: %w; it has %s: either kubelet still shows an older version, and it comes with another attempt, "+
+		"or the object has changed after the pod template; compare `kubectl certrotation content-hash` of the object with the template",
+		c.Content, c.Directory, cause, found)
+}

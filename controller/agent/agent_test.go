@@ -1,0 +1,277 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"crypto/tls"
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/kubeletvolume"
+)
+
+// TestWhatIsNotLoadedIsNotAcknowledged: the program does not reload, and the agent says so instead of reporting what is
+// mounted, for as long as it takes.
+func TestWhatIsNotLoadedIsNotAcknowledged(t *testing.T) {
+	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
+	leaf, fresh := kubeletvolume.Leaf(t, former), kubeletvolume.Leaf(t, next)
+	p := newProgram(t, leaf, former)
+	run(t, p, func(c *Config) { c.Reload = p }, func(t *testing.T, w *world) {
+		w.reported(t, leaf, former)
+		w.shows(t, "", "acknowledged until")
+		if w.asked() != 0 {
+			t.Error("a program that shows what is mounted was reloaded")
+		}
+
+		p.mount(t, leaf, former, next)
+		w.pass(3 * time.Minute)
+		w.reported(t, leaf, former)
+		w.shows(t, ReasonStillFormer, "does not list CN=next")
+		if w.asked() != 1 {
+			t.Errorf("the program was asked %d times, want once", w.asked())
+		}
+		p.load(t, leaf, former, next)
+		w.pass(lastLook)
+		w.reported(t, leaf, former, next)
+		w.shows(t, "", "")
+
+		p.mount(t, fresh, former, next)
+		w.pass(3 * time.Minute)
+		w.reported(t, leaf, former, next)
+		w.shows(t, ReasonStillFormer, "presents "+string(leaf.Certificate.Fingerprint))
+		p.load(t, fresh, former, next)
+		w.pass(lastLook)
+		w.reported(t, fresh, former, next)
+
+		p.mount(t, fresh, next)
+		w.pass(3 * time.Minute)
+		// What it still trusts counts, though it is mounted no more.
+		w.reported(t, fresh, former, next)
+		w.shows(t, ReasonStillFormer, "still accepts authority "+string(former.Certificate.Fingerprint))
+		p.load(t, fresh, next)
+		w.pass(3 * time.Minute)
+		w.reported(t, fresh, next)
+		if w.asked() != 3 {
+			t.Errorf("the program was asked %d times, want once for each content", w.asked())
+		}
+	})
+}
+
+func TestReloadIsTriedAgain(t *testing.T) {
+	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
+	leaf := kubeletvolume.Leaf(t, former)
+	p := newProgram(t, leaf, former)
+	p.answers(errors.New("not now"))
+	run(t, p, func(c *Config) { c.Reload = p }, func(t *testing.T, w *world) {
+		p.mount(t, leaf, former, next)
+		w.pass(10 * time.Minute)
+		w.shows(t, ReasonReloadFailed, "not now")
+		if w.asked() < 12 || w.asked() > 18 {
+			t.Errorf("the program was asked %d times in ten minutes, want more and more rarely, and then once a minute", w.asked())
+		}
+		p.answers(nil)
+		p.load(t, leaf, former, next)
+		w.pass(2 * time.Minute)
+		w.shows(t, "", "")
+		w.reported(t, leaf, former, next)
+	})
+}
+
+func TestProgramThatHasReloadedIsNotReloaded(t *testing.T) {
+	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
+	leaf := kubeletvolume.Leaf(t, former)
+	p := newProgram(t, leaf, former)
+	p.mount(t, leaf, former, next) // after it has read its files
+	run(t, p, func(c *Config) { c.Reload = p }, func(t *testing.T, w *world) {
+		w.reported(t, leaf, former)
+		if w.asked() != 1 {
+			t.Errorf("a program that lags at the start of the agent was asked %d times, want once", w.asked())
+		}
+	})
+}
+
+// TestFilesAreReportedAfterAReload: the weaker proof needs at least that.
+func TestFilesAreReportedAfterAReload(t *testing.T) {
+	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
+	leaf := kubeletvolume.Leaf(t, former)
+	p := newProgram(t, leaf, former)
+	p.answers(errors.New("still starting"))
+	run(t, p, func(c *Config) { c.Prove, c.Reload = nil, p }, func(t *testing.T, w *world) {
+		w.pass(10 * time.Minute)
+		if w.last() != nil {
+			t.Errorf("%+v was reported before a reload has succeeded", w.last())
+		}
+		w.shows(t, ReasonNotReloaded, "still starting")
+		p.answers(nil)
+		w.pass(2 * time.Minute)
+		w.reported(t, leaf, former)
+		w.shows(t, "", "")
+
+		p.answers(errors.New("broken"))
+		p.mount(t, leaf, former, next)
+		w.pass(10 * time.Minute)
+		w.reported(t, leaf, former)
+		w.shows(t, ReasonReloadFailed, "broken")
+		p.answers(nil)
+		w.pass(2 * time.Minute)
+		w.reported(t, leaf, former, next)
+	})
+}
+
+// TestFaultsAreProblems: each has its reason and next step, and when it is put right the agent reports by itself.
+func TestFaultsAreProblems(t *testing.T) {
+	ca, foreign := kubeletvolume.Authority(t, "ca"), kubeletvolume.Authority(t, "foreign")
+	twin := kubeletvolume.Authority(t, "ca")
+	leaf := kubeletvolume.Leaf(t, ca)
+	resource := v1alpha1.Resource("certificaterotations")
+	for name, tt := range map[string]struct {
+		change     func(p *program, c *Config)
+		breaks     func(t *testing.T, w *world)
+		mends      func(t *testing.T, w *world)
+		reason     acknowledge.Reason
+		text       string
+		isReported bool
+	}{
+		"a wrong path": {
+			change: func(_ *program, c *Config) { c.Anchors += ".none" },
+			reason: ReasonFilesUnreadable, text: "ca-bundle.crt.none: no such file", isReported: false,
+		},
+		"a wrong file": {
+			change: func(p *program, c *Config) { c.Anchors = p.secret.Path("tls.key") },
+			reason: ReasonFilesUnreadable, text: "tls.key: parse certificates",
+		},
+		"no rights": {
+			breaks: func(_ *testing.T, w *world) {
+				w.refuse(apierrors.NewForbidden(resource, "signer", errors.New("no")))
+			},
+			mends:  func(_ *testing.T, w *world) { w.refuse(nil) },
+			reason: acknowledge.ReasonForbidden, text: "relyingParties[].reporters",
+		},
+		"a clock that is off": {
+			change: func(_ *program, c *Config) { c.Server.Skew = func() time.Duration { return -time.Hour } },
+			breaks: func(_ *testing.T, w *world) {
+				w.refuse(apierrors.NewConflict(resource, "signer", errors.New("it was observed too long ago")))
+			},
+			mends:  func(_ *testing.T, w *world) { w.refuse(nil) },
+			reason: acknowledge.ReasonClockSkewed, text: "1h0m0s behind",
+		},
+		"nobody listens": {
+			breaks: func(_ *testing.T, w *world) { w.stop() },
+			mends:  func(t *testing.T, w *world) { w.listen(t) },
+			reason: ReasonServerUnreachable, text: "connection refused",
+		},
+		"no TLS": {
+			breaks: func(_ *testing.T, w *world) { w.set(nil) },
+			mends:  func(t *testing.T, w *world) { w.load(t, leaf, ca) },
+			reason: ReasonServerUnreachable, text: "does not speak TLS",
+		},
+		"a server of somebody else": {
+			breaks: func(t *testing.T, w *world) { w.load(t, kubeletvolumeLeaf(foreign), ca) },
+			mends:  func(t *testing.T, w *world) { w.load(t, leaf, ca) },
+			reason: ReasonForeignServer, text: "CN=foreign",
+		},
+		"a server that asks for nothing": {
+			breaks: func(t *testing.T, w *world) { w.verifies(t, leaf, tls.NoClientCert) },
+			mends:  func(t *testing.T, w *world) { w.load(t, leaf, ca) },
+			reason: ReasonNothingListed, text: "asks for no client certificate", isReported: true,
+		},
+		"a server that lists nothing": {
+			breaks: func(t *testing.T, w *world) { w.verifies(t, leaf, tls.RequireAnyClientCert) },
+			mends:  func(t *testing.T, w *world) { w.load(t, leaf, ca) },
+			reason: ReasonNothingListed, text: "lists no authorities", isReported: true,
+		},
+		"two authorities of one subject": {
+			breaks: func(t *testing.T, w *world) {
+				w.mount(t, leaf, ca, twin)
+				w.load(t, leaf, ca, twin)
+			},
+			reason: ReasonSharedSubject, text: "CN=ca", isReported: true,
+		},
+		"no client certificate to present": {
+			change: func(p *program, c *Config) {
+				c.Prove.ClientCertificate, c.Prove.ClientKey = p.secret.Path("none.crt"), p.secret.Path("none.key")
+			},
+			reason: ReasonFilesUnreadable, text: "--client-certificate",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram(t, leaf, ca)
+			run(t, p, func(c *Config) {
+				if tt.change != nil {
+					tt.change(p, c)
+				}
+			}, func(t *testing.T, w *world) {
+				if tt.breaks != nil {
+					tt.breaks(t, w)
+					w.pass(7 * time.Minute) // a report is due meanwhile
+				}
+				w.shows(t, tt.reason, tt.text)
+				if last := w.last(); tt.isReported && (last == nil || len(last.Trusts) != 0) {
+					t.Errorf("%+v was reported, want that it trusts nothing that is proven", last)
+				}
+				if tt.mends == nil {
+					return
+				}
+				tt.mends(t, w)
+				w.pass(time.Minute)
+				w.shows(t, "", "acknowledged until")
+				w.reported(t, leaf, ca)
+			})
+		})
+	}
+}
+
+// TestRestartIsNoticed: another process has not shown anything yet, and its report says when it was first seen.
+func TestRestartIsNoticed(t *testing.T) {
+	former, next := kubeletvolume.Authority(t, "former"), kubeletvolume.Authority(t, "next")
+	leaf := kubeletvolume.Leaf(t, former)
+	p := newProgram(t, leaf, former)
+	run(t, p, nil, func(t *testing.T, w *world) {
+		began := w.last().StartedAt
+		// Between two looks.
+		w.stop()
+		p.mount(t, leaf, former, next)
+		w.load(t, leaf, former, next)
+		w.listen(t)
+		w.pass(10 * time.Second)
+		w.reported(t, leaf, former, next)
+		if again := w.last().StartedAt; !again.After(began.Time) {
+			t.Errorf("it started at %s, and before it was restarted at %s", again, began)
+		}
+	})
+}
+
+func TestClientCertificateIsPresented(t *testing.T) {
+	ca := kubeletvolume.Authority(t, "ca")
+	leaf := kubeletvolume.Leaf(t, ca)
+	p := newProgram(t, leaf, ca)
+	shown, err := (&Prove{Address: p.address, ClientCertificate: p.secret.Path("tls.crt"), ClientKey: p.secret.Path("tls.key")}).shake(t.Context())
+	if err != nil || !shown.Asks || len(shown.Subjects) != 1 {
+		t.Errorf("%+v, %v, want a handshake that lists one authority", shown, err)
+	}
+}
+
+// kubeletvolumeLeaf is a leaf made in a bubble, whose time is another one.
+func kubeletvolumeLeaf(ca *pki.Pair) *pki.Pair {
+	leaf, err := ca.Issue(pki.Profile{CommonName: "localhost", Key: pki.ECDSAP256, Validity: time.Minute, Usages: []pki.Usage{pki.ServerAuth}}, ca.Certificate.NotBefore)
+	if err != nil {
+		panic(err)
+	}
+	return leaf
+}
+
+// verifies has the server ask for client certificates as given, and list nobody.
+func (p *program) verifies(t *testing.T, leaf *pki.Pair, auth tls.ClientAuthType) {
+	t.Helper()
+	p.load(t, leaf)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.config.ClientAuth = auth
+}

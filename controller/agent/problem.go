@@ -1,0 +1,157 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/evidence/connection"
+)
+
+// The reasons of problems, besides those of acknowledge.
+const (
+	// ReasonFilesUnreadable: a mounted file is not there, or not what it should be.
+	ReasonFilesUnreadable acknowledge.Reason = "FilesUnreadable"
+	// ReasonReloadFailed: the program could not be told, or has said no.
+	ReasonReloadFailed acknowledge.Reason = "ReloadFailed"
+	// ReasonNotReloaded: no reload has succeeded yet.
+	ReasonNotReloaded acknowledge.Reason = "NotReloaded"
+	// ReasonServerUnreachable: there was no handshake.
+	ReasonServerUnreachable acknowledge.Reason = "ServerUnreachable"
+	// ReasonForeignServer: what answers is of another PKI.
+	ReasonForeignServer acknowledge.Reason = "ForeignServer"
+	// ReasonStillFormer: the program shows less than what is mounted.
+	ReasonStillFormer acknowledge.Reason = "StillFormer"
+	// ReasonNothingListed: the server names no authorities, so that what it trusts cannot be seen.
+	ReasonNothingListed acknowledge.Reason = "NothingListed"
+	// ReasonSharedSubject: two authorities have one subject.
+	ReasonSharedSubject acknowledge.Reason = "SharedSubject"
+)
+
+var reasons = slices.Concat(acknowledge.Reasons, []acknowledge.Reason{
+	ReasonFilesUnreadable, ReasonReloadFailed, ReasonNotReloaded, ReasonServerUnreachable, ReasonForeignServer, ReasonStillFormer,
+	ReasonNothingListed, ReasonSharedSubject,
+})
+
+var (
+	errNotReloaded = errors.New("the program has not been told yet to load its files")
+	errNoHandshake = errors.New("there was no handshake")
+)
+
+// part is what a problem is with. Each has one at most.
+type part string
+
+const (
+	partFiles           part = "files"
+	partReload          part = "reload"
+	partProgram         part = "program"
+	partAcknowledgement part = "acknowledgement"
+)
+
+var parts = []part{partFiles, partReload, partProgram, partAcknowledgement}
+
+func (a *Agent) problem(p part) *acknowledge.Problem {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.problems[p]
+}
+
+// put notes a problem, or that there is none any more.
+func (a *Agent) put(ctx context.Context, p part, problem *acknowledge.Problem) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.putLocked(ctx, p, problem)
+}
+
+func (a *Agent) putLocked(ctx context.Context, p part, problem *acknowledge.Problem) {
+	former, logger := a.problems[p], klog.FromContext(ctx)
+	if problem == nil {
+		delete(a.problems, p)
+		if former != nil {
+			logger.Info("Put right", "part", string(p), "reason", former.Reason)
+		}
+		return
+	}
+	a.problems[p] = problem
+	if former == nil || former.Error() != problem.Error() {
+		logger.Error(problem.Err, "Not as it should be", "part", string(p), "reason", problem.Reason, "next", problem.Next)
+	}
+}
+
+// all are the problems of now, by their part.
+func (a *Agent) all() map[part]*acknowledge.Problem {
+	state := a.reporter.State()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := maps.Clone(a.problems)
+	if state.Problem != nil {
+		out[partAcknowledgement] = state.Problem
+	}
+	return out
+}
+
+// Health says whether all is as it should be, and what is not, one part on each line.
+func (a *Agent) Health() (bool, string) {
+	problems, state := a.all(), a.reporter.State()
+	var text strings.Builder
+	for _, p := range parts {
+		if problem := problems[p]; problem != nil {
+			fmt.Fprintf(&text, "[-]%s: %s\n", p, problem.Error())
+		} else {
+			fmt.Fprintf(&text, "[+]%s ok\n", p)
+		}
+	}
+	if state.Expires.IsZero() {
+		text.WriteString("nothing has been acknowledged yet\n")
+	} else {
+		fmt.Fprintf(&text, "acknowledged until %s\n", state.Expires.UTC().Format("2006-01-02T15:04:05Z"))
+	}
+	return len(problems) == 0 && !state.Expires.IsZero(), text.String()
+}
+
+const nextReload = "it was not told to reload, or has not done so: see --reload-signal, --reload-http and --reload-exec, or restart it"
+
+// lagging says in what a program that was seen falls behind what is mounted, nil if in nothing.
+func (a *Agent) lagging(shown connection.Shown, proof *acknowledge.Loaded) *acknowledge.Problem {
+	if a.mounted == nil || a.mounted.shown(proof) {
+		return nil
+	}
+	address := a.config.Prove.Address
+	if leaf := a.mounted.leaf; leaf != nil && leaf.Fingerprint != proof.Presents[0] {
+		return &acknowledge.Problem{
+			Reason: ReasonStillFormer, Err: fmt.Errorf("%s presents %s, and %s is mounted", address, proof.Presents[0], leaf.Fingerprint),
+			Next: nextReload,
+		}
+	}
+	unseen := a.mounted.unseen(proof)
+	switch {
+	case unseen == nil:
+		return &acknowledge.Problem{
+			Reason: ReasonStillFormer, Err: fmt.Errorf("%s still accepts authority %s, which is mounted no more", address, a.mounted.surplus(proof)),
+			Next: nextReload,
+		}
+	case len(shown.Subjects) == 0:
+		return &acknowledge.Problem{
+			Reason: ReasonNothingListed, Err: fmt.Errorf("%s asks for no client certificate, or lists no authorities with it: which anchors it has loaded cannot be seen", address),
+			Next: "have it list them, or use --reports-files, which is the weaker proof",
+		}
+	case slices.Contains(shown.Subjects, unseen.SubjectHash):
+		return &acknowledge.Problem{
+			Reason: ReasonSharedSubject, Err: fmt.Errorf("%s lists the subject %s, which two authorities have: that proves neither", address, unseen.Subject),
+			Next: "have certrotation make the authorities, of which each has its own subject, or use --reports-files",
+		}
+	}
+	return &acknowledge.Problem{
+		Reason: ReasonStillFormer, Err: fmt.Errorf("%s does not list %s, which is mounted", address, unseen.Subject),
+		Next: nextReload,
+	}
+}

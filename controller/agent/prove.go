@@ -1,0 +1,151 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/controller/mountedfiles"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+const (
+	// handshakeTimeout is patience with a server in the same pod.
+	handshakeTimeout = 10 * time.Second
+	// farewell is how long, and how much, is read after the connection was closed towards the server.
+	farewell      = time.Second
+	farewellBytes = 64 << 10
+	// maxChain bounds what is verified of a server that may be anybody.
+	maxChain = 5
+)
+
+// Prove is where a program is looked at.
+type Prove struct {
+	// Address is HOST:PORT of this pod.
+	Address string
+	// ServerName is sent to a server that has several certificates, "" for none.
+	ServerName string
+	// ClientCertificate and ClientKey are files of what is presented to a server that asks, "" for nothing.
+	ClientCertificate, ClientKey string
+}
+
+// prove shakes hands with the program. What it shows is the proof, whatever is mounted.
+func (a *Agent) prove(ctx context.Context) (acknowledge.Loaded, error) {
+	begun := time.Now()
+	shown, err := a.config.Prove.shake(ctx)
+	if err != nil {
+		a.away()
+		return acknowledge.Loaded{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	leaf, err := a.recognise(shown.Presents)
+	if err != nil {
+		a.proof = nil
+		return acknowledge.Loaded{}, &acknowledge.Problem{
+			Reason: ReasonForeignServer, Err: fmt.Errorf("%s: %w", a.config.Prove.Address, err),
+			Next: "compare --prove and --server-name with the port of the program, and --anchors with its bundle",
+		}
+	}
+	if a.startedAt.IsZero() {
+		a.startedAt = begun
+	}
+	proof := acknowledge.Loaded{
+		Presents: []pki.Fingerprint{leaf.Fingerprint}, Trusts: fingerprints(trust.Listed(shown.Subjects, a.known, begun)), StartedAt: a.startedAt,
+	}
+	a.proof = &proof
+	a.putLocked(ctx, partProgram, a.lagging(shown, &proof))
+	return proof, nil
+}
+
+// shake shows what the server presents and lists.
+func (p *Prove) shake(ctx context.Context) (connection.Shown, error) {
+	pair, err := p.pair()
+	if err != nil {
+		return connection.Shown{}, &acknowledge.Problem{
+			Reason: ReasonFilesUnreadable, Err: err, Next: "compare --client-certificate and --client-key with the volumeMounts of this container",
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	unreachable := func(err error) error {
+		return &acknowledge.Problem{
+			Reason: ReasonServerUnreachable, Err: fmt.Errorf("look at %s: %s: %w", p.Address, connection.Failure(ctx, err), errNoHandshake),
+			Next: "see whether the program runs, and whether --prove is its TLS port",
+		}
+	}
+	raw, err := connection.Dial(ctx, (&net.Dialer{}).DialContext, p.Address)
+	if err != nil {
+		return connection.Shown{}, unreachable(err)
+	}
+	defer raw.Close()
+	conn, shown, err := (&connection.Client{Pair: pair, ServerName: p.ServerName, Latest: tls.VersionTLS13}).Shake(ctx, raw)
+	if err == nil {
+		leave(conn)
+	}
+	if !shown.Met || len(shown.Presents) == 0 {
+		return connection.Shown{}, unreachable(cmp.Or(err, errNoHandshake))
+	}
+	return shown, nil
+}
+
+// leave closes the connection in order, so that the server does not see a reset in its own handshake.
+func leave(conn *tls.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(farewell))
+	_ = conn.CloseWrite()
+	// What the server still has to say is of no interest here.
+	_, _ = io.CopyN(io.Discard, conn, farewellBytes)
+}
+
+func (p *Prove) pair() (*tls.Certificate, error) {
+	if p.ClientCertificate == "" {
+		return nil, nil
+	}
+	data, err := mountedfiles.Read(p.ClientCertificate, p.ClientKey)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(data[1])
+	pair, err := pki.ParsePair(data[0], data[1])
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.ClientCertificate, err)
+	}
+	certificate, err := connection.Certificate(pair)
+	if err != nil {
+		return nil, fmt.Errorf("use %s: %w", p.ClientCertificate, err)
+	}
+	return &certificate, nil
+}
+
+// recognise returns the leaf that a server presents if it is of this program: it was mounted, or it chains to an anchor that
+// was. Whether anybody accepts it is another question.
+func (a *Agent) recognise(chain []*x509.Certificate) (*pki.Certificate, error) {
+	var leaf *pki.Certificate
+	for i, link := range chain[:min(len(chain), maxChain)] {
+		cert, err := pki.ParseCertificate(link.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("read what it presents: %w", err)
+		}
+		if i == 0 {
+			leaf = cert
+		} else if chain[i-1].CheckSignatureFrom(link) != nil {
+			break
+		}
+		if (i == 0 && a.leaves[cert.Fingerprint]) || slices.ContainsFunc(a.known, cert.SignedBy) {
+			return leaf, nil
+		}
+	}
+	return nil, fmt.Errorf("it presents %s of %s, which is neither the mounted certificate nor of a mounted authority", leaf.Subject, leaf.Issuer)
+}

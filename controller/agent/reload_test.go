@@ -1,0 +1,184 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+func TestHTTPReload(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		method string
+		want   string
+	}{
+		"done":            {answer: func(http.ResponseWriter, *http.Request) {}, method: http.MethodPost},
+		"done, by GET":    {answer: func(http.ResponseWriter, *http.Request) {}, method: http.MethodGet},
+		"done, no answer": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, method: http.MethodPost},
+		"refused": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "lifecycle API is\nnot enabled", http.StatusForbidden)
+		}, method: http.MethodPost, want: "403 Forbidden lifecycle API is not enabled"},
+		"sent elsewhere": {answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://example.com/", http.StatusFound)
+		}, method: http.MethodPost, want: "302 Found"},
+		"hangs": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, method: http.MethodPost, want: "deadline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method := ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				method = r.Method
+				tt.answer(w, r)
+			}))
+			defer server.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			check(t, (&HTTPReload{Method: tt.method, URL: server.URL}).Reload(ctx), tt.want)
+			if method != tt.method {
+				t.Errorf("it was asked by %q, want %q", method, tt.method)
+			}
+		})
+	}
+	check(t, (&HTTPReload{Method: http.MethodPost, URL: "http://127.0.0.1:1/"}).Reload(t.Context()), "connection refused")
+}
+
+func TestExecReload(t *testing.T) {
+	for name, tt := range map[string]struct {
+		command []string
+		want    string
+	}{
+		"done":            {[]string{"true"}, ""},
+		"with arguments":  {[]string{"sh", "-c", "exit 0"}, ""},
+		"fails":           {[]string{"sh", "-c", "echo no such directive >&2; exit 3"}, "exit status 3: no such directive"},
+		"is not there":    {[]string{"/none/reload"}, "no such file"},
+		"takes too long":  {[]string{"sleep", "60"}, "signal: killed"},
+		"says very much":  {[]string{"sh", "-c", "head -c 100000 /dev/zero; exit 1"}, "exit status 1"},
+		"is not a script": {[]string{"sh -c true"}, "not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			check(t, (&ExecReload{Command: tt.command}).Reload(ctx), tt.want)
+		})
+	}
+}
+
+func TestSignalReload(t *testing.T) {
+	program := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := filepath.Join(t.TempDir(), "pid")
+	if err := os.WriteFile(pid, []byte(strconv.Itoa(program.Process.Pid)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &SignalReload{Signal: syscall.SIGHUP, PIDFile: pid}
+	check(t, s.Reload(t.Context()), "")
+	if err := program.Wait(); err == nil || err.Error() != "signal: hangup" {
+		t.Errorf("the program ended with %v, want the signal", err)
+	}
+	check(t, s.Reload(t.Context()), "shareProcessNamespace")
+}
+
+func TestSignalIsForTheProgramOnly(t *testing.T) {
+	write := func(text string) string {
+		name := filepath.Join(t.TempDir(), "pid")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for name, tt := range map[string]struct {
+		reload *SignalReload
+		want   string
+	}{
+		"no file":         {&SignalReload{PIDFile: "/none/pid"}, "--pid-file"},
+		"no number":       {&SignalReload{PIDFile: write("nginx")}, "no number"},
+		"an empty file":   {&SignalReload{PIDFile: write("")}, "no number"},
+		"everybody":       {&SignalReload{PIDFile: write("-1")}, "not the program's"},
+		"a group":         {&SignalReload{PIDFile: write("0")}, "not the program's"},
+		"the pod's own":   {&SignalReload{PIDFile: write("1")}, "not the program's"},
+		"the agent":       {&SignalReload{PIDFile: write(strconv.Itoa(os.Getpid()))}, "not the program's"},
+		"no such process": {&SignalReload{ProcessName: "nginx", Processes: fstest.MapFS{}}, "there is no process"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.reload.Signal = syscall.SIGURG
+			check(t, tt.reload.Reload(t.Context()), tt.want)
+		})
+	}
+}
+
+func TestNamed(t *testing.T) {
+	processes := fstest.MapFS{
+		"1/stat": {Data: []byte("1 (pause) S 0 1")}, "self/stat": {Data: []byte("20 (certrotation) R 0")}, "uptime": {}, "30/status": {},
+		"10/stat": {Data: []byte("10 (nginx) S 0 10 10")}, "11/stat": {Data: []byte("11 (nginx) S 10 10 10")},
+		"12/stat": {Data: []byte("12 (nginx) S 10 10 10")}, "13/stat": {Data: []byte("13 (a (b) c) S 1 13")}, "14/stat": {Data: []byte("14 (nginx")},
+		"15/stat": {Data: []byte("15 (twice) S 1 1")}, "16/stat": {Data: []byte("16 (twice) S 1 1")},
+	}
+	for name, want := range map[string][]int{"nginx": {10}, "a (b) c": {13}, "twice": {15, 16}, "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			got, err := named(processes, name)
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v, %v, want %v", got, err, want)
+			}
+		})
+	}
+	_, err := named(os.DirFS(filepath.Join(t.TempDir(), "none")), "x")
+	check(t, err, "list the processes")
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add("10 (nginx) S 1 10")
+	f.Add("10 )nginx( S")
+	f.Fuzz(func(t *testing.T, stat string) {
+		if name, _, ok := parseStat(stat); ok && !strings.Contains(stat, "("+name+")") {
+			t.Errorf("%q out of %q", name, stat)
+		}
+	})
+}
+
+func TestSocketsAt(t *testing.T) {
+	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0000000000000000 100 0 0 10 0
+   1: 0100007F:2828 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4712 1 0000000000000000 100 0 0 10 0
+   2: 0100007F:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4713 1 0000000000000000 100 0 0 10 0
+   3: 0100007F:20FB 0100007F:D431 01 00000000:00000000 00:00000000 00000000  1000        0 4714 1 0000000000000000 20 4 30 10 -1
+`
+	for name, tt := range map[string]struct {
+		port uint64
+		want []string
+	}{
+		"two listen":     {8443, []string{"4711", "4713"}},
+		"one listens":    {10280, []string{"4712"}},
+		"nobody listens": {443, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := socketsAt(strings.NewReader(table), tt.port); !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+	if got := socketsAt(strings.NewReader("garbage\n\n"), 1); got != nil {
+		t.Errorf("%v out of garbage", got)
+	}
+}
+
+func check(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

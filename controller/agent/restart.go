@@ -1,0 +1,80 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// listening is the state LISTEN in /proc/net/tcp, which lists those sockets first.
+const listening = "0A"
+
+// noticeRestart begins anew with a process that listens by another socket than before. All containers of a pod have one
+// network, so that its sockets can be seen.
+func (a *Agent) noticeRestart() {
+	listens := listeners(a.config.Prove.Address)
+	if listens == a.listens {
+		return
+	}
+	a.listens = listens
+	a.away()
+	a.lookAt, a.changedAt = time.Time{}, time.Now()
+}
+
+// away forgets what was seen: whoever answers next may be another process.
+func (a *Agent) away() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.proof, a.startedAt = nil, time.Time{}
+}
+
+// listeners names the sockets that listen at the port of an address, "" where that cannot be known.
+func listeners(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return ""
+	}
+	var sockets []string
+	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		sockets = append(sockets, socketsAt(f, n)...)
+		_ = f.Close()
+	}
+	slices.Sort(sockets)
+	return strings.Join(sockets, " ")
+}
+
+// socketsAt reads the inodes of the sockets that listen at a port.
+func socketsAt(table io.Reader, port uint64) []string {
+	suffix, lines := fmt.Sprintf(":%04X", port), bufio.NewScanner(table)
+	var sockets []string
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 10 || fields[0] == "sl" {
+			continue
+		}
+		if fields[3] != listening {
+			break
+		}
+		if strings.HasSuffix(fields[1], suffix) {
+			sockets = append(sockets, fields[9])
+		}
+	}
+	return sockets
+}

@@ -1,0 +1,276 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	componentmetrics "k8s.io/component-base/metrics"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/evidence/connection"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/kubeletvolume"
+)
+
+// program is a server that loads what is mounted when it is told, and not before. It runs outside of the bubbles of tests.
+type program struct {
+	secret, bundle *kubeletvolume.Volume
+	address        string
+	// work is done outside of the bubble of a test, whose time would stand still while a goroutine of it accepts connections.
+	work chan func()
+	done chan struct{}
+
+	mu       sync.Mutex
+	listener net.Listener
+	config   *tls.Config
+	// deaf is the error that a reload brings; reloads counts those that were asked for.
+	deaf    error
+	reloads int
+}
+
+// newProgram starts a server with what is mounted.
+func newProgram(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) *program {
+	t.Helper()
+	p := &program{secret: kubeletvolume.New(t), bundle: kubeletvolume.New(t), address: "127.0.0.1:0", work: make(chan func()), done: make(chan struct{})}
+	go func() {
+		for f := range p.work {
+			f()
+			p.done <- struct{}{}
+		}
+	}()
+	p.mount(t, leaf, anchors...)
+	p.load(t, leaf, anchors...)
+	p.listen(t)
+	t.Cleanup(func() {
+		p.stop()
+		close(p.work)
+	})
+	return p
+}
+
+func (p *program) mount(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
+	t.Helper()
+	p.secret.Swap(t, kubeletvolume.Secret(t, leaf))
+	p.bundle.Swap(t, kubeletvolume.Bundle(anchors...))
+}
+
+// load has the server use what is given.
+func (p *program) load(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
+	t.Helper()
+	certificate, err := connection.Certificate(leaf)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	pool := x509.NewCertPool()
+	for _, anchor := range anchors {
+		pool.AppendCertsFromPEM(anchor.Certificate.PEM())
+	}
+	p.set(&tls.Config{Certificates: []tls.Certificate{certificate}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12})
+}
+
+func (p *program) set(config *tls.Config) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.config = config
+}
+
+func (p *program) listen(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.listener, p.address = listener, listener.Addr().String()
+	p.mu.Unlock()
+	p.work <- func() { go p.accept(listener) }
+	<-p.done
+}
+
+func (p *program) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		config := p.config
+		p.mu.Unlock()
+		go answer(conn, config)
+	}
+}
+
+func answer(conn net.Conn, config *tls.Config) {
+	defer conn.Close()
+	if config == nil {
+		_, _ = conn.Read(make([]byte, 1024))
+		_, _ = io.WriteString(conn, "220 mail\r\n")
+		return
+	}
+	server := tls.Server(conn, config)
+	_ = server.Handshake() // what the agent sees of it is the test
+	_ = server.Close()
+}
+
+func (p *program) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.listener.Close()
+}
+
+// Reload implements Reloader. It counts, and loads nothing by itself.
+func (p *program) Reload(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reloads++
+	return p.deaf
+}
+
+func (p *program) asked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reloads
+}
+
+func (p *program) answers(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = err
+}
+
+// api keeps reports, or refuses them.
+type api struct {
+	mu      sync.Mutex
+	refusal error
+	reports []*v1alpha1.Acknowledgement
+}
+
+func (a *api) Acknowledge(_ context.Context, _ string, ack *v1alpha1.Acknowledgement, _ metav1.CreateOptions) (*v1alpha1.Acknowledgement, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.refusal != nil {
+		return nil, a.refusal
+	}
+	a.reports = append(a.reports, ack)
+	out := ack.DeepCopy()
+	out.Expires = &metav1.MicroTime{Time: time.Now().Add(10 * time.Minute)}
+	return out, nil
+}
+
+func (a *api) refuse(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refusal = err
+}
+
+func (a *api) last() *v1alpha1.Acknowledgement {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.reports) == 0 {
+		return nil
+	}
+	return a.reports[len(a.reports)-1]
+}
+
+// world is a running agent, its program and its API server.
+type world struct {
+	*program
+	*api
+
+	agent    *Agent
+	registry componentmetrics.KubeRegistry
+}
+
+// configOf proves on the program, which reloads by itself.
+func configOf(p *program, a *api) Config {
+	return Config{
+		Certificate: p.secret.Path("tls.crt"), Anchors: p.bundle.Path("ca-bundle.crt"), Prove: &Prove{Address: p.address},
+		ReloadTimeout: 10 * time.Second, Server: acknowledge.Server{API: a},
+		Member: acknowledge.Member{Namespace: "ns", Signer: "signer", Party: "servers", Name: "server-0", Instance: "uid"},
+	}
+}
+
+// run runs an agent in a bubble.
+func run(t *testing.T, p *program, change func(*Config), test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{program: p, api: &api{}, registry: componentmetrics.NewKubeRegistry()}
+		config := configOf(p, w.api)
+		if change != nil {
+			change(&config)
+		}
+		w.agent = New(config, w.registry)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.agent.Run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		w.pass(10 * time.Second)
+		test(t, w)
+	})
+}
+
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the clock of the bubble
+	synctest.Wait()
+}
+
+// reported fails unless the last report says this.
+func (w *world) reported(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) {
+	t.Helper()
+	last := w.last()
+	if last == nil {
+		_, text := w.agent.Health()
+		t.Fatalf("nothing is reported:\n%s", text)
+	}
+	var trusts []string
+	for _, anchor := range anchors {
+		trusts = append(trusts, string(anchor.Certificate.Fingerprint))
+	}
+	slices.Sort(trusts)
+	got := slices.Sorted(slices.Values(last.Trusts))
+	if !slices.Equal(got, trusts) || !slices.Equal(last.Presents, []string{string(leaf.Certificate.Fingerprint)}) {
+		t.Errorf("it trusts %v and presents %v, want %v and %s", got, last.Presents, trusts, leaf.Certificate.Fingerprint)
+	}
+}
+
+// shows fails unless Health has the reason and the text, or is well if the reason is "".
+func (w *world) shows(t *testing.T, reason acknowledge.Reason, text string) {
+	t.Helper()
+	ok, health := w.agent.Health()
+	if ok != (reason == "") || !strings.Contains(health, string(reason)) || !strings.Contains(health, text) {
+		t.Errorf("healthy %t, want %q with %q:\n%s", ok, reason, text, health)
+	}
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, family := range families {
+		if family.GetName() != "certrotation_agent_problems" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			if metric.GetGauge().GetValue() == 1 {
+				named = append(named, metric.GetLabel()[0].GetValue())
+			}
+		}
+	}
+	if (reason == "") != (len(named) == 0) || reason != "" && !slices.Contains(named, string(reason)) {
+		t.Errorf("the metric has %v, want %q", named, reason)
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mountedfiles
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	// generation is kubelet's link to the directory that has the present content.
+	generation = "..data"
+	// maxBytes of a file: what fits into one object of Kubernetes, and a little.
+	maxBytes = 2 << 20
+	// attempts to read while kubelet swaps and removes what it has replaced.
+	attempts = 3
+)
+
+// Read reads files. Those of one directory are of one content. An empty name reads nothing.
+func Read(names ...string) ([][]byte, error) {
+	var out [][]byte
+	var err error
+	for range attempts {
+		if out, err = readOnce(names); !errors.Is(err, fs.ErrNotExist) {
+			return out, err
+		}
+	}
+	return nil, err
+}
+
+func readOnce(names []string) ([][]byte, error) {
+	resolved, out := map[string]string{}, make([][]byte, len(names))
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		dir := filepath.Dir(name)
+		if _, ok := resolved[dir]; !ok {
+			resolved[dir] = resolve(dir)
+		}
+		var err error
+		if out[i], err = readFile(filepath.Join(resolved[dir], filepath.Base(name))); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// resolve follows every link to a directory, and kubelet's in it. What cannot be followed stays: to open it fails.
+func resolve(dir string) string {
+	if followed, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = followed
+	}
+	if followed, err := filepath.EvalSymlinks(filepath.Join(dir, generation)); err == nil {
+		return followed
+	}
+	return dir
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, bare(err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("it is no file (%v)", info.Mode().Type())
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, bare(err)
+	case len(data) > maxBytes:
+		return nil, fmt.Errorf("it has more than %d bytes", maxBytes)
+	}
+	return data, nil
+}
+
+// bare is an error without the path, which has the time of kubelet's swap in it: a text that stays the same is news once.
+func bare(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	return err
+}

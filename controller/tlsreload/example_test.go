@@ -1,0 +1,43 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tlsreload_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/tlsreload"
+)
+
+// A server in a pod, and below the config of a client: certificate and key are a mounted Secret, the anchors a mounted
+// ConfigMap.
+func Example() {
+	serve := func(ctx context.Context, handler http.Handler) error {
+		files := tlsreload.Files{Certificate: "/tls/tls.crt", Key: "/tls/tls.key", Anchors: "/trust/ca-bundle.crt"}
+		source, err := tlsreload.Load(files)
+		member, notInPod := acknowledge.Pod("service-signer", "server")
+		cluster, noAccount := rest.InClusterConfig()
+		if err := errors.Join(err, notInPod, noAccount); err != nil {
+			return err
+		}
+		api, err := acknowledge.Connect(cluster, member.Namespace)
+		if err != nil {
+			return err
+		}
+		go source.Follow(ctx, files)
+		go source.Acknowledge(ctx, api, member)
+		config := source.ServerConfig(&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12})
+		server := &http.Server{Addr: ":8443", Handler: handler, TLSConfig: config}
+		return server.ListenAndServeTLS("", "")
+	}
+	client := func(source *tlsreload.Source) *http.Client {
+		return &http.Client{Transport: &http.Transport{TLSClientConfig: source.ClientConfig(nil)}}
+	}
+	_, _ = serve, client
+}

@@ -1,0 +1,153 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tlsreload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/acknowledge"
+	"certrotation.dev/controller/mountedfiles"
+)
+
+// followInterval is how often mounted files are looked at.
+const followInterval = time.Second
+
+// Files are the paths of what kubelet mounts. Certificate and key are of one volume; anchors may be of another. An empty path
+// is nothing to load.
+type Files struct {
+	Certificate, Key, Anchors string
+}
+
+// Source has what is loaded. It is made by New or Load.
+type Source struct {
+	startedAt time.Time
+	current   atomic.Pointer[material]
+
+	mu      sync.Mutex
+	problem error
+	wake    []func()
+}
+
+// New loads PEM.
+func New(in PEM) (*Source, error) {
+	s := &Source{startedAt: time.Now()}
+	if err := s.Take(in); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Load loads mounted files. Follow keeps them loaded.
+func Load(files Files) (*Source, error) {
+	in, err := read(files)
+	if err != nil {
+		return nil, err
+	}
+	return New(in)
+}
+
+func read(files Files) (PEM, error) {
+	content, err := mountedfiles.Read(files.Certificate, files.Key, files.Anchors)
+	if err != nil {
+		return PEM{}, fmt.Errorf("load mounted files: %w", err)
+	}
+	return PEM{Certificate: content[0], Key: content[1], Anchors: content[2]}, nil
+}
+
+// Follow loads the files whenever they change, until the context ends.
+func (s *Source) Follow(ctx context.Context, files Files) {
+	follower := mountedfiles.NewFollower(files.Certificate, files.Key, files.Anchors)
+	ticker := time.NewTicker(followInterval)
+	defer ticker.Stop()
+	for {
+		if follower.Changed() || s.Problem() != nil {
+			s.reload(ctx, files)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Source) reload(ctx context.Context, files Files) {
+	former, before := s.Problem(), s.current.Load()
+	in, err := read(files)
+	if err == nil {
+		err = s.Take(in)
+	} else {
+		s.fail(err)
+	}
+	logger := klog.FromContext(ctx)
+	switch now := s.current.Load(); {
+	case err != nil && (former == nil || former.Error() != err.Error()):
+		logger.Error(err, "The former certificate and trust anchors stay loaded", "certificate", files.Certificate, "anchors", files.Anchors)
+	case err == nil && now != before:
+		logger.Info("Loaded", "presents", now.presents, "trusts", len(now.trusts))
+	}
+}
+
+// Take loads PEM, which every handshake from now on uses, or fails and changes nothing.
+func (s *Source) Take(in PEM) error {
+	m, err := parse(in)
+	if former := s.current.Load(); err == nil && former != nil {
+		err = former.successor(m)
+	}
+	if err != nil {
+		s.fail(err)
+		return err
+	}
+	s.mu.Lock()
+	s.problem = nil
+	s.current.Store(m)
+	wake := s.wake
+	s.mu.Unlock()
+	for _, f := range wake {
+		f()
+	}
+	return nil
+}
+
+// successor is an error if m lacks what the former has: a program that has verified others goes on doing so.
+func (former *material) successor(m *material) error {
+	switch {
+	case former.anchors != nil && m.anchors == nil:
+		return fmt.Errorf("there is no trust anchor any more: %d stay loaded", len(former.trusts))
+	case former.pair != nil && m.pair == nil:
+		return fmt.Errorf("there is no certificate any more: %s stays loaded", former.presents[0])
+	}
+	return nil
+}
+
+func (s *Source) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problem = err
+}
+
+// Problem is why what was found last could not be loaded, nil if it was. It is for a health check of the program.
+func (s *Source) Problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+// Acknowledge reports what is loaded, after each loading and before the report's lease ends, until the context ends.
+func (s *Source) Acknowledge(ctx context.Context, server acknowledge.Server, member acknowledge.Member) {
+	reporter := acknowledge.New(server, member, func(context.Context) (acknowledge.Loaded, error) {
+		m := s.current.Load()
+		return acknowledge.Loaded{Trusts: m.trusts, Presents: m.presents, StartedAt: s.startedAt}, nil
+	})
+	s.mu.Lock()
+	s.wake = append(s.wake, reporter.Wake)
+	s.mu.Unlock()
+	reporter.Run(ctx)
+}
