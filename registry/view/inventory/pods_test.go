@@ -16,12 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // podsConfig is webConfig with clients that are pods.
@@ -187,12 +186,6 @@ func FuzzParsePod(f *testing.F) {
 	})
 }
 
-func forbidPods(c *cluster) {
-	c.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)
-	})
-}
-
 // podRequests are the verbs and selectors of all requests about pods.
 func podRequests(actions []clienttesting.Action) (out []string) {
 	for _, action := range actions {
@@ -218,12 +211,7 @@ func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 		if got := podRequests(c.actions()); len(got) > 0 {
 			t.Fatalf("pods are read that nobody chooses: %q", got)
 		}
-		own := c.own.ConfigV1alpha1().RotationConfigurations(testNamespace)
-		cfg := configuration("config", podsConfig)
-		cfg.ResourceVersion = "8"
-		if _, err := own.Update(t.Context(), cfg, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.put(t, configuration("config", podsConfig))
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"list " + podsSelector}, podRequests(c.actions())); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
@@ -235,18 +223,14 @@ func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 
 		c.taken()
 		pod := clientPod("web")
-		pod.ResourceVersion, pod.Status.Message = "9", "of no interest"
-		if _, err := c.client.CoreV1().Pods(testNamespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		pod.Status.Message = "of no interest"
+		c.put(t, pod)
 		synctest.Wait()
 		if got := c.taken(); len(got) > 0 {
 			t.Errorf("a change that makes no difference announces %q", got)
 		}
-		pod.ResourceVersion, pod.Status.ContainerStatuses[0].ContainerID = "10", "c9"
-		if _, err := c.client.CoreV1().Pods(testNamespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		pod.Status.ContainerStatuses[0].ContainerID = "c9"
+		c.put(t, pod)
 		synctest.Wait()
 		if got := c.taken(); len(got) != 1 {
 			t.Errorf("a restart announces %q", got)
@@ -256,9 +240,7 @@ func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 		if err != nil || s.Pods["web"] == nil || !s.Selectors[podsSelector] || len(podRequests(c.actions())) != 1 {
 			t.Errorf("Live() = %v, %v", s, err)
 		}
-		if err := own.Delete(t.Context(), "config", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.drop(t, configuration("config", podsConfig))
 		synctest.Wait()
 		c.actions()
 		time.Sleep(time.Hour)
@@ -272,7 +254,7 @@ func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 func TestPodsThatMayNotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", podsConfig), clientPod("web"))
-		forbidPods(c)
+		c.forbid(func(r *apifake.Request) bool { return r.Resource.Resource == "pods" })
 		c.start(t)
 		n := c.Namespace(testNamespace)
 		if n == nil {
