@@ -79,6 +79,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.RolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RosterMember"):
 		return &configv1alpha1.RosterMemberApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RosterPods"):
+		return &configv1alpha1.RosterPodsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RotationConfiguration"):
 		return &configv1alpha1.RotationConfigurationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RotationConfigurationSpec"):

@@ -142,7 +142,7 @@ func (c *checker) optional(field string, t *metav1.MicroTime) time.Time {
 func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
-	c.ordered("roster.populated", r.Populated, maxParties, c.name)
+	c.ordered("roster.populated", r.Populated, maxParties, func(field, s string) { c.required(field, s, maxPopulated) })
 	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated}
 	if !c.bounded("roster.members", len(r.Members), maxRoster) {
 		return out
@@ -154,12 +154,18 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 			c.disordered(field)
 		}
 	}
+	if pods := c.rosterPods(r.Pods); len(pods) > 0 {
+		out.Members = append(out.Members, pods...)
+		slices.SortFunc(out.Members, func(x, y trust.RosterMember) int {
+			return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
+		})
+	}
 	return out
 }
 
 func (c *checker) rosterMember(field string, m *configv1alpha1.RosterMember) trust.RosterMember {
 	out := trust.RosterMember{
-		Party: m.Party, Member: m.Member, Instance: m.Instance, Pod: m.Pod, Kind: trust.EvidenceKind(m.Evidence),
+		Party: m.Party, Member: m.Member, Instance: m.Instance, Kind: trust.EvidenceKind(m.Evidence),
 		Verifies: m.Verifies, Presents: m.Presents, VerifiesNothing: m.VerifiesNothing, Started: m.Started, Absent: m.Absent,
 	}
 	c.name(field+".party", m.Party)

@@ -36,8 +36,15 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
 	roster := &configv1alpha1.RecordedRoster{Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated)}
 	for i := range r.Members {
-		roster.Members = append(roster.Members, rosterMember(&r.Members[i]))
+		if !r.Members[i].Pod {
+			roster.Members = append(roster.Members, rosterMember(&r.Members[i]))
+		}
 	}
+	pods, err := rosterPods(r.Members)
+	if err != nil {
+		return nil, fmt.Errorf("roster of trust domain %s: %w", domain, err)
+	}
+	roster.Pods = pods
 	slices.SortStableFunc(roster.Members, compareMembers)
 	out, err := seal(namespace, RosterName(domain), &configv1alpha1.RotationRecordSpec{
 		TrustDomain: domain, Kind: configv1alpha1.RecordRoster, Subject: domain, Roster: roster,
@@ -54,7 +61,6 @@ func rosterMember(m *trust.RosterMember) configv1alpha1.RosterMember {
 		Party:           m.Party,
 		Member:          m.Member,
 		Instance:        m.Instance,
-		Pod:             m.Pod,
 		Evidence:        configv1alpha1.EvidenceKind(m.Kind),
 		Verifies:        canonical(m.Verifies),
 		Presents:        canonical(m.Presents),

@@ -42,8 +42,14 @@ func sampleRoster() *trust.Roster {
 				Verifies: []string{"client"}, Presents: []string{"peer", "server"}, Started: true, Absent: "etcd lists it no more"},
 			{Party: "etcd", Member: "node-1", Instance: "uid-of-the-node-in-its-place", Kind: trust.TLSProbe,
 				Verifies: []string{"client"}, Presents: []string{"peer", "server"}},
+			{Party: "web", Member: "a", Instance: "uid-3", Pod: true, Kind: trust.Acknowledgement, Verifies: []string{"server"}, Started: true},
+			{Party: "web", Member: "b", Kind: trust.Acknowledgement, Verifies: []string{"server"}},
+			{Party: "web", Member: "web-0", Instance: "uid-1", Pod: true, Kind: trust.Acknowledgement, Verifies: []string{"server"}, Started: true},
+			{Party: "web", Member: "web-0", Instance: "uid-2", Pod: true, Kind: trust.Acknowledgement, Verifies: []string{"server"}},
+			{Party: "web", Member: "web-1", Instance: "uid-4", Pod: true, Kind: trust.GracePeriod, Grace: time.Minute, VerifiesNothing: true, Presents: []string{"server"}},
 		},
-		Leaves: []string{"client", "peer", "server"},
+		Leaves:    []string{"client", "peer", "server"},
+		Populated: []string{"web/0123abcd"},
 	}
 }
 

@@ -45,17 +45,21 @@ type Evidence struct {
 
 // Bounds of a record: those of the RotationRecord's schema, in characters for texts.
 const (
-	maxName        = 253
-	maxUser        = 512
-	maxUID         = 128
-	maxText        = 1024
-	maxLongText    = 4096
-	maxObject      = 300
-	maxAddress     = 300
-	maxVerb        = 32
-	maxRoster      = 5000
-	maxSigners     = 64
-	maxParties     = 128
+	maxName     = 253
+	maxUser     = 512
+	maxUID      = 128
+	maxText     = 1024
+	maxLongText = 4096
+	maxObject   = 300
+	maxAddress  = 300
+	maxVerb     = 32
+	maxRoster   = 5000
+	maxSigners  = 64
+	maxParties  = 128
+	// maxPods are those that run, and as many that they have replaced and that are not proven to be gone yet.
+	maxPods = 10000
+	// maxPopulated is the name of a relying party with a hash.
+	maxPopulated   = maxName + 9
 	maxProcesses   = 256
 	maxFingerprint = 64
 	// maxSkewSeconds is more than 150 years, and less than a time.Duration can hold.

@@ -52,7 +52,8 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
 		if r.Pod {
-			p.Members[0].Pod = &Pod{Started: r.Started}
+			// Nobody looks at it any more. It may have been started since, even if it was not when it was recorded.
+			p.Members[0].Pod = &Pod{Started: true}
 		}
 		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
 		return p

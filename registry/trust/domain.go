@@ -194,6 +194,8 @@ type Party struct {
 	// the leaves that any of them presents.
 	OfPods   bool
 	Presents []string
+	// Selector is the canonical text of what chooses the pods.
+	Selector string
 	// Unlisted says that it is not known yet who these pods are.
 	Unlisted bool
 	Members  []Member

@@ -31,7 +31,7 @@ func (e *domainEdit) promises(q, p *Party, m *Member) bool {
 		return false
 	}
 	return slices.ContainsFunc(q.Members, func(n Member) bool {
-		return n.Name == m.Name && contains(n.Holds, m.Holds) && !e.is.idleNamed(q, m.Name)
+		return n.Name == m.Name && samePod(m, &n) && contains(n.Holds, m.Holds) && !e.is.idleNamed(q, m.Name)
 	})
 }
 

@@ -4,7 +4,11 @@
 package trust
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -76,6 +80,11 @@ func (p *Pod) of(o *Observation, uid string) bool {
 	return p.Process != "" && o.Instance == p.Process
 }
 
+// samePod says whether two members of one name are the same pod, or neither is one.
+func samePod(x, y *Member) bool {
+	return (x.Pod == nil) == (y.Pod == nil) && (x.Pod == nil || x.Instance == y.Instance)
+}
+
 // hint is what a person has to know of a pod that a rotation waits for, "" if nothing.
 func (p *Pod) hint() string {
 	switch {
@@ -104,7 +113,7 @@ func unpopulated(p *Party) bool { return p.OfPods && !p.Unlisted && len(p.Member
 // is published then. A selector that has never chosen a pod may choose the wrong ones, and proves that nobody is there as
 // little as any other lack of an answer.
 func (a *assessor) scaledToZero(p *Party) *Party {
-	if !unpopulated(p) || a.d.Roster == nil || !slices.Contains(a.d.Roster.Populated, p.Name) {
+	if !unpopulated(p) || a.d.Roster == nil || !slices.Contains(a.d.Roster.Populated, p.populatedName()) {
 		return p
 	}
 	out := *p
@@ -112,13 +121,23 @@ func (a *assessor) scaledToZero(p *Party) *Party {
 	return &out
 }
 
+// populatedName is the name of a party of pods together with a hash of its selector: that one selector has chosen a pod
+// once says nothing of another one that is written in its place.
+func (p *Party) populatedName() string {
+	if p.Selector == "" {
+		return p.Name
+	}
+	sum := sha256.Sum256([]byte(p.Selector))
+	return p.Name + "/" + hex.EncodeToString(sum[:4])
+}
+
 // populated are the names of the configured parties of pods of which a pod was seen, now or as the roster says.
 func (a *assessor) populated() []string {
 	var out []string
 	for i := range a.d.Parties {
 		p := &a.d.Parties[i]
-		if p.OfPods && (len(p.Members) > 0 || a.d.Roster != nil && slices.Contains(a.d.Roster.Populated, p.Name)) {
-			out = append(out, p.Name)
+		if p.OfPods && (len(p.Members) > 0 || a.d.Roster != nil && slices.Contains(a.d.Roster.Populated, p.populatedName())) {
+			out = append(out, p.populatedName())
 		}
 	}
 	return sortedSet(out)
@@ -142,4 +161,65 @@ func (r *Roster) withoutPods() *Roster {
 	out := *r
 	out.Members = slices.DeleteFunc(slices.Clone(r.Members), func(m RosterMember) bool { return m.Pod })
 	return &out
+}
+
+// twiceChosen are pods that two parties choose to verify the same leaf, one Problem for each two parties: the pod has to
+// prove the same twice, and each party may have been meant to be somebody else. Different leaves, or addresses of their own
+// at which it is probed, are two roles of one pod. It stops nothing, as both count.
+func (d *Domain) twiceChosen() []Problem {
+	chosen := map[string][]place{}
+	if !severalOfPods(d.Parties) {
+		return nil
+	}
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		for k := range p.Members {
+			if m := &p.Members[k]; m.Pod != nil && !p.VerifiesNothing {
+				chosen[m.Instance] = append(chosen[m.Instance], place{p, m})
+			}
+		}
+	}
+	type pair struct{ x, y string }
+	shared := map[pair][]string{}
+	for _, places := range chosen {
+		for i, x := range places {
+			for _, y := range places[i+1:] {
+				if overlap(x.party.Verifies, y.party.Verifies) && !apart(x.member.Probes, y.member.Probes) {
+					key := pair{x.party.Name, y.party.Name}
+					shared[key] = append(shared[key], x.member.Name)
+				}
+			}
+		}
+	}
+	var out []Problem
+	for _, key := range slices.SortedFunc(maps.Keys(shared), func(a, b pair) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) }) {
+		pods := sortedSet(shared[key])
+		others := ""
+		if len(pods) > 1 {
+			others = fmt.Sprintf(" (and %d more pods)", len(pods)-1)
+		}
+		out = append(out, Problem{Object: "Pod/" + pods[0], Reason: ReasonChosenTwice, Message: fmt.Sprintf(
+			"is a member of relying party %s and of %s%s, which verify the same leaf: narrow one of the selectors, or let one of them verify it", key.x, key.y, others)})
+	}
+	return out
+}
+
+func severalOfPods(parties []Party) bool {
+	first := slices.IndexFunc(parties, func(p Party) bool { return p.OfPods })
+	return first >= 0 && slices.ContainsFunc(parties[first+1:], func(p Party) bool { return p.OfPods })
+}
+
+func overlap(x, y []string) bool {
+	has := make(map[string]bool, len(x))
+	for _, name := range x {
+		has[name] = true
+	}
+	return slices.ContainsFunc(y, func(name string) bool { return has[name] })
+}
+
+// apart says whether both are probed, and at no address of the other.
+func apart(x, y []Probe) bool {
+	return len(x) > 0 && len(y) > 0 && !slices.ContainsFunc(x, func(p Probe) bool {
+		return slices.ContainsFunc(y, func(q Probe) bool { return p.Address == q.Address })
+	})
 }

@@ -40,6 +40,8 @@ const (
 	ReasonNotAdopted Reason = "NotAdopted"
 	// ReasonOutlived is an expired CA whose key members that were recovered still need.
 	ReasonOutlived Reason = "Outlived"
+	// ReasonChosenTwice is a pod that two relying parties choose to verify the same leaf.
+	ReasonChosenTwice Reason = "ChosenTwice"
 )
 
 // Reasons of blockers.
@@ -72,10 +74,11 @@ type Problem struct {
 func (p *Problem) String() string { return About(p.Object, p.Message) }
 
 // blocks says whether a rotation must not begin, and waits, while the problem lasts. A node without an address, or with a doubtful one, concerns
-// only its own leaves, and what the protocol itself repairs holds nothing up.
+// only its own leaves; what the protocol itself repairs holds nothing up, and neither does a pod that counts twice.
 func (p Problem) blocks() bool {
 	switch p.Reason {
-	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonOverdue:
+	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonOverdue,
+		ReasonChosenTwice:
 		return false
 	default:
 		return true
@@ -149,6 +152,7 @@ func (a *assessor) problems() []Problem {
 	add(d.Bundle.Problem)
 	add(d.RosterProblem)
 	out = append(out, a.diverged()...)
+	out = append(out, d.twiceChosen()...)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
 		add(unwritable(secret(l.Name), &l.Object))

@@ -43,7 +43,7 @@ type Roster struct {
 	Members []RosterMember
 	// Leaves are the names of the leaf Secrets, ordered.
 	Leaves []string
-	// Populated are the names of the parties of pods of which a pod was seen, ordered.
+	// Populated are the parties of pods whose selector has chosen a pod once (Party.populatedName), ordered.
 	Populated []string
 }
 
@@ -125,7 +125,8 @@ func (a *assessor) newRoster() *Roster {
 }
 
 // markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
-// and as long as a leaf of theirs is there that nobody else presents.
+// and as long as a leaf of theirs is there that nobody else presents. Pods come and go, so one that is gone leaves it at once:
+// no other has its UID.
 func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) {
 	for i := range before.Members {
 		r := before.Members[i]
@@ -134,9 +135,11 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 			continue
 		}
 		switch counts := members[AbsenceKey(&r)]; {
+		case counts != nil && r.Pod && a.d.Absences[AbsenceKey(&r)] != "":
+			delete(members, AbsenceKey(&r))
 		case counts != nil:
 			counts.Absent = a.d.Absences[AbsenceKey(&r)]
-		case r.Absent != "" && (!a.unrotated || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
+		case r.Absent != "" && !r.Pod && (!a.unrotated || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
 			members[AbsenceKey(&r)] = &r
 		}
 	}

@@ -195,8 +195,11 @@ func (w *world) witness() {
 	for i := range w.d.Roster.Members {
 		r := &w.d.Roster.Members[i]
 		for k := range w.d.Parties {
-			if p := &w.d.Parties[k]; p.Name == r.Party {
-				r.Observations = p.Members[0].Observations
+			p := &w.d.Parties[k]
+			for j := range p.Members {
+				if m := &p.Members[j]; p.Name == r.Party && (!r.Pod && j == 0 || r.Pod && m.Instance == r.Instance) {
+					r.Observations = m.Observations
+				}
 			}
 		}
 	}

@@ -255,7 +255,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		{
 			name:   "members and nodes",
 			mutate: onNodeParty(func(p *RelyingParty) { p.Members = []string{"a"} }),
-			path:   "spec.trustDomains[1].relyingParties[0]", detail: "not both",
+			path:   "spec.trustDomains[1].relyingParties[0]", detail: "only one of these",
 		},
 		{
 			name:   "nothing and something",
@@ -274,7 +274,7 @@ func TestDefinitionRefuses(t *testing.T) {
 			mutate: onParty(func(p *RelyingParty) { p.Evidence.Kind = EvidenceAcknowledgement }),
 			path:   evidence, detail: "tlsProbe",
 		},
-		{name: "a probe of nowhere", mutate: onProbe(func(p *TLSProbe) { p.Endpoints = nil }), path: evidence + ".tlsProbe.endpoints", detail: "array"},
+		{name: "a probe of nowhere", mutate: onProbe(func(p *TLSProbe) { p.Endpoints = nil }), path: domain + ".relyingParties[0]", detail: "a tlsProbe needs endpoints"},
 		{
 			name:   "an endpoint without a port",
 			mutate: onProbe(func(p *TLSProbe) { p.Endpoints[0].Address = "a" }),

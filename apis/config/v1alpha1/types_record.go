@@ -131,34 +131,72 @@ type RecordedRoster struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Members []RosterMember `json:"members,omitempty"`
+	// pods are the members that are pods, together as far as they count alike.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	Pods []RosterPods `json:"pods,omitempty"`
 	// leaves are the names of the leaf Secrets, ordered.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000
 	Leaves []string `json:"leaves,omitempty"`
-	// populated are the names of the relying parties of pods of which a pod was seen, ordered. Their selectors choose what
-	// is meant, even while no pod runs.
+	// populated are the names of the relying parties of pods whose selector has chosen a pod once, with a hash of the
+	// selector, ordered. Such a selector chooses what is meant, even while no pod runs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
-	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:MaxLength=262
 	Populated []string `json:"populated,omitempty"`
 }
 
-// RosterMember is one member of the roster.
+// RosterPods are members of one relying party that are pods and that count alike.
+type RosterPods struct {
+	// party is the name of the relying party.
+	// +kubebuilder:validation:MaxLength=253
+	Party string `json:"party"`
+	// instances are the pods as NAME/UID, ordered.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:items:MaxLength=507
+	Instances []string `json:"instances"`
+	// evidence is the kind of evidence by which each of them has to be proven.
+	Evidence EvidenceKind `json:"evidence"`
+	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('8760h')",message="must be a duration between 0s and 8760h"
+	Grace *metav1.Duration `json:"grace,omitempty"`
+	// verifies and presents are names of leaf Secrets.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	Verifies []string `json:"verifies,omitempty"`
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5000
+	Presents []string `json:"presents,omitempty"`
+	// verifiesNothing is true if they only present leaves.
+	// +optional
+	VerifiesNothing bool `json:"verifiesNothing,omitempty"`
+	// started is true if a container of theirs was started.
+	// +optional
+	Started bool `json:"started,omitempty"`
+}
+
+// RosterMember is one member of the roster that is no pod.
 type RosterMember struct {
 	// party and member are the names of the relying party and of its member.
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
 	// +kubebuilder:validation:MaxLength=253
 	Member string `json:"member"`
-	// instance is the UID of the node if the member is one for each node, that of the pod if it is a pod, and empty otherwise.
+	// instance is the UID of the node if the member is one for each node, and empty otherwise.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance,omitempty"`
-	// pod is true if the member is a pod.
-	// +optional
-	Pod bool `json:"pod,omitempty"`
 	// evidence is the kind of evidence by which the member has to be proven.
 	Evidence EvidenceKind `json:"evidence"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.

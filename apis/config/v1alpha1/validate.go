@@ -31,6 +31,7 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 	for i := range spec.TrustDomains {
 		v.domain(&spec.TrustDomains[i], specPath.Child("trustDomains").Index(i))
 	}
+	v.serviceAddresses(spec)
 	if spec.Aggregate != nil {
 		v.aggregate(spec.Aggregate, specPath.Child("aggregate"))
 	}

@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"net"
+	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -54,4 +56,43 @@ func validatePodPort(party *RelyingParty, path *field.Path) field.ErrorList {
 func ofService(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local")
+}
+
+// speaksForOthers says why one process must not be probed at the address of a Service.
+const speaksForOthers = ", which leads each connection to another of its pods: one that has loaded a CA would speak for those that " +
+	"have not; choose its pods instead with pods: {selector: ..., containerPort: ...}"
+
+// serviceAddresses refuses endpoints at an address that is said to be of a Service. What is no range is refused elsewhere.
+func (v *validator) serviceAddresses(spec *RotationConfigurationSpec) {
+	for i := range spec.TrustDomains {
+		for j := range spec.TrustDomains[i].RelyingParties {
+			probe := spec.TrustDomains[i].RelyingParties[j].Evidence.TLSProbe
+			if probe == nil {
+				continue
+			}
+			at := specPath.Child("trustDomains").Index(i).Child("relyingParties").Index(j).Child("evidence", "tlsProbe", "endpoints")
+			for k := range probe.Endpoints {
+				if address := probe.Endpoints[k].Address; withinRanges(address, spec.ServiceCIDRs) {
+					v.add(field.Invalid(at.Index(k).Child("address"), address, "is the address of a Service, by serviceCIDRs"+speaksForOthers))
+				}
+			}
+		}
+	}
+}
+
+func withinRanges(address string, ranges []string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	for _, text := range ranges {
+		if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Contains(ip.Unmap()) {
+			return true
+		}
+	}
+	return false
 }

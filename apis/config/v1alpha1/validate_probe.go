@@ -26,6 +26,9 @@ func validateProbe(party *RelyingParty, domain *declaredDomain, path *field.Path
 	}
 	seen := sets.New[ProbeEndpoint]()
 	for i, endpoint := range probe.Endpoints {
+		if party.Pods != nil {
+			break
+		}
 		at := endpoints.Index(i)
 		key := ProbeEndpoint{Member: endpoint.Member, Address: endpoint.Address, ServerName: endpoint.ServerName}
 		if seen.Has(key) {
@@ -139,8 +142,7 @@ func validateAddress(address string, forEachNode bool, path *field.Path) field.E
 		return field.ErrorList{field.Required(path, "host:port")}
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil && ofService(host) {
-		return field.ErrorList{field.Invalid(path, address, "is the name of a Service, which leads each connection to another of its pods: one that "+
-			"has loaded a CA would speak for those that have not; choose its pods instead with pods: {selector: ..., containerPort: ...}")}
+		return field.ErrorList{field.Invalid(path, address, "is the name of a Service"+speaksForOthers)}
 	}
 	if forEachNode && strings.Contains(address, NodePlaceholder) && !strings.HasPrefix(address, NodePlaceholder+":") {
 		return field.ErrorList{field.Invalid(path, address, fmt.Sprintf("must be %s:port", NodePlaceholder))}

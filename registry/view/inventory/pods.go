@@ -143,7 +143,16 @@ func (p *Pod) same(other *Pod) bool {
 		p.RestartedAt.Equal(other.RestartedAt) && p.Life == other.Life && maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Ports, other.Ports)
 }
 
-// selectors are the canonical texts of the selectors of pods in a configuration, each once, ordered.
+// textOf is the canonical text of a selector, "" for one that is empty or invalid: no pods are read for it.
+func textOf(selector *metav1.LabelSelector) string {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil || parsed.Empty() {
+		return ""
+	}
+	return parsed.String()
+}
+
+// selectorsOf are the canonical texts of the selectors of pods in a configuration, each once, ordered.
 func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 	var out []string
 	for i := range cfg.TrustDomains {
@@ -152,8 +161,8 @@ func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 			if pods == nil {
 				continue
 			}
-			if selector, err := metav1.LabelSelectorAsSelector(&pods.Selector); err == nil {
-				out = append(out, selector.String())
+			if text := textOf(&pods.Selector); text != "" {
+				out = append(out, text)
 			}
 		}
 	}
@@ -161,13 +170,14 @@ func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 	return slices.Compact(out)
 }
 
-// pods are those that a relying party chooses and that count, ordered by name, and whether they have been listed.
+// pods are those that a relying party chooses and that count, ordered by name, and whether all of them are known: a selector
+// whose pods have not been listed chooses at least those that are known by others.
 func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool, err error) {
 	chosen, err := metav1.LabelSelectorAsSelector(&cfg.Selector)
 	if err != nil {
 		return nil, false, fmt.Errorf("pods: %w", err)
 	}
-	if chosen.Empty() || !b.sources.Selectors[chosen.String()] {
+	if chosen.Empty() {
 		return nil, false, nil
 	}
 	for _, name := range sortedNames(b.sources.Pods) {
@@ -176,7 +186,7 @@ func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool,
 			out = append(out, pod)
 		}
 	}
-	return out, true, nil
+	return out, b.sources.Selectors[chosen.String()], nil
 }
 
 // podMembers makes the members of a party of pods.
@@ -185,7 +195,7 @@ func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha
 	if err != nil {
 		return err
 	}
-	out.OfPods, out.Unlisted, out.Presents = true, !listed, leaves.templates(cfg.Presents)
+	out.OfPods, out.Unlisted, out.Presents, out.Selector = true, !listed, leaves.templates(cfg.Presents), textOf(&cfg.Pods.Selector)
 	for _, pod := range pods {
 		member := trust.Member{
 			Name: pod.Name, Instance: string(pod.UID), Pod: &pod.Life, RestartedAt: pod.RestartedAt,

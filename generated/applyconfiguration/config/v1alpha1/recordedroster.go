@@ -16,10 +16,12 @@ type RecordedRosterApplyConfiguration struct {
 	Signers []string `json:"signers,omitempty"`
 	// members, ordered by party and member.
 	Members []RosterMemberApplyConfiguration `json:"members,omitempty"`
+	// pods are the members that are pods, together as far as they count alike.
+	Pods []RosterPodsApplyConfiguration `json:"pods,omitempty"`
 	// leaves are the names of the leaf Secrets, ordered.
 	Leaves []string `json:"leaves,omitempty"`
-	// populated are the names of the relying parties of pods of which a pod was seen, ordered. Their selectors choose what
-	// is meant, even while no pod runs.
+	// populated are the names of the relying parties of pods whose selector has chosen a pod once, with a hash of the
+	// selector, ordered. Such a selector chooses what is meant, even while no pod runs.
 	Populated []string `json:"populated,omitempty"`
 }
 
@@ -48,6 +50,19 @@ func (b *RecordedRosterApplyConfiguration) WithMembers(values ...*RosterMemberAp
 			panic("nil value passed to WithMembers")
 		}
 		b.Members = append(b.Members, *values[i])
+	}
+	return b
+}
+
+// WithPods adds the given value to the Pods field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Pods field.
+func (b *RecordedRosterApplyConfiguration) WithPods(values ...*RosterPodsApplyConfiguration) *RecordedRosterApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithPods")
+		}
+		b.Pods = append(b.Pods, *values[i])
 	}
 	return b
 }

@@ -13,15 +13,13 @@ import (
 // RosterMemberApplyConfiguration represents a declarative configuration of the RosterMember type for use
 // with apply.
 //
-// RosterMember is one member of the roster.
+// RosterMember is one member of the roster that is no pod.
 type RosterMemberApplyConfiguration struct {
 	// party and member are the names of the relying party and of its member.
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`
-	// instance is the UID of the node if the member is one for each node, that of the pod if it is a pod, and empty otherwise.
+	// instance is the UID of the node if the member is one for each node, and empty otherwise.
 	Instance *string `json:"instance,omitempty"`
-	// pod is true if the member is a pod.
-	Pod *bool `json:"pod,omitempty"`
 	// evidence is the kind of evidence by which the member has to be proven.
 	Evidence *configv1alpha1.EvidenceKind `json:"evidence,omitempty"`
 	// grace is the period of the kind gracePeriod, or the minimum delay of the kind renewed.
@@ -65,14 +63,6 @@ func (b *RosterMemberApplyConfiguration) WithMember(value string) *RosterMemberA
 // If called multiple times, the Instance field is set to the value of the last call.
 func (b *RosterMemberApplyConfiguration) WithInstance(value string) *RosterMemberApplyConfiguration {
 	b.Instance = &value
-	return b
-}
-
-// WithPod sets the Pod field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Pod field is set to the value of the last call.
-func (b *RosterMemberApplyConfiguration) WithPod(value bool) *RosterMemberApplyConfiguration {
-	b.Pod = &value
 	return b
 }
 

@@ -1,0 +1,157 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// onPods makes the party "server" one of pods that are probed.
+func onPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
+	return onParty(func(p *RelyingParty) {
+		p.Members, p.Evidence.TLSProbe.Endpoints = nil, nil
+		p.Pods = &PodMembers{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, ContainerPort: 8443}
+		mutate(p)
+	})
+}
+
+func acknowledgedPods(mutate func(*RelyingParty)) func(*RotationConfigurationSpec) {
+	return onPods(func(p *RelyingParty) {
+		p.Evidence, p.Pods.ContainerPort = Evidence{Kind: EvidenceAcknowledgement}, 0
+		mutate(p)
+	})
+}
+
+// podCases are configurations of pods; rule is what the schema says of those that can be refused locally.
+func podCases() []struct {
+	validateCase
+	rule string
+} {
+	const (
+		server    = "spec.trustDomains[0].relyingParties[0]"
+		pods      = server + ".pods"
+		endpoints = server + ".evidence.tlsProbe.endpoints"
+	)
+	return []struct {
+		validateCase
+		rule string
+	}{
+		{validateCase: validateCase{name: "probed at a port", mutate: onPods(func(*RelyingParty) {})}},
+		{validateCase: validateCase{name: "probed at a port by name", mutate: onPods(func(p *RelyingParty) { p.Pods.ContainerPort, p.Pods.PortName = 0, "https" })}},
+		{validateCase: validateCase{name: "probed by a name of their own", mutate: onPods(func(p *RelyingParty) { p.Pods.ServerName = "web.example" })}},
+		{validateCase: validateCase{name: "acknowledging", mutate: acknowledgedPods(func(*RelyingParty) {})}},
+		{validateCase: validateCase{
+			name: "and nodes", mutate: acknowledgedPods(func(p *RelyingParty) { p.ForEachNode = &metav1.LabelSelector{} }),
+			want: []string{"FieldValueForbidden " + pods}, detail: "only one of these",
+		}, rule: "only one of these"},
+		{validateCase: validateCase{
+			name: "and members", mutate: acknowledgedPods(func(p *RelyingParty) { p.Members = []string{"a"} }),
+			want: []string{"FieldValueForbidden " + pods}, detail: "only one of these",
+		}, rule: "only one of these"},
+		{validateCase: validateCase{
+			name: "and endpoints", mutate: onPods(func(p *RelyingParty) { p.Evidence.TLSProbe.Endpoints = []ProbeEndpoint{{Address: "a:1"}} }),
+			want: []string{"FieldValueForbidden " + endpoints}, detail: "give pods.containerPort or pods.portName",
+		}, rule: "take none"},
+		{validateCase: validateCase{
+			name: "two ports", mutate: onPods(func(p *RelyingParty) { p.Pods.PortName = "https" }),
+			want: []string{"FieldValueForbidden " + pods + ".portName"},
+		}, rule: "not both"},
+		{validateCase: validateCase{
+			name: "no port", mutate: onPods(func(p *RelyingParty) { p.Pods.ContainerPort = 0 }),
+			want: []string{"FieldValueRequired " + pods + ".containerPort"},
+		}, rule: "only with it"},
+		{validateCase: validateCase{
+			name: "a port that nobody probes", mutate: acknowledgedPods(func(p *RelyingParty) { p.Pods.ContainerPort = 1 }),
+			want: []string{"FieldValueForbidden " + pods}, detail: "are for the kind tlsProbe",
+		}, rule: "only with it"},
+		{validateCase: validateCase{
+			name: "a server name that nobody is asked for", mutate: acknowledgedPods(func(p *RelyingParty) { p.Pods.ServerName = "web" }),
+			want: []string{"FieldValueForbidden " + pods}, detail: "are for the kind tlsProbe",
+		}, rule: "serverName is for a probe"},
+		{validateCase: validateCase{
+			name: "every pod of the namespace", mutate: onPods(func(p *RelyingParty) { p.Pods.Selector = metav1.LabelSelector{} }),
+			want: []string{"FieldValueRequired " + pods + ".selector"}, detail: "chooses every pod",
+		}, rule: "chooses every pod"},
+		{validateCase: validateCase{
+			name: "a port out of range", mutate: onPods(func(p *RelyingParty) { p.Pods.ContainerPort = 65536 }),
+			want: []string{"FieldValueInvalid " + pods + ".containerPort"},
+		}, rule: "65535"},
+		{validateCase: validateCase{
+			name: "a port name that is none", mutate: onPods(func(p *RelyingParty) { p.Pods.ContainerPort, p.Pods.PortName = 0, "Https" }),
+			want: []string{"FieldValueInvalid " + pods + ".portName"},
+		}},
+		{validateCase: validateCase{
+			name: "an operator that is none", mutate: onPods(func(p *RelyingParty) {
+				p.Pods.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}
+			}),
+			want: []string{"FieldValueInvalid " + pods + ".selector.matchExpressions[0].operator"},
+		}},
+	}
+}
+
+func TestValidatePods(t *testing.T) {
+	for _, tc := range podCases() {
+		runValidateCases(t, []validateCase{tc.validateCase})
+	}
+}
+
+func TestDefinitionOfPods(t *testing.T) {
+	d := readDefinition(t, "rotationconfigurations")
+	for _, tc := range podCases() {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := validConfig()
+			tc.mutate(spec)
+			errs := d.judge(t, configuration(spec))
+			switch {
+			case tc.rule == "" && len(errs) > 0:
+				t.Errorf("refused: %v", errs.ToAggregate())
+			case tc.rule != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), tc.rule)):
+				t.Errorf("errors %v, want one with %q", errs, tc.rule)
+			}
+		})
+	}
+}
+
+// TestValidateAddressesOfServices: whoever names a Service is told what to write instead.
+func TestValidateAddressesOfServices(t *testing.T) {
+	const at = "spec.trustDomains[0].relyingParties[0].evidence.tlsProbe.endpoints[0].address"
+	for _, tc := range []struct {
+		name, address string
+		refused       bool
+	}{
+		{"a Service", "web.demo.svc:443", true},
+		{"a Service by its whole name", "web.demo.svc.cluster.local:443", true},
+		{"a Service with a dot at the end", "web.demo.SVC.:443", true},
+		{"an address of a Service", "10.96.3.4:443", true},
+		{"an address of a Service of IPv6", "[fd00:96::1]:443", true},
+		{"an address of a Service as IPv4 in IPv6", "[::ffff:10.96.3.4]:443", true},
+		{"an address of somebody else", "10.0.3.4:443", false},
+		{"a host that is called like one", "svc.example:443", false},
+	} {
+		tt := validateCase{name: tc.name, mutate: func(c *RotationConfigurationSpec) {
+			c.ServiceCIDRs = []string{"10.96.0.0/12", "fd00:96::/112"}
+			onProbe(func(p *TLSProbe) { p.Endpoints[0].Address = tc.address })(c)
+		}}
+		if tc.refused {
+			tt.want, tt.detail = []string{"FieldValueInvalid " + at}, "pods: {selector: ..., containerPort: ...}"
+		}
+		runValidateCases(t, []validateCase{tt})
+	}
+}
+
+func TestDefaultsOfPods(t *testing.T) {
+	spec := validConfig()
+	onPods(func(*RelyingParty) {})(spec)
+	loaded, err := Load(spec, "ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe := loaded.TrustDomains[0].RelyingParties[0].Evidence.TLSProbe
+	if len(probe.Endpoints) > 0 || probe.Interval == nil || probe.Timeout == nil || probe.Proof == "" {
+		t.Errorf("loaded as %+v", probe)
+	}
+}
