@@ -15,13 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // answer is what a test expects of a review.
@@ -410,8 +411,8 @@ func TestUnmanagedNamespace(t *testing.T) {
 	w := newWorld(t)
 	v := viewOf(w)
 	v.unmanaged, v.unknown = true, context.DeadlineExceeded
-	client := fake.NewClientset(namespaceOf(false))
-	handler, err := New(Config{Inventory: v, Client: client, RecordWriters: []string{"certrotation"}})
+	api := apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaceOf(false))
+	handler, err := New(Config{Inventory: v, Client: api.Client, RecordWriters: []string{"certrotation"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,8 +437,8 @@ func TestUnmanagedNamespace(t *testing.T) {
 			}
 		})
 	}
-	if v.liveReads > 0 || len(client.Actions()) > 0 {
-		t.Errorf("%d live reads and the requests %v, want none", v.liveReads, client.Actions())
+	if v.liveReads > 0 || len(api.Actions()) > 0 {
+		t.Errorf("%d live reads and the requests %v, want none", v.liveReads, api.Actions())
 	}
 }
 

@@ -16,10 +16,11 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"certrotation.dev/test/apifake"
 )
 
 // post sends a body and returns status and answer.
@@ -156,7 +157,7 @@ func TestAnswersHoldNoKey(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
 	registry := metrics.NewKubeRegistry()
-	cfg := Config{Inventory: viewOf(w), Client: fake.NewClientset(namespaceOf(false)), Clock: clocktesting.NewFakePassiveClock(now), Register: registry.Register}
+	cfg := Config{Inventory: viewOf(w), Client: apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaceOf(false)).Client, Clock: clocktesting.NewFakePassiveClock(now), Register: registry.Register}
 	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +202,7 @@ certrotation_admission_reviews_total{decision="error",dry_run="false",operation=
 }
 
 func TestNewRequires(t *testing.T) {
-	full := Config{Inventory: &view{}, Client: fake.NewClientset()}
+	full := Config{Inventory: &view{}, Client: apifake.New(t, clocktesting.NewFakePassiveClock(now)).Client}
 	for name, clear := range map[string]func(*Config){
 		"Inventory": func(c *Config) { c.Inventory = nil },
 		"Client":    func(c *Config) { c.Client = nil },

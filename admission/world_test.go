@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -29,6 +28,7 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 const demo = "mtls-demo"
@@ -290,7 +290,7 @@ func viewOf(w *world) *view { return &view{cached: w.sources(), live: w.sources(
 func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	t.Helper()
 	h, err := New(Config{
-		Inventory: v, Client: fake.NewClientset(namespaces...), Clock: clocktesting.NewFakePassiveClock(now),
+		Inventory: v, Client: apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaces...).Client, Clock: clocktesting.NewFakePassiveClock(now),
 		RecordWriters: []string{"controller"}, Register: metrics.NewKubeRegistry().Register,
 	})
 	if err != nil {

@@ -18,3 +18,12 @@ if [ -n "$imported$linked" ]; then
   echo "the programs must not link what is made for tests" >&2
   exit 1
 fi
+
+# Unit tests have one API server: test/apifake alone is made of client-go's fakes.
+fakes="$(grep -rlE --include='*.go' '"(k8s\.io/client-go/(kubernetes|metadata|dynamic)/fake|[^"]*/clientset/fake|certrotation\.dev/generated/.*/fake)"' . |
+  grep -vE '^\./(generated|test/apifake)/' || true)"
+if [ -n "$fakes" ]; then
+  echo "$fakes"
+  echo "the API server of unit tests is test/apifake; nothing else uses client-go's fakes" >&2
+  exit 1
+fi

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,24 +17,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
-	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/orphan"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/apifake/sources"
 )
 
 const (
@@ -60,24 +56,17 @@ spec:
 `
 )
 
-// world is an API server that keeps to resource versions and preconditions, with the nodes of a cluster.
+// world is an API server with the nodes of a cluster.
 type world struct {
-	t       testing.TB
-	client  *fake.Clientset
-	own     *ownfake.Clientset
-	nodes   []string
-	version int
+	t   testing.TB
+	api *apifake.Server
 	// mu is for wrote alone: whatever else a test changes, it changes while the controller has nothing to do.
 	mu     sync.Mutex
 	wrote  []string
 	events []string
-	// cached is what the cache shows, nil for what there is.
-	cached *inventory.Sources
-	// read is called before each live read.
-	read func() error
-	skew clocks
-	// beforeWrite is called before each write of the controller.
-	beforeWrite func()
+	// unread is why there is no live read.
+	unread error
+	skew   clocks
 }
 
 var _ events.EventRecorder = (*world)(nil)
@@ -92,14 +81,10 @@ func (c clocks) Ask(context.Context) (time.Duration, error) { return c.asked, c.
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{
-		t: t, client: fake.NewClientset(), nodes: []string{"a", "b"},
-		own: ownfake.NewSimpleClientset(),
-	}
-	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
-		fake.PrependReactor("update", "*", w.write)
-		fake.PrependReactor("delete", "*", w.write)
-	}
+	w := &world{t: t}
+	w.api = apifake.New(t, clock.RealClock{})
+	w.api.Admit, w.api.Stored = w.preconditioned, w.note
+	w.become("a", "b")
 	configuration, err := configv1alpha1.Decode([]byte(config))
 	if err != nil {
 		t.Fatal(err)
@@ -142,88 +127,52 @@ func secretOf(name string, pair *pki.Pair, labels map[string]string) *corev1.Sec
 	}
 }
 
-func resourceOf(o runtime.Object) schema.GroupVersionResource {
-	switch o.(type) {
-	case *corev1.ConfigMap:
-		return corev1.SchemeGroupVersion.WithResource("configmaps")
-	case *configv1alpha1.RotationConfiguration:
-		return configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations")
-	case *configv1alpha1.RotationRecord:
-		return configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords")
+// become has the cluster consist of nodes.
+func (w *world) become(nodes ...string) {
+	w.t.Helper()
+	for _, node := range apifake.All(w.api, apifake.Live, &corev1.Node{}, "") {
+		if !slices.Contains(nodes, node.Name) {
+			if err := w.api.Drop(node); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 	}
-	return corev1.SchemeGroupVersion.WithResource("secrets")
-}
-
-// tracker holds the objects of a group.
-func (w *world) tracker(gvr schema.GroupVersionResource) clienttesting.ObjectTracker {
-	if gvr.Group == configv1alpha1.GroupName {
-		return w.own.Tracker()
+	for _, name := range nodes {
+		if err := w.api.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"role": "master"}}}); err != nil {
+			w.t.Fatal(err)
+		}
 	}
-	return w.client.Tracker()
 }
 
 // put stores an object as somebody else would.
 func (w *world) put(o runtime.Object) {
 	w.t.Helper()
-	w.version++
-	meta := o.(metav1.Object)
-	meta.SetNamespace(demo)
-	meta.SetResourceVersion(strconv.Itoa(w.version))
-	err := w.tracker(resourceOf(o)).Update(resourceOf(o), o, demo)
-	if apierrors.IsNotFound(err) {
-		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
-		err = w.tracker(resourceOf(o)).Create(resourceOf(o), o, demo)
-	}
-	if err != nil {
+	o.(metav1.Object).SetNamespace(demo)
+	if err := w.api.Put(o); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) write(action clienttesting.Action) (bool, runtime.Object, error) {
-	if w.beforeWrite != nil {
-		w.beforeWrite()
+// drop deletes an object as somebody else would.
+func (w *world) drop(o runtime.Object) {
+	w.t.Helper()
+	if err := w.api.Drop(o); err != nil {
+		w.t.Fatal(err)
 	}
-	gvr := action.GetResource()
-	conflict := func(name, text string) error {
-		return apierrors.NewConflict(gvr.GroupResource(), name, errors.New(text))
-	}
-	switch a := action.(type) {
-	case clienttesting.UpdateAction:
-		o := a.GetObject().DeepCopyObject()
-		meta := o.(metav1.Object)
-		live, err := w.tracker(gvr).Get(gvr, demo, meta.GetName())
-		if err != nil {
-			return true, nil, err
-		}
-		if live.(metav1.Object).GetResourceVersion() != meta.GetResourceVersion() {
-			return true, nil, conflict(meta.GetName(), "it has changed")
-		}
-		w.version++
-		meta.SetResourceVersion(strconv.Itoa(w.version))
-		w.note("update " + meta.GetName())
-		return true, o, w.tracker(gvr).Update(gvr, o, demo)
-	case clienttesting.DeleteActionImpl:
-		live, err := w.tracker(gvr).Get(gvr, demo, a.Name)
-		if err != nil {
-			return true, nil, err
-		}
-		p, meta := a.DeleteOptions.Preconditions, live.(metav1.Object)
-		if p == nil || p.UID == nil || p.ResourceVersion == nil {
-			w.t.Errorf("%s is deleted whatever it is by now", a.Name)
-		} else if *p.UID != meta.GetUID() || *p.ResourceVersion != meta.GetResourceVersion() {
-			return true, nil, conflict(a.Name, "the preconditions do not hold")
-		}
-		w.version++
-		w.note("delete " + a.Name)
-		return true, nil, w.tracker(gvr).Delete(gvr, demo, a.Name)
-	}
-	return false, nil, nil
 }
 
-func (w *world) note(write string) {
+// preconditioned wants every deletion to say what it is about.
+func (w *world) preconditioned(r *apifake.Request) error {
+	if p := r.Preconditions; r.Verb == "delete" && (p == nil || p.UID == nil || p.ResourceVersion == nil) {
+		w.t.Errorf("%s is deleted whatever it is by now", r.Name)
+	}
+	return nil
+}
+
+func (w *world) note(r *apifake.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wrote = append(w.wrote, write)
+	w.wrote = append(w.wrote, r.Verb+" "+r.Name)
 }
 
 // written are the writes since the last call.
@@ -235,52 +184,8 @@ func (w *world) written() []string {
 	return out
 }
 
-func (w *world) sources() *inventory.Sources {
-	w.t.Helper()
-	s := &inventory.Sources{Namespace: demo, Nodes: map[string]*inventory.Node{}}
-	for _, name := range w.nodes {
-		s.Nodes[name] = inventory.ParseNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"role": "master"}}})
-	}
-	secrets, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), demo)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for i := range secrets.(*corev1.SecretList).Items {
-		secret := &secrets.(*corev1.SecretList).Items[i]
-		s = s.WithSecret(secret.Name, secret)
-	}
-	configMaps, err := w.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("configmaps"), corev1.SchemeGroupVersion.WithKind("ConfigMap"), demo)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for i := range configMaps.(*corev1.ConfigMapList).Items {
-		cm := &configMaps.(*corev1.ConfigMapList).Items[i]
-		s = s.WithConfigMap(cm.Name, cm)
-	}
-	configurations, err := w.own.ConfigV1alpha1().RotationConfigurations(demo).List(context.WithoutCancel(w.t.Context()), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for i := range configurations.Items {
-		s = s.WithConfiguration(configurations.Items[i].Name, &configurations.Items[i])
-	}
-	records, err := w.own.ConfigV1alpha1().RotationRecords(demo).List(context.WithoutCancel(w.t.Context()), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for i := range records.Items {
-		s = s.WithRecord(records.Items[i].Name, &records.Items[i])
-	}
-	return s
-}
-
 // Sources implements Inventory.
-func (w *world) Sources(string) *inventory.Sources {
-	if w.cached != nil {
-		return w.cached
-	}
-	return w.sources()
-}
+func (w *world) Sources(namespace string) *inventory.Sources { return sources.Cached(w.api, namespace) }
 
 // Namespace implements Inventory.
 func (w *world) Namespace(namespace string) *inventory.Namespace {
@@ -288,13 +193,8 @@ func (w *world) Namespace(namespace string) *inventory.Namespace {
 }
 
 // Live implements Inventory.
-func (w *world) Live(context.Context, string) (*inventory.Sources, error) {
-	if w.read != nil {
-		if err := w.read(); err != nil {
-			return nil, err
-		}
-	}
-	return w.sources(), nil
+func (w *world) Live(_ context.Context, namespace string) (*inventory.Sources, error) {
+	return sources.Live(w.api, namespace), w.unread
 }
 
 // Eventf implements events.EventRecorder.
@@ -305,7 +205,7 @@ func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note s
 
 func (w *world) controller() *Controller {
 	w.t.Helper()
-	c, err := New(Config{Client: w.client, Records: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w, Skew: w.skew})
+	c, err := New(Config{Client: w.api.Client, Records: w.api.Own.ConfigV1alpha1(), Inventory: w, Recorder: w, Skew: w.skew})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -349,10 +249,10 @@ func TestANodeLeaves(t *testing.T) {
 		}
 		look()
 		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
-		w.nodes = []string{"a"}
+		w.become("a")
 		look("update evidence.mesh.peers.b", "update peer-b")
 		time.Sleep(24 * time.Hour) //nolint:forbidigo // the clock of the bubble
-		w.nodes = []string{"a", "b"}
+		w.become("a", "b")
 		look("update evidence.mesh.peers.b", "update peer-b")
 		if _, ok := w.secret("peer-b").Annotations[trust.AnnotationDeleteGraceStart]; ok {
 			t.Error("b is back and still marked")
@@ -381,11 +281,11 @@ func TestANodeLeaves(t *testing.T) {
 
 func (w *world) secret(name string) *corev1.Secret {
 	w.t.Helper()
-	o, err := w.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), demo, name)
-	if err != nil {
-		w.t.Fatal(err)
+	secret, ok := apifake.Get(w.api, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name}})
+	if !ok {
+		w.t.Fatalf("there is no Secret %s", name)
 	}
-	return o.(*corev1.Secret).DeepCopy()
+	return secret
 }
 
 // due marks what c has left behind as old enough.
@@ -393,10 +293,7 @@ func (w *world) due() {
 	s := w.secret("peer-c")
 	s.Annotations[trust.AnnotationDeleteGraceStart] = time.Now().Add(-orphan.Grace).UTC().Format(time.RFC3339)
 	w.put(s)
-	gvr := resourceOf(&configv1alpha1.RotationRecord{})
-	if err := w.tracker(gvr).Delete(gvr, demo, recordC); err != nil {
-		w.t.Fatal(err)
-	}
+	w.drop(&configv1alpha1.RotationRecord{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: recordC}})
 }
 
 // TestDeletionIsConfirmed has the world change between the decision and the deletion.
@@ -408,27 +305,24 @@ func TestDeletionIsConfirmed(t *testing.T) {
 		fails   bool
 	}{
 		{name: "nothing happens", meddle: func(*world) {}, deleted: true},
-		{name: "the cache is behind: the node is back", meddle: func(w *world) { w.cached, w.nodes = w.sources(), []string{"a", "b", "c"} }},
+		{name: "the cache is behind: the node is back", meddle: func(w *world) { w.api.Lag(apifake.Stale); w.become("a", "b", "c") }},
 		{name: "the cache is behind: it was made anew", meddle: func(w *world) {
-			w.cached = w.sources()
+			w.api.Lag(apifake.Stale)
 			s := w.secret("peer-c")
-			if err := w.client.Tracker().Delete(resourceOf(s), demo, s.Name); err != nil {
-				w.t.Fatal(err)
-			}
+			w.drop(s)
+			s.UID = ""
 			w.put(s)
 		}},
 		{name: "it is gone already", meddle: func(w *world) {
-			w.cached = w.sources()
-			if err := w.client.Tracker().Delete(resourceOf(&corev1.Secret{}), demo, "peer-c"); err != nil {
-				w.t.Fatal(err)
-			}
+			w.api.Lag(apifake.Stale)
+			w.drop(w.secret("peer-c"))
 		}},
 		{name: "it is written at the last moment", meddle: func(w *world) {
-			w.beforeWrite = func() { w.put(w.secret("peer-c")) }
+			w.api.Admit = func(*apifake.Request) error { w.put(w.secret("peer-c")); return nil }
 		}, fails: true},
 		{name: "the clock is found to be off", meddle: func(w *world) { w.skew = clocks{asked: time.Hour} }},
 		{name: "nobody can be asked about the clock", meddle: func(w *world) { w.skew = clocks{err: errors.New("no")} }, fails: true},
-		{name: "the live read fails", meddle: func(w *world) { w.read = func() error { return errors.New("no") } }, fails: true},
+		{name: "the live read fails", meddle: func(w *world) { w.unread = errors.New("no") }, fails: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -449,7 +343,7 @@ func TestDeletionIsConfirmed(t *testing.T) {
 // TestMarkOnAnOutdatedDecision writes nothing.
 func TestMarkOnAnOutdatedDecision(t *testing.T) {
 	w := newWorld(t)
-	w.cached = w.sources()
+	w.api.Lag(apifake.Stale)
 	w.put(w.secret("peer-c"))
 	if err := w.controller().Reconcile(w.ctx(), demo); !errors.Is(err, apply.ErrStale) {
 		t.Errorf("got %v, want to look again", err)

@@ -15,13 +15,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 type answer struct {
@@ -136,7 +136,7 @@ func TestWitness(t *testing.T) {
 			if _, err := meter.Wrap(answer{date: now.Add(-tc.server).Format(http.TimeFormat)}).RoundTrip(&http.Request{}); err != nil {
 				t.Fatal(err)
 			}
-			w := NewWitness(fake.NewClientset(renewedAt(times...)...), clock, meter)
+			w := NewWitness(apifake.New(t, clock, renewedAt(times...)...).Client, clock, meter)
 			if w.Latest() != tc.server {
 				t.Errorf("before anybody is asked it is %s, want %s", w.Latest(), tc.server)
 			}
@@ -182,10 +182,10 @@ func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(start)
-			client := fake.NewClientset(renewedAt(tc.leases...)...)
-			w := NewWitness(client, clock, NewMeter(clock))
+			api := apifake.New(t, clock, renewedAt(tc.leases...)...)
+			w := NewWitness(api.Client, clock, NewMeter(clock))
 			w.Latest()
-			if got := len(client.Actions()); got != 0 {
+			if got := len(api.Actions()); got != 0 {
 				t.Fatalf("%d requests for what is known", got)
 			}
 			for range 2 {
@@ -194,7 +194,7 @@ func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 				}
 				clock.SetTime(start.Add(tc.next))
 			}
-			if got := len(client.Actions()); got != tc.lists {
+			if got := len(api.Actions()); got != tc.lists {
 				t.Errorf("%d lists, want %d", got, tc.lists)
 			}
 		})
@@ -205,7 +205,7 @@ func TestWitnessIsAskedAsRarelyAsPossible(t *testing.T) {
 func TestSkewIsSteady(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := testclock.NewFakePassiveClock(start)
-	w := NewWitness(fake.NewClientset(renewedAt(start.Add(-time.Hour))...), clock, NewMeter(clock))
+	w := NewWitness(apifake.New(t, clock, renewedAt(start.Add(-time.Hour))...).Client, clock, NewMeter(clock))
 	var got []time.Duration
 	for _, at := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute, -55 * time.Minute} {
 		clock.SetTime(start.Add(at))
@@ -223,11 +223,10 @@ func TestSkewIsSteady(t *testing.T) {
 
 // TestWitnessThatCannotBeAsked: what is not known is no ground to go on.
 func TestWitnessThatCannotBeAsked(t *testing.T) {
-	client := fake.NewClientset()
-	no := errors.New("forbidden")
-	client.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, no })
 	clock := testclock.NewFakePassiveClock(time.Now())
-	if _, err := NewWitness(client, clock, NewMeter(clock)).Ask(t.Context()); !errors.Is(err, no) {
-		t.Errorf("got error %v, want %v", err, no)
+	api := apifake.New(t, clock)
+	api.ReadFault = func(*apifake.Request) apifake.Fault { return apifake.Forbidden }
+	if _, err := NewWitness(api.Client, clock, NewMeter(clock)).Ask(t.Context()); !apierrors.IsForbidden(err) {
+		t.Errorf("got error %v, want that it is forbidden", err)
 	}
 }

@@ -11,14 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // TestConsent has a namespace accept copies, or not, while something is there already, or not.
@@ -154,19 +152,21 @@ func TestBornWithConsent(t *testing.T) {
 // TestConsentThatCannotBeRead is no consent, and no withdrawal.
 func TestConsentThatCannotBeRead(t *testing.T) {
 	for name, failure := range map[string]struct {
-		err  error
-		says string
+		fault apifake.Fault
+		says  string
 	}{
-		"not allowed": {apierrors.NewForbidden(corev1.Resource("namespaces"), away, errRefused), "may not read namespace elsewhere"},
-		"a fault":     {apierrors.NewInternalError(errRefused), "read whether namespace elsewhere consents"},
+		"not allowed": {apifake.Forbidden, "may not read namespace elsewhere"},
+		"a fault":     {apifake.FailedRead, "read whether namespace elsewhere consents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, c := settled(t)
 			w.remove(home, w.secret(home, client))
-			refuse := func(action clienttesting.Action) (bool, runtime.Object, error) {
-				return action.(clienttesting.GetAction).GetName() == away, nil, failure.err
+			w.api.ReadFault = func(r *apifake.Request) apifake.Fault {
+				if r.Verb == "get" && r.Resource.Resource == "namespaces" && r.Name == away {
+					return failure.fault
+				}
+				return apifake.NoFault
 			}
-			w.client.PrependReactor("get", "namespaces", refuse)
 			w.rotate()
 			before := w.secret(away, "client")
 			w.wrote = nil

@@ -19,6 +19,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // same says whether all copies hold what their sources hold.
@@ -79,12 +80,12 @@ func TestCopiesFollowARotation(t *testing.T) {
 		}
 	}
 	for range 60 {
-		before := w.version
+		before := w.api.Version()
 		if err := w.rotation.Reconcile(w.ctx(), home, "web"); err != nil && !strings.Contains(err.Error(), "not proposed") {
 			t.Fatal(err)
 		}
 		check()
-		if w.version == before {
+		if w.api.Version() == before {
 			w.acknowledge()
 			check()
 		}
@@ -229,14 +230,14 @@ func TestCopiesAreRestored(t *testing.T) {
 
 // TestObstacles has what only a person can put right, and then does.
 func TestObstacles(t *testing.T) {
-	namespaceMissing := func(write string) error {
-		if strings.HasPrefix(write, "create") && strings.Contains(write, away) {
+	namespaceMissing := func(r *apifake.Request) error {
+		if r.Verb == "create" && r.Namespace == away {
 			return apierrors.NewNotFound(corev1.Resource("namespaces"), away)
 		}
 		return nil
 	}
-	terminating := func(write string) error {
-		if err := namespaceMissing(write); err == nil {
+	terminating := func(r *apifake.Request) error {
+		if err := namespaceMissing(r); err == nil {
 			return nil
 		}
 		err := apierrors.NewForbidden(corev1.Resource("secrets"), "client", errRefused)
@@ -255,9 +256,9 @@ func TestObstacles(t *testing.T) {
 		repair     func(w *world)
 	}{
 		{name: "the namespace does not exist", says: "namespace elsewhere does not exist",
-			before: func(w *world) { w.fault = namespaceMissing }, repair: func(w *world) { w.fault = nil }},
+			before: func(w *world) { w.api.Admit = namespaceMissing }, repair: func(w *world) { w.api.Admit = nil }},
 		{name: "the namespace is being deleted", says: "is being deleted",
-			before: func(w *world) { w.fault = terminating }, repair: func(w *world) { w.fault = nil }},
+			before: func(w *world) { w.api.Admit = terminating }, repair: func(w *world) { w.api.Admit = nil }},
 		{name: "a Secret of another type is there", says: "is of type Opaque",
 			before: func(w *world) { w.put(away, opaque) }, repair: func(w *world) { w.remove(away, opaque) }},
 		{name: "a Secret is there", says: "was there before and is not overwritten; delete it",
@@ -267,14 +268,9 @@ func TestObstacles(t *testing.T) {
 			half.Annotations = map[string]string{trust.AnnotationCopyOf: "demo/web-client"}
 			w.put(away, half)
 		}, repair: func(w *world) { w.remove(away, plain) }},
-		{name: "writes are refused", says: "refused", before: func(w *world) {
-			w.fault = func(write string) error {
-				if strings.Contains(write, away) {
-					return apierrors.NewForbidden(corev1.Resource("secrets"), "client", errRefused)
-				}
-				return nil
-			}
-		}, repair: func(w *world) { w.fault = nil }},
+		{name: "writes are refused", says: "injected", before: func(w *world) {
+			w.befalls(apifake.Forbidden, func(write string) bool { return strings.Contains(write, away) })
+		}, repair: func(w *world) { w.api.Fault = nil }},
 		{name: "a configuration there has that name for something else", says: "as a signer", before: func(w *world) {
 			w.put(away, configuration(w.t, strings.NewReplacer("web-signer", "client", "web-", "other-", "name: web\n", "name: other\n").Replace(withoutCopies)))
 		}, repair: func(w *world) { w.remove(away, configuration(w.t, webConfig)) }},
@@ -318,25 +314,21 @@ var withoutCopies, _, _ = strings.Cut(webConfig, "  copies:")
 
 // TestEveryWriteFails makes each write of the first copies fail once in each way.
 func TestEveryWriteFails(t *testing.T) {
-	for name, failure := range map[string]error{
-		"conflict": apierrors.NewConflict(corev1.Resource("secrets"), "x", errRefused), "internal": apierrors.NewInternalError(errRefused),
-		"already exists": apierrors.NewAlreadyExists(corev1.Resource("secrets"), "x"),
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, fault := range append(apifake.WriteFaults(), apifake.AlreadyExists) {
+		t.Run(string(fault), func(t *testing.T) {
 			for n := range 3 {
 				w := newWorld(t, webConfig)
 				w.rotate()
 				seen := 0
-				w.fault = func(string) error {
-					if seen++; seen == n+1 {
-						return failure
-					}
-					return nil
-				}
+				w.befalls(fault, func(string) bool {
+					seen++
+					return seen == n+1
+				})
 				c := w.copies(nil)
 				if err := c.Reconcile(w.ctx(), home); err == nil {
 					t.Error("no error: it would not be tried again")
 				}
+				w.api.Revive()
 				w.reconcile(c)
 				if !w.same() {
 					t.Errorf("the copies differ after the failure of write %d", n+1)

@@ -20,11 +20,11 @@ func (w *world) stage() trust.Stage { return trust.Assess(w.domain(), w.clock.No
 func (w *world) step() {
 	w.t.Helper()
 	for range 20 {
-		before := w.version
+		before := w.api.Version()
 		if err := w.rotation.Reconcile(w.ctx(), home, "web"); err != nil && !strings.Contains(err.Error(), "not proposed") {
 			w.t.Fatal(err)
 		}
-		if w.version == before {
+		if w.api.Version() == before {
 			return
 		}
 		w.clock.Step(time.Second)
@@ -36,10 +36,10 @@ func (w *world) step() {
 func (w *world) rotate() {
 	w.t.Helper()
 	for range 20 {
-		before := w.version
+		before := w.api.Version()
 		w.step()
 		w.acknowledge()
-		if w.version == before {
+		if w.api.Version() == before {
 			return
 		}
 	}

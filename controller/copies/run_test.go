@@ -14,27 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
-
-	"certrotation.dev/registry/trust"
 )
-
-// metadataOf is what the metadata client sees of a copy.
-func metadataOf(resource, namespace string, meta *metav1.ObjectMeta) *metav1.PartialObjectMetadata {
-	kind := map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "namespaces": "Namespace"}[resource]
-	return &metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: meta.Name, ResourceVersion: meta.ResourceVersion, Labels: meta.Labels, Annotations: meta.Annotations,
-		},
-	}
-}
 
 // TestRunRestoresAtOnce runs the controller with its watches: a copy that is deleted comes back, and at rest nothing is
 // read.
@@ -43,12 +26,7 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		w := newWorldAt(t, webConfig, time.Now())
 		w.rotate()
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble: as long as the rotation has taken
-		scheme := runtime.NewScheme()
-		if err := metav1.AddMetaToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-		meta := metadatafake.NewSimpleMetadataClient(scheme)
-		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = meta, clock.RealClock{} })
+		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
 		ctx, cancel := context.WithCancel(w.ctx())
 		done := make(chan struct{})
 		go func() {
@@ -60,55 +38,21 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		if !w.same() {
 			t.Fatal("the copies are not there")
 		}
-		namespaces := corev1.SchemeGroupVersion.WithResource("namespaces")
-		for _, namespace := range []*metav1.PartialObjectMetadata{
-			metadataOf("namespaces", "", &metav1.ObjectMeta{Name: home, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}),
-			metadataOf("namespaces", "", &metav1.ObjectMeta{Name: away, Annotations: map[string]string{trust.CopiesFrom: accepting}}),
-		} {
-			if err := meta.Tracker().Create(namespaces, namespace, ""); err != nil {
-				t.Fatal(err)
-			}
-		}
-		secrets, configMaps := corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithResource("configmaps")
-		for _, seen := range []*metav1.PartialObjectMetadata{
-			metadataOf("secrets", away, &w.secret(away, "client").ObjectMeta),
-			metadataOf("configmaps", away, &w.configMap(away, bundle).ObjectMeta),
-			metadataOf("configmaps", home, &w.configMap(home, "bundle-here").ObjectMeta),
-		} {
-			gvr := configMaps
-			if seen.Kind == "Secret" {
-				gvr = secrets
-			}
-			if err := meta.Tracker().Create(gvr, seen, seen.Namespace); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		w.reads, w.wrote = 0, nil
+		w.api.ForgetActions()
+		w.wrote = nil
 		c.NamespaceChanged(home)
 		synctest.Wait()
 		time.Sleep(time.Hour) //nolint:forbidigo // the clock of the bubble
-		if w.reads > 0 || len(w.wrote) > 0 {
-			t.Errorf("%d reads and the writes %v at rest", w.reads, w.wrote)
+		if w.reads() > 0 || len(w.wrote) > 0 {
+			t.Errorf("%d reads and the writes %v at rest", w.reads(), w.wrote)
 		}
 		w.remove(away, w.secret(away, "client"))
-		if err := meta.Tracker().Delete(secrets, away, "client"); err != nil {
-			t.Fatal(err)
-		}
 		synctest.Wait()
 		if !w.same() || len(w.wrote) != 1 {
 			t.Errorf("not restored: writes %v", w.wrote)
 		}
 		// Somebody withdraws, and nobody else says anything.
 		w.agree(away, "demo/ConfigMap/web-bundle")
-		if err := meta.Tracker().Update(namespaces, metadataOf("namespaces", "", &metav1.ObjectMeta{
-			Name: away, Annotations: map[string]string{trust.CopiesFrom: "demo/ConfigMap/web-bundle"},
-		}), ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := meta.Tracker().Create(secrets, metadataOf("secrets", away, &w.secret(away, "client").ObjectMeta), away); err != nil {
-			t.Fatal(err)
-		}
 		synctest.Wait()
 		if !slices.Contains(w.wrote, gone[1]) {
 			t.Errorf("not taken back: writes %v", w.wrote)
@@ -123,16 +67,7 @@ func TestRunFindsWhatIsNotWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := settled(t)
 		w.put(home, configuration(t, withoutCopies))
-		scheme := runtime.NewScheme()
-		if err := metav1.AddMetaToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-		meta := metadatafake.NewSimpleMetadataClient(scheme)
-		if err := meta.Tracker().Create(corev1.SchemeGroupVersion.WithResource("secrets"),
-			metadataOf("secrets", away, &w.secret(away, "client").ObjectMeta), away); err != nil {
-			t.Fatal(err)
-		}
-		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = meta, clock.RealClock{} })
+		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
 		ctx, cancel := context.WithCancel(w.ctx())
 		done := make(chan struct{})
 		go func() {
@@ -140,7 +75,7 @@ func TestRunFindsWhatIsNotWanted(t *testing.T) {
 			c.Run(ctx)
 		}()
 		synctest.Wait()
-		if diff := cmp.Diff(gone[1:], w.wrote); diff != "" {
+		if diff := cmp.Diff(append([]string{"delete configmaps demo/bundle-here"}, gone...), w.wroteSorted()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
 		cancel()
@@ -150,11 +85,7 @@ func TestRunFindsWhatIsNotWanted(t *testing.T) {
 
 func TestRunEndsBeforeTheFirstList(t *testing.T) {
 	w := newWorld(t, webConfig)
-	scheme := runtime.NewScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c := w.copies(func(cfg *Config) { cfg.Metadata = metadatafake.NewSimpleMetadataClient(scheme) })
+	c := w.copies(func(cfg *Config) { cfg.Metadata = w.api.Metadata })
 	ctx, cancel := context.WithCancel(w.ctx())
 	cancel()
 	c.Run(ctx)

@@ -10,11 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // gone are the deletions that take everything back from the other namespace.
@@ -115,12 +113,7 @@ func TestTakenBackFromOthers(t *testing.T) {
 // TestTakenBackWithoutTheRightToDelete: the key is gone all the same.
 func TestTakenBackWithoutTheRightToDelete(t *testing.T) {
 	w, c := settled(t)
-	w.fault = func(write string) error {
-		if strings.HasPrefix(write, "delete") {
-			return apierrors.NewForbidden(corev1.Resource("secrets"), "client", errRefused)
-		}
-		return nil
-	}
+	w.befalls(apifake.Forbidden, func(write string) bool { return strings.HasPrefix(write, "delete") })
 	w.agree(away, "")
 	_ = c.Reconcile(w.ctx(), home)
 	secret, cm := w.secret(away, "client"), w.configMap(away, bundle)
@@ -159,13 +152,12 @@ func TestTakenBackAsItWasRead(t *testing.T) {
 	w, c := settled(t)
 	w.agree(away, "")
 	raced := false
-	w.fault = func(write string) error {
-		if write == gone[1] && !raced {
+	w.api.Admit = func(r *apifake.Request) error {
+		if written(r) == gone[1] && !raced {
 			raced = true
 			live := w.secret(away, "client")
 			live.Data["theirs"] = []byte("x")
-			_, err := w.store("update", resourceOf(live), away, live)
-			return err
+			w.put(away, live)
 		}
 		return nil
 	}

@@ -5,6 +5,7 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,19 +13,18 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
-	ownfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/apifake/sources"
 )
 
 const (
@@ -67,18 +67,12 @@ spec:
 // load what they are told to.
 type world struct {
 	t      testing.TB
-	client *fake.Clientset
-	own    *ownfake.Clientset
+	api    *apifake.Server
 	clock  *testclock.FakeClock
 	events []string
-
-	mu      sync.Mutex
-	version int
-	// wrote are the writes to the API server as "verb resource namespace/name".
-	wrote []string
-	reads int
-	// fault may refuse a write.
-	fault    func(write string) error
+	// wrote are the writes that were tried, as "verb resource namespace/name".
+	mu       sync.Mutex
+	wrote    []string
 	rotation *rotation.Controller
 }
 
@@ -95,25 +89,15 @@ func newWorld(t testing.TB, config string) *world {
 
 func newWorldAt(t testing.TB, config string, start time.Time) *world {
 	t.Helper()
-	w := &world{
-		t: t, client: fake.NewClientset(), clock: testclock.NewFakeClock(start), version: 100,
-		own: ownfake.NewSimpleClientset(),
-	}
-	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
-		fake.PrependReactor("create", "*", w.write)
-		fake.PrependReactor("update", "*", w.write)
-		fake.PrependReactor("delete", "*", w.write)
-	}
-	w.client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		w.reads++
-		return false, nil, nil
-	})
+	w := &world{t: t, clock: testclock.NewFakeClock(start)}
+	w.api = apifake.New(t, w.clock)
+	w.api.Admit = w.note
 	w.agree(away, accepting)
 	w.manage(home, true)
 	w.put(home, configuration(t, config))
 	var err error
 	if w.rotation, err = rotation.New(rotation.Config{
-		Client: w.client, Records: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock,
+		Client: w.api.Client, Records: w.api.Own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +117,40 @@ func configuration(t testing.TB, text string) *configv1alpha1.RotationConfigurat
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+// note a write that is tried.
+func (w *world) note(r *apifake.Request) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrote = append(w.wrote, written(r))
+	return nil
+}
+
+// written is a write as "verb resource namespace/name".
+func written(r *apifake.Request) string {
+	return fmt.Sprintf("%s %s %s/%s", r.Verb, r.Resource.Resource, r.Namespace, r.Name)
+}
+
+// befalls has a fault befall the writes that are so.
+func (w *world) befalls(fault apifake.Fault, so func(write string) bool) {
+	w.api.Fault = func(r *apifake.Request) apifake.Fault {
+		if so(written(r)) {
+			return fault
+		}
+		return apifake.NoFault
+	}
+}
+
+// reads are how many objects were read one by one.
+func (w *world) reads() int {
+	n := 0
+	for _, action := range w.api.Actions() {
+		if action.GetVerb() == "get" {
+			n++
+		}
+	}
+	return n
 }
 
 // accepting is the annotation of the namespace away that accepts every copy of webConfig.
@@ -156,11 +174,7 @@ func (w *world) manage(name string, managed bool) {
 
 func (w *world) namespace(namespace *corev1.Namespace) {
 	w.t.Helper()
-	resource, none, name := corev1.SchemeGroupVersion.WithResource("namespaces"), "", namespace.Name
-	if err := w.client.Tracker().Delete(resource, none, name); err != nil && !apierrors.IsNotFound(err) {
-		w.t.Fatal(err)
-	}
-	if err := w.client.Tracker().Create(resource, namespace, none); err != nil {
+	if err := w.api.Put(namespace); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -183,7 +197,7 @@ func settled(t testing.TB) (*world, *Controller) {
 
 func (w *world) copies(change func(*Config)) *Controller {
 	w.t.Helper()
-	cfg := Config{Client: w.client, Configurations: w.own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock}
+	cfg := Config{Client: w.api.Client, Configurations: w.api.Own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock}
 	if change != nil {
 		change(&cfg)
 	}
@@ -202,6 +216,56 @@ func (w *world) reconcile(c *Controller) {
 	}
 }
 
+// put stores an object as somebody else would.
+func (w *world) put(namespace string, o runtime.Object) {
+	w.t.Helper()
+	o = o.DeepCopyObject()
+	o.(metav1.Object).SetNamespace(namespace)
+	if err := w.api.Put(o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) remove(namespace string, o runtime.Object) {
+	w.t.Helper()
+	o = o.DeepCopyObject()
+	o.(metav1.Object).SetNamespace(namespace)
+	if err := w.api.Drop(o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) secret(namespace, name string) *corev1.Secret {
+	w.t.Helper()
+	secret, ok := apifake.Get(w.api, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	if !ok {
+		w.t.Fatalf("there is no Secret %s/%s", namespace, name)
+	}
+	return secret
+}
+
+func (w *world) configMap(namespace, name string) *corev1.ConfigMap {
+	w.t.Helper()
+	cm, ok := apifake.Get(w.api, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	if !ok {
+		w.t.Fatalf("there is no ConfigMap %s/%s", namespace, name)
+	}
+	return cm
+}
+
+// Live implements rotation.Inventory.
+func (w *world) Live(_ context.Context, namespace string) (*inventory.Sources, error) {
+	return sources.Live(w.api, namespace), nil
+}
+
+// Sources implements rotation.Inventory.
+func (w *world) Sources(namespace string) *inventory.Sources { return sources.Cached(w.api, namespace) }
+
+// Namespace implements Inventory.
+func (w *world) Namespace(namespace string) *inventory.Namespace {
+	return inventory.Build(w.Sources(namespace))
+}
+
 // Eventf implements events.EventRecorder.
 func (w *world) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
 	ref := regarding.(*corev1.ObjectReference)
@@ -218,3 +282,5 @@ func (w *world) said(text string) int {
 	}
 	return n
 }
+
+var errRefused = errors.New("refused")

@@ -20,13 +20,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // TestHealthyMembers asks a cluster that nothing is wrong with, as several clients with which something may be.
@@ -270,7 +271,7 @@ func TestCannotAsk(t *testing.T) {
 		{"an empty bundle", q, []runtime.Object{leaf, noBundle}, "has no certificate under ca-bundle.crt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := New(Config{Client: fake.NewClientset(test.objects...)})
+			c, err := New(Config{Client: apifake.New(t, clock.RealClock{}, test.objects...).Client})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +310,7 @@ func TestEndpoint(t *testing.T) {
 
 func TestNodeWithoutAddress(t *testing.T) {
 	ca := newAuthority(t, "ca")
-	c, err := New(Config{Client: fake.NewClientset(leafSecret(t, issue(t, ca, "client", time.Hour, pki.ClientAuth)), bundleOf(ca))})
+	c, err := New(Config{Client: apifake.New(t, clock.RealClock{}, leafSecret(t, issue(t, ca, "client", time.Hour, pki.ClientAuth)), bundleOf(ca)).Client})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +328,7 @@ func TestNodeWithoutAddress(t *testing.T) {
 // TestAddressesThatAreNotDialled names them, without a process at any of them.
 func TestAddressesThatAreNotDialled(t *testing.T) {
 	ca := newAuthority(t, "ca")
-	c, err := New(Config{Client: fake.NewClientset(leafSecret(t, issue(t, ca, "client", time.Hour, pki.ClientAuth)), bundleOf(ca))})
+	c, err := New(Config{Client: apifake.New(t, clock.RealClock{}, leafSecret(t, issue(t, ca, "client", time.Hour, pki.ClientAuth)), bundleOf(ca)).Client})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/apifake"
 )
 
 // TestIdentityNeedsConsent: the key of a Secret that does not consent is shown to nobody.
@@ -36,7 +36,7 @@ func TestIdentityNeedsConsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			secret, bundle := leafSecret(t, ca), bundleOf(ca)
 			tt.spoil(secret, bundle)
-			c := &Checker{client: fake.NewClientset(secret, bundle), clock: clock.RealClock{}}
+			c := &Checker{client: apifake.New(t, clock.RealClock{}, secret, bundle).Client, clock: clock.RealClock{}}
 			_, err := c.identity(t.Context(), testNamespace, testConfiguration, &configv1alpha1.Quorum{ClientLeaf: leafName, BundleConfigMapName: bundleName})
 			if tt.want == "" {
 				if err != nil {

@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/dial"
@@ -25,6 +25,7 @@ import (
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 	"certrotation.dev/test/cluster"
 )
 
@@ -145,7 +146,7 @@ func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 		objects = []runtime.Object{leafSecret(t, issue(t, m.ca, "client", time.Hour, pki.ClientAuth)), bundleOf(m.ca)}
 	}
 	c, err := New(Config{
-		Client: fake.NewClientset(objects...),
+		Client: apifake.New(t, clock.RealClock{}, objects...).Client,
 		Dial:   dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).DialContext,
 	})
 	if err != nil {

@@ -8,16 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/quorum"
+	"certrotation.dev/test/apifake"
 )
 
 func TestMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
-	c, err := New(Config{Client: fake.NewClientset(), Metrics: registry})
+	c, err := New(Config{Client: apifake.New(t, clock.RealClock{}).Client, Metrics: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

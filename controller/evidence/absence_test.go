@@ -15,14 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // etcdMembers is a Quorum of the test.
@@ -106,13 +106,14 @@ func TestAbsences(t *testing.T) {
 				})
 			}
 			n.Domains[0].Roster = &trust.Roster{Members: []trust.RosterMember{test.missing}}
-			client := fake.NewClientset(test.objects...)
-			if test.refused != "" {
-				client.PrependReactor("list", test.refused, func(clienttesting.Action) (bool, runtime.Object, error) {
-					return true, nil, errors.New("forbidden")
-				})
+			api := apifake.New(t, clock.RealClock{}, test.objects...)
+			api.ReadFault = func(r *apifake.Request) apifake.Fault {
+				if r.Verb == "list" && r.Resource.Resource == test.refused {
+					return apifake.Forbidden
+				}
+				return apifake.NoFault
 			}
-			c, _ := collectorWith(t, client, cfg)
+			c := collectorWith(t, api, cfg)
 			got, err := c.Absences(t.Context(), n.Domains[0], []trust.RosterMember{test.missing})
 			if err != nil {
 				t.Fatal(err)

@@ -4,7 +4,6 @@
 package evidence
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // TestAbsencesOfPods: a pod counts that the selector does not choose any more. Only the pod itself is asked for, by its name.
@@ -40,7 +39,7 @@ func TestAbsencesOfPods(t *testing.T) {
 		name     string
 		objects  []runtime.Object
 		instance string
-		refused  error
+		refused  bool
 		want     string
 	}{
 		{name: "it does not exist", want: "there is no pod web-a"},
@@ -53,15 +52,15 @@ func TestAbsencesOfPods(t *testing.T) {
 		{name: "it crashes, and is started again", objects: []runtime.Object{pod("uid-a", corev1.PodRunning, ended)}},
 		{name: "it terminates", objects: []runtime.Object{terminating}},
 		{name: "it was not started yet", objects: []runtime.Object{pod("uid-a", corev1.PodPending, corev1.ContainerStatus{Name: "web"})}},
-		{name: "pods may not be read", refused: errors.New("forbidden")},
+		{name: "pods may not be read", refused: true},
 		{name: "it is not known which pod it was", instance: "unknown"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			client := fake.NewClientset(test.objects...)
-			if test.refused != nil {
-				client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.refused })
+			client := apifake.New(t, clock.RealClock{}, test.objects...)
+			if test.refused {
+				client.ReadFault = func(*apifake.Request) apifake.Fault { return apifake.Forbidden }
 			}
-			c, _ := collectorWith(t, client, &Config{Inventory: &fixed{}})
+			c := collectorWith(t, client, &Config{Inventory: &fixed{}})
 			missing := trust.RosterMember{Party: "servers", Member: "web-a", Instance: "uid-a", Pod: true}
 			if test.instance == "unknown" {
 				missing.Instance = ""
@@ -89,8 +88,8 @@ func TestAbsencesOfPods(t *testing.T) {
 // TestAbsenceOfANodeIsNotThatOfAPod: that no pod has the name of a node proves nothing of the node.
 func TestAbsenceOfANodeIsNotThatOfAPod(t *testing.T) {
 	n := etcdNamespace(newAuthority(t, "ca@1"))
-	client := fake.NewClientset(theNode(nodeUID), frozen{number: 1, leaf: newLeaf(t, newAuthority(t, "ca@1"), "peer", pki.ServerAuth)}.pod(t))
-	c, _ := collectorWith(t, client, &Config{Inventory: &fixed{n: n}})
+	client := apifake.New(t, clock.RealClock{}, theNode(nodeUID), frozen{number: 1, leaf: newLeaf(t, newAuthority(t, "ca@1"), "peer", pki.ServerAuth)}.pod(t))
+	c := collectorWith(t, client, &Config{Inventory: &fixed{n: n}})
 	got, err := c.Absences(t.Context(), n.Domains[0], []trust.RosterMember{{Party: "etcd", Member: nodeName, Instance: string(nodeUID)}})
 	if err != nil || len(got) > 0 {
 		t.Errorf("proofs %v, error %v", got, err)

@@ -19,16 +19,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/controller/evidence/connection"
-	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // recordOf returns what the record of a member says, nil if there is none.
-func recordOf(t *testing.T, records *versionedfake.Clientset, domain, party, member string) []trust.Observation {
+func recordOf(t *testing.T, records *apifake.Server, domain, party, member string) []trust.Observation {
 	t.Helper()
-	live, err := records.ConfigV1alpha1().RotationRecords(testNamespace).Get(t.Context(), record.EvidenceName(domain, party, member), metav1.GetOptions{})
+	live, err := records.Own.ConfigV1alpha1().RotationRecords(testNamespace).Get(t.Context(), record.EvidenceName(domain, party, member), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func recordOf(t *testing.T, records *versionedfake.Clientset, domain, party, mem
 }
 
 // processesOf returns what the record of the member of domain says of its processes, without its times.
-func processesOf(t *testing.T, records *versionedfake.Clientset) []trust.Observation {
+func processesOf(t *testing.T, records *apifake.Server) []trust.Observation {
 	t.Helper()
 	out := recordOf(t, records, "web", "servers", "a")
 	for i := range out {
@@ -56,7 +56,7 @@ func processesOf(t *testing.T, records *versionedfake.Clientset) []trust.Observa
 }
 
 // observedOf is processesOf for a member with one process; nil if there is none.
-func observedOf(t *testing.T, records *versionedfake.Clientset) *trust.Observation {
+func observedOf(t *testing.T, records *apifake.Server) *trust.Observation {
 	t.Helper()
 	switch list := processesOf(t, records); len(list) {
 	case 0:
@@ -84,9 +84,13 @@ func subjects(cas ...*pki.Pair) []string {
 	return slices.Compact(out)
 }
 
-func writes(client *versionedfake.Clientset) int {
+// writes of records.
+func writes(api *apifake.Server) int {
 	n := 0
-	for _, action := range client.Actions() {
+	for _, action := range api.Actions() {
+		if action.GetResource().Resource != "rotationrecords" {
+			continue
+		}
 		if action.GetVerb() == "create" || action.GetVerb() == "update" {
 			n++
 		}
@@ -305,13 +309,13 @@ func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 }
 
 // keep records observations of a member.
-func keep(t *testing.T, records *versionedfake.Clientset, domain, party, member string, observations ...trust.Observation) {
+func keep(t *testing.T, records *apifake.Server, domain, party, member string, observations ...trust.Observation) {
 	t.Helper()
 	r, err := record.OfEvidence(testNamespace, domain, party, member, observations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := records.Tracker().Add(r); err != nil {
+	if err := records.Put(r); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // TestKeysWithoutConsent: no probe shows a key of a Secret that does not consent, and nothing is signed with one, whatever the
@@ -32,18 +33,15 @@ func TestKeysWithoutConsent(t *testing.T) {
 	d := domain("localhost:1", leaf.Certificate, ca)
 	for name, configuration := range map[string]string{"nobody": "", "another configuration": "other", "the configuration": d.Configuration} {
 		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset(signerSecret(t, ca, nil), clientSecret(t, leaf))
-			for _, name := range []string{"web-signer", "web-client"} {
-				object, err := client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), testNamespace, name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				secret := object.(*corev1.Secret).DeepCopy()
+			api := apifake.New(t, clock.RealClock{})
+			for _, object := range []runtime.Object{signerSecret(t, ca, nil), clientSecret(t, leaf)} {
+				secret := object.(*corev1.Secret)
 				secret.Annotations = map[string]string{trust.AnnotationConfiguration: configuration}
-				if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, testNamespace); err != nil {
+				if err := api.Put(secret); err != nil {
 					t.Fatal(err)
 				}
 			}
+			client := api.Client
 			consents := configuration == d.Configuration
 			_, err := (&signers{client: client, clock: clock.RealClock{}}).Mint(t.Context(), d, ca.Certificate.Fingerprint, profile)
 			if consents != (err == nil) || (err != nil && !errors.Is(err, errUnmintable)) {

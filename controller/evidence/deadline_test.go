@@ -13,9 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // TestSilentServersCostALimitedTime: whatever number of servers says nothing, a Refresh and a visit end, and say why.
@@ -66,7 +67,7 @@ func TestSilentServersCostALimitedTime(t *testing.T) {
 				}
 				inv := &fixed{}
 				inv.set(d)
-				c, _ := collectorWith(t, fake.NewClientset(), &Config{Inventory: inv, Dial: silence})
+				c := collectorWith(t, apifake.New(t, clock.RealClock{}), &Config{Inventory: inv, Dial: silence})
 				c.rounds.begin(d, observed(d))
 				began := time.Now()
 				err := tc.do(t.Context(), c, d)

@@ -15,15 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 func TestPlaced(t *testing.T) {
@@ -302,14 +302,17 @@ func TestPlacedFailure(t *testing.T) {
 
 func TestPlacedLeavesTheRecordAloneWhenNobodyAnswers(t *testing.T) {
 	n := etcdNamespace(newAuthority(t, "ca@1"))
-	client := fake.NewClientset(theNode(nodeUID))
-	c, records := collectorWith(t, client, &Config{Inventory: &fixed{n: n}})
-	away := errors.New("the API server is away")
-	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, away })
-	if err := c.Refresh(t.Context(), n.Domains[0]); !errors.Is(err, away) {
-		t.Errorf("got %v, want %v", err, away)
+	c, api := newCollector(t, &fixed{n: n}, theNode(nodeUID))
+	api.ReadFault = func(r *apifake.Request) apifake.Fault {
+		if r.Verb == "list" && r.Resource.Resource == "pods" {
+			return apifake.Unavailable
+		}
+		return apifake.NoFault
 	}
-	if got := writes(records); got != 0 {
+	if err := c.Refresh(t.Context(), n.Domains[0]); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("got %v, want that the API server is away", err)
+	}
+	if got := writes(api); got != 0 {
 		t.Errorf("%d writes although nothing is known", got)
 	}
 }
@@ -324,8 +327,7 @@ func TestPlacedFollowsEvents(t *testing.T) {
 		third := frozen{number: 3, leaf: renewed, anchors: []*pki.Pair{caA, caB}}
 		inv := &fixed{n: etcdNamespace(caA)}
 		objects := slices.Concat([]runtime.Object{theNode(nodeUID), first.pod(t)}, first.objects(t), second.objects(t), third.objects(t))
-		client := fake.NewClientset(objects...)
-		c, records := collectorWith(t, client, &Config{Inventory: inv})
+		c, api := newCollector(t, inv, objects...)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); c.Run(ctx) }()
@@ -336,28 +338,28 @@ func TestPlacedFollowsEvents(t *testing.T) {
 			want := &trust.Observation{
 				Instance: process, Kind: trust.StaticPodRevision, Trusts: trusts, Presents: prints(leaf), StartedAt: started,
 			}
-			if diff := cmp.Diff(want, placedRecord(t, records)); diff != "" {
+			if diff := cmp.Diff(want, placedRecord(t, api)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}
 		expect("at first", prints(caA), old)
 
 		status := second.objects(t, nodeUID)[0].(*corev1.ConfigMap)
-		if _, err := client.CoreV1().ConfigMaps(testNamespace).Update(ctx, status, metav1.UpdateOptions{}); err != nil {
+		if err := api.Put(status); err != nil {
 			t.Fatal(err)
 		}
 		expect("new leaves are installed", prints(caA), renewed)
 
-		if _, err := client.CoreV1().Pods(testNamespace).Update(ctx, third.pod(t), metav1.UpdateOptions{}); err != nil {
+		if err := api.Put(third.pod(t)); err != nil {
 			t.Fatal(err)
 		}
 		expect("the pod was restarted", prints(caA, caB), renewed)
 
-		client.ClearActions()
+		api.ForgetActions()
 		c.NamespaceChanged(testNamespace)
 		time.Sleep(time.Hour) //nolint:forbidigo // this hour passes in no time
 		synctest.Wait()
-		if actions := client.Actions(); len(actions) > 0 {
+		if actions := api.Actions(); len(actions) > 0 {
 			t.Errorf("%d requests while nothing happened, the first is %v", len(actions), actions[0])
 		}
 

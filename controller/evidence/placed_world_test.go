@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 const (
@@ -153,7 +153,7 @@ func theNode(uid types.UID) *corev1.Node {
 }
 
 // placedRecord is what the record of the static pod says, without its times; nil if there is none.
-func placedRecord(t *testing.T, records *versionedfake.Clientset) *trust.Observation {
+func placedRecord(t *testing.T, records *apifake.Server) *trust.Observation {
 	t.Helper()
 	list := recordOf(t, records, "etcd", "etcd", nodeName)
 	if len(list) == 0 {

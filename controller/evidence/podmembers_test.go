@@ -16,12 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/evidence/connection"
-	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // podNetwork leads the addresses of pods to servers of this machine.
@@ -68,7 +68,7 @@ func podDomain(leaf *pki.Certificate, active, next *pki.Pair, names ...string) *
 }
 
 // recall gives the members what is recorded of them, as the inventory does.
-func recall(t *testing.T, d *trust.Domain, records *versionedfake.Clientset) {
+func recall(t *testing.T, d *trust.Domain, records *apifake.Server) {
 	t.Helper()
 	for i := range d.Parties[0].Members {
 		m := &d.Parties[0].Members[i]
@@ -77,7 +77,7 @@ func recall(t *testing.T, d *trust.Domain, records *versionedfake.Clientset) {
 }
 
 // refreshed has the members looked at, and gives them what was recorded.
-func refreshed(t *testing.T, c *Collector, d *trust.Domain, records *versionedfake.Clientset) {
+func refreshed(t *testing.T, c *Collector, d *trust.Domain, records *apifake.Server) {
 	t.Helper()
 	if err := c.Refresh(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ type fleet struct {
 	reloaded, lagging *server
 	network           *podNetwork
 	collector         *Collector
-	records           *versionedfake.Clientset
+	records           *apifake.Server
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -116,7 +116,8 @@ func newFleet(t *testing.T) *fleet {
 		})
 	}
 	f.reloaded, f.lagging = with(f.active, f.next), with(f.active)
-	f.collector, f.records = collectorWith(t, fake.NewClientset(), &Config{Inventory: &fixed{}, Dial: f.network.dial})
+	f.records = apifake.New(t, clock.RealClock{})
+	f.collector = collectorWith(t, f.records, &Config{Inventory: &fixed{}, Dial: f.network.dial})
 	return f
 }
 

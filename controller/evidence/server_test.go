@@ -16,13 +16,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/controller/dial"
-	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 const (
@@ -253,16 +253,16 @@ func signerSecret(t *testing.T, active, next *pki.Pair) runtime.Object {
 // timeNow is the time with the precision of a record.
 func timeNow() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// newCollector returns a collector with the records that it writes.
-func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *versionedfake.Clientset) {
+// newCollector returns a collector with the API server that it reads and records to.
+func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Collector, *apifake.Server) {
 	t.Helper()
-	return collectorWith(t, fake.NewClientset(objects...), &Config{Inventory: inv})
+	api := apifake.New(t, clock.RealClock{}, objects...)
+	return collectorWith(t, api, &Config{Inventory: inv}), api
 }
 
-func collectorWith(t *testing.T, client *fake.Clientset, cfg *Config) (*Collector, *versionedfake.Clientset) {
+func collectorWith(t *testing.T, api *apifake.Server, cfg *Config) *Collector {
 	t.Helper()
-	records := versionedfake.NewSimpleClientset()
-	cfg.Client, cfg.Records = client, records.ConfigV1alpha1()
+	cfg.Client, cfg.Records = api.Client, api.Own.ConfigV1alpha1()
 	if cfg.Dial == nil {
 		cfg.Dial = dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).DialContext
 	}
@@ -271,5 +271,5 @@ func collectorWith(t *testing.T, client *fake.Clientset, cfg *Config) (*Collecto
 		t.Fatal(err)
 	}
 	t.Cleanup(c.queue.ShutDown)
-	return c, records
+	return c
 }

@@ -17,10 +17,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // dials are when connections were begun.
@@ -80,7 +81,7 @@ func inFlight(t *testing.T, d *trust.Domain, network *dials, perSecond int) (c *
 	t.Helper()
 	inv = &fixed{}
 	inv.set(d)
-	c, _ = collectorWith(t, fake.NewClientset(), &Config{Inventory: inv, Dial: network.dial, HandshakesPerSecond: perSecond})
+	c = collectorWith(t, apifake.New(t, clock.RealClock{}), &Config{Inventory: inv, Dial: network.dial, HandshakesPerSecond: perSecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); c.Run(ctx) }()
@@ -105,7 +106,8 @@ func TestNeverMoreHandshakesThanAllowed(t *testing.T) {
 			_, _ = io.Copy(io.Discard, server)
 			_ = server.Close()
 		}}
-		c, records := collectorWith(t, fake.NewClientset(), &Config{Inventory: &fixed{}, Dial: network.dial, HandshakesPerSecond: perSecond})
+		records := apifake.New(t, clock.RealClock{})
+		c := collectorWith(t, records, &Config{Inventory: &fixed{}, Dial: network.dial, HandshakesPerSecond: perSecond})
 		if err := c.Refresh(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +181,8 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 func TestWhoWaitsIsNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &dials{}
-		c, records := collectorWith(t, fake.NewClientset(), &Config{Inventory: &fixed{}, Dial: network.dial, HandshakesPerSecond: 1})
+		records := apifake.New(t, clock.RealClock{})
+		c := collectorWith(t, records, &Config{Inventory: &fixed{}, Dial: network.dial, HandshakesPerSecond: 1})
 		d := newPods(t, 10)
 		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
@@ -22,6 +23,8 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/apifake/sources"
 )
 
 const etcdConfig = `
@@ -43,45 +46,45 @@ spec:
     - {name: clients, members: [kube-apiserver], verifies: {usages: [ServerAuth]}, presents: [etcd-client], evidence: {kind: acknowledgement}}
 `
 
-// memoryAPI is an API server in memory, with the steps of the controller and of the nodes done by hand.
-type memoryAPI struct {
-	t       *testing.T
-	now     time.Time
-	sources *inventory.Sources
-	secrets map[string]*corev1.Secret
+// cluster is an API server, with the steps of the controller and of the nodes done by hand.
+type cluster struct {
+	t   *testing.T
+	now time.Time
+	api *apifake.Server
 }
 
-func newMemoryAPI(t *testing.T, now time.Time) *memoryAPI {
-	a := &memoryAPI{t: t, now: now, sources: &inventory.Sources{Namespace: disktest.Namespace}, secrets: map[string]*corev1.Secret{}}
+func newCluster(t *testing.T, now time.Time) *cluster {
+	t.Helper()
+	a := &cluster{t: t, now: now, api: apifake.New(t, testclock.NewFakePassiveClock(now))}
 	cfg, err := configv1alpha1.Decode([]byte(etcdConfig))
 	a.must(err)
 	cfg.Namespace = disktest.Namespace
-	a.sources = a.sources.WithConfiguration(cfg.Name, cfg)
+	a.put(cfg)
 	return a
 }
 
-func (a *memoryAPI) must(err error) {
+func (a *cluster) put(o runtime.Object) {
+	a.t.Helper()
+	a.must(a.api.Put(o))
+}
+
+func (a *cluster) must(err error) {
 	a.t.Helper()
 	if err != nil {
 		a.t.Fatal(err)
 	}
 }
 
-func (a *memoryAPI) secret(secret *corev1.Secret) {
-	a.secrets[secret.Name] = secret
-	a.sources = a.sources.WithSecret(secret.Name, secret)
-}
-
-func (a *memoryAPI) bundle(anchors ...*pki.Certificate) {
-	a.sources = a.sources.WithConfigMap("etcd-ca-bundle", &corev1.ConfigMap{
+func (a *cluster) bundle(anchors ...*pki.Certificate) {
+	a.put(&corev1.ConfigMap{
 		ObjectMeta: disktest.Meta("etcd-ca-bundle"),
 		Data:       map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(anchors...))},
 	})
 }
 
-func (a *memoryAPI) domain() *trust.Domain {
+func (a *cluster) domain() *trust.Domain {
 	a.t.Helper()
-	n := inventory.Build(a.sources)
+	n := inventory.Build(sources.Live(a.api, disktest.Namespace))
 	if d := n.Domain("etcd"); d != nil {
 		return d
 	}
@@ -90,7 +93,7 @@ func (a *memoryAPI) domain() *trust.Domain {
 }
 
 // apply does what `kubectl apply --server-side` does with the manifests of a recovery, under the eyes of the webhook.
-func (a *memoryAPI) apply(dir string) {
+func (a *cluster) apply(dir string) {
 	a.t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -109,11 +112,11 @@ func (a *memoryAPI) apply(dir string) {
 		if object.GetKind() == "ConfigMap" {
 			cm := &corev1.ConfigMap{}
 			a.must(yaml.UnmarshalStrict(text, cm))
-			a.sources = a.sources.WithConfigMap(cm.Name, cm)
+			a.put(cm)
 		} else {
 			secret := &corev1.Secret{}
 			a.must(yaml.UnmarshalStrict(text, secret))
-			a.secret(secret)
+			a.put(secret)
 		}
 		for _, v := range trust.Judge(before, a.domain(), a.now) {
 			a.t.Errorf("the webhook refuses %s: %s: %s", object.GetName(), v.Invariant, v.Message)
@@ -122,7 +125,7 @@ func (a *memoryAPI) apply(dir string) {
 }
 
 // loaded has every member report what it trusts and presents.
-func (a *memoryAPI) loaded(trusts []*pki.Certificate) {
+func (a *cluster) loaded(trusts []*pki.Certificate) {
 	d := a.domain()
 	for _, p := range d.Parties {
 		for _, m := range p.Members {
@@ -137,23 +140,27 @@ func (a *memoryAPI) loaded(trusts []*pki.Certificate) {
 			}
 			seen, err := record.OfEvidence(disktest.Namespace, d.Name, p.Name, m.Name, []trust.Observation{o})
 			a.must(err)
-			a.sources = a.sources.WithRecord(seen.Name, seen)
+			a.put(seen)
 		}
 	}
 }
 
 // step performs one action as the controller would, and refuses what a recovery must never lead to.
-func (a *memoryAPI) step(action *trust.Action) {
+func (a *cluster) step(action *trust.Action) {
 	a.t.Helper()
 	switch action.Kind {
 	case trust.RecordRoster:
 		roster, err := record.OfRoster(disktest.Namespace, "etcd", action.Roster)
 		a.must(err)
-		a.sources = a.sources.WithRecord(roster.Name, roster)
+		a.put(roster)
 	case trust.PublishAnchors, trust.RetireAnchors:
 		a.bundle(action.Anchors...)
 	case trust.IssueLeaf:
-		signer, err := pki.ParsePair(a.secrets["etcd-signer"].Data[inventory.ActiveCertKey], a.secrets["etcd-signer"].Data[inventory.ActiveKeyKey])
+		stored, ok := apifake.Get(a.api, &corev1.Secret{ObjectMeta: disktest.Meta("etcd-signer")})
+		if !ok {
+			a.t.Fatal("there is no Secret etcd-signer")
+		}
+		signer, err := pki.ParsePair(stored.Data[inventory.ActiveCertKey], stored.Data[inventory.ActiveKeyKey])
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -164,7 +171,7 @@ func (a *memoryAPI) step(action *trust.Action) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		a.secret(disktest.Secret(a.t, action.Object, leaf))
+		a.put(disktest.Secret(a.t, action.Object, leaf))
 	default:
 		a.t.Fatalf("after a recovery the controller wants %s of %s: %s", action.Kind, action.Object, action.Reason)
 	}
@@ -178,15 +185,15 @@ func TestControllerGoesOnFromRecovery(t *testing.T) {
 	ca := disktest.Authority(t, "openshift-etcd_etcd-signer@1", end)
 	node := disktest.NewNode(t, "node-0")
 	node.Install(7, 7, node.Files(ca, end))
-	a := newMemoryAPI(t, now)
-	a.secret(disktest.Secret(t, "etcd-signer", ca))
+	a := newCluster(t, now)
+	a.put(disktest.Secret(t, "etcd-signer", ca))
 	for _, leaf := range []string{"etcd-peer-node-0", "etcd-peer-node-1", "etcd-client"} {
-		a.secret(disktest.Secret(t, leaf, disktest.Leaf(t, ca, leaf, end)))
+		a.put(disktest.Secret(t, leaf, disktest.Leaf(t, ca, leaf, end)))
 	}
 	a.bundle(ca.Certificate)
 	var stored []disktest.Revision
-	for name, secret := range a.secrets {
-		stored = append(stored, disktest.Revision{Key: disktest.Key(name), Value: disktest.Encode(t, secret)})
+	for _, secret := range apifake.All(a.api, apifake.Live, &corev1.Secret{}, disktest.Namespace) {
+		stored = append(stored, disktest.Revision{Key: disktest.Key(secret.Name), Value: disktest.Encode(t, secret)})
 	}
 	bundle := &corev1.ConfigMap{ObjectMeta: disktest.Meta("etcd-ca-bundle"),
 		Data: map[string]string{inventory.BundleKey: string(ca.Certificate.PEM())}}

@@ -21,13 +21,13 @@ func TestNothingIsDoneBeforeTheFirstLooks(t *testing.T) {
 	requestRotation(w)
 	looked := false
 	c.evidence = collector{looked: func() bool { return looked }}
-	before := w.writes
+	before := w.api.Writes()
 	for range 3 {
 		if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if w.writes != before {
+	if w.api.Writes() != before {
 		t.Error("something was written before every member was looked at")
 	}
 	looked = true

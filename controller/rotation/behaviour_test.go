@@ -22,6 +22,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 func settled(t *testing.T) (*world, *Controller) {
@@ -55,12 +56,12 @@ func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
 		for name, version := range map[string]string{"another version": "1", "thought to be absent": ""} {
 			t.Run(string(action.Kind)+" of "+string(action.ObjectKind)+", "+name, func(t *testing.T) {
 				action.ResourceVersion = version
-				before := w.version
+				before := w.api.Version()
 				k := key{namespace: testNamespace, domain: "web"}
 				if err := c.perform(t.Context(), k, d, domainContent{c, d}, &action); err == nil || !apply.Benign(err) {
 					t.Errorf("got error %v, want one that means to look again", err)
 				}
-				if w.version != before {
+				if w.api.Version() != before {
 					t.Error("something was written")
 				}
 			})
@@ -166,28 +167,28 @@ func TestGenerationsHaveNamesOfTheirOwn(t *testing.T) {
 func TestStaleCache(t *testing.T) {
 	w, c := settled(t)
 	requestRotation(w)
-	w.frozen = w.Sources(testNamespace)
+	w.api.Lag(apifake.Stale)
 	k := key{namespace: testNamespace, domain: "web"}
-	start := w.writes
+	start := w.api.Writes()
 	for range 5 {
 		if err := c.queue.Do(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := w.writes - start; got != 1 {
+	if got := w.api.Writes() - start; got != 1 {
 		t.Fatalf("%d writes on a cache that shows none of them, want 1", got)
 	}
 	w.clock.Step(expectationTimeout + time.Second)
 	if err := c.queue.Do(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.writes - start; got != 2 {
+	if got := w.api.Writes() - start; got != 2 {
 		t.Fatalf("%d writes after the live read, want 2", got)
 	}
 	if got := len(w.domain().Bundle.Anchors); got != 1 {
 		t.Fatalf("the frozen view changed: %d anchors", got)
 	}
-	w.frozen = nil
+	w.api.Lag(0)
 	w.settle(c)
 	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
 		t.Errorf("at the end (-want +got):\n%s", diff)
@@ -259,11 +260,11 @@ func TestIrreversibleActionIsConfirmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, c := promotable(t)
 			c.evidence = collector{refresh: func() error { return refresh(w) }}
-			before := w.writes
+			before := w.api.Writes()
 			if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err == nil {
 				t.Error("no error")
 			}
-			if w.writes != before || len(w.secret(signerName).Data[inventory.PreviousCertKey]) > 0 {
+			if w.api.Writes() != before || len(w.secret(signerName).Data[inventory.PreviousCertKey]) > 0 {
 				t.Error("it was promoted all the same")
 			}
 		})

@@ -22,6 +22,7 @@ import (
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/registry/view/projection"
+	"certrotation.dev/test/apifake/sources"
 )
 
 // clocks are a Skew that counts how often it is asked.
@@ -105,9 +106,9 @@ func TestClockHoldIsShown(t *testing.T) {
 			if blocked.Status != metav1.ConditionTrue || !strings.Contains(blocked.Message, "the controller's clock differs") {
 				t.Errorf("the API says of a rotation that the clock holds: %s %s: %s", blocked.Status, blocked.Reason, blocked.Message)
 			}
-			writes := w.writes
-			if w.settle(c); w.writes != writes {
-				t.Errorf("%d writes though nothing has changed", w.writes-writes)
+			writes := w.api.Writes()
+			if w.settle(c); w.api.Writes() != writes {
+				t.Errorf("%d writes though nothing has changed", w.api.Writes()-writes)
 			}
 			tc.clocks = clocks{}
 			w.settle(c)
@@ -124,11 +125,7 @@ func TestClockHoldIsShown(t *testing.T) {
 // shown is a condition of the signer as the API serves it: from what is stored, by a clock that is right.
 func (w *world) shown(condition string) metav1.Condition {
 	w.t.Helper()
-	sources, err := w.stored(context.WithoutCancel(w.t.Context()), testNamespace)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	namespace := inventory.Build(sources)
+	namespace := inventory.Build(sources.Live(w.api, testNamespace))
 	in := projection.Input{Namespace: namespace, Now: w.clock.Now()}
 	for _, d := range namespace.Domains {
 		in.Assessments = append(in.Assessments, trust.Assess(d, w.clock.Now()))
@@ -148,11 +145,11 @@ func TestClockThatNobodyKnows(t *testing.T) {
 	w.clocks = &clocks{err: no}
 	c.skew = w.clocks
 	requestRotation(w)
-	before := w.writes
+	before := w.api.Writes()
 	if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); !errors.Is(err, no) {
 		t.Errorf("got error %v, want %v", err, no)
 	}
-	if w.writes != before {
+	if w.api.Writes() != before {
 		t.Error("something was written")
 	}
 }

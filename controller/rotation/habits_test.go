@@ -19,10 +19,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"certrotation.dev/admission"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // guarded is a world whose edits by people pass the guard first.
@@ -43,8 +43,8 @@ func (guarded) Await(context.Context, string) error { return nil }
 func guard(w *world) *guarded {
 	w.t.Helper()
 	g := &guarded{world: w}
-	namespaces := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}})
-	handler, err := admission.New(admission.Config{Inventory: g, Client: namespaces, Clock: w.clock, RecordWriters: []string{"controller"}})
+	namespaces := apifake.New(w.t, w.clock, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}})
+	handler, err := admission.New(admission.Config{Inventory: g, Client: namespaces.Client, Clock: w.clock, RecordWriters: []string{"controller"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -86,10 +86,7 @@ func (g *guarded) edit(old, changed runtime.Object) *admissionv1.AdmissionRespon
 	case changed != nil:
 		g.put(changed)
 	default:
-		if err := g.client.Tracker().Delete(gvr, testNamespace, name); err != nil {
-			g.t.Fatal(err)
-		}
-		g.version++
+		g.drop(old)
 	}
 	return review.Response
 }

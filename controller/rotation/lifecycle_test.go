@@ -14,6 +14,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 func requestRotation(w *world) { w.request(trust.RequestRotate, signerName) }
@@ -102,14 +103,14 @@ func TestBootstrapAndRotation(t *testing.T) {
 }
 
 // lifecycle goes from nothing through a whole rotation, with a new controller after each crash.
-func lifecycle(t *testing.T, fail func(write int) fault) (w *world, writes int) {
+func lifecycle(t *testing.T, fail func(write int) apifake.Fault) (w *world, writes int) {
 	t.Helper()
 	w = newWorld(t, webConfig)
-	w.fault = fail
+	w.api.Fault = func(r *apifake.Request) apifake.Fault { return fail(r.Number) }
 	settle := func() {
 		w.settle(w.controller())
-		for w.dead {
-			w.dead = false
+		for w.api.Dead() {
+			w.api.Revive()
 			w.settle(w.controller())
 		}
 	}
@@ -123,26 +124,23 @@ func lifecycle(t *testing.T, fail func(write int) fault) (w *world, writes int) 
 	if w.domain().Signer.Active.Equal(first) {
 		t.Error("the signer is the same as before")
 	}
-	return w, w.writes
+	return w, w.api.Writes()
 }
 
 // TestEveryWriteFails makes each single write of a lifecycle fail in each way in turn.
 func TestEveryWriteFails(t *testing.T) {
-	_, writes := lifecycle(t, func(int) fault { return noFault })
+	_, writes := lifecycle(t, func(int) apifake.Fault { return apifake.NoFault })
 	if writes < 15 {
 		t.Fatalf("a lifecycle has %d writes, that is too few to be one", writes)
 	}
-	for name, kind := range map[string]fault{
-		"conflict": conflict, "internal error": internalError,
-		"timeout after success": timeoutAfterSuccess, "crash after success": crashAfterSuccess,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, fault := range apifake.WriteFaults() {
+		t.Run(string(fault), func(t *testing.T) {
 			for n := 1; n <= writes; n++ {
-				lifecycle(t, func(write int) fault {
+				lifecycle(t, func(write int) apifake.Fault {
 					if write == n {
-						return kind
+						return fault
 					}
-					return noFault
+					return apifake.NoFault
 				})
 			}
 		})
@@ -151,10 +149,10 @@ func TestEveryWriteFails(t *testing.T) {
 
 // TestEveryWriteConflictsOnce lets no write through at the first attempt.
 func TestEveryWriteConflictsOnce(t *testing.T) {
-	lifecycle(t, func(write int) fault {
+	lifecycle(t, func(write int) apifake.Fault {
 		if write%2 == 1 {
-			return conflict
+			return apifake.Conflict
 		}
-		return noFault
+		return apifake.NoFault
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 var (
@@ -120,11 +121,11 @@ func refusedCases() []refusedCase {
 	}
 }
 
-func (tc *refusedCase) says(verb string, o metav1.Object) error {
-	if _, isRecord := o.(*configv1alpha1.RotationRecord); isRecord && tc.unrecorded && verb == tc.verb {
+func (tc *refusedCase) says(r *apifake.Request) error {
+	if _, isRecord := r.Object.(*configv1alpha1.RotationRecord); isRecord && tc.unrecorded && r.Verb == tc.verb {
 		return tc.answer
 	}
-	if nameOf(o) == tc.object && verb == tc.verb {
+	if nameOf(r.Object) == tc.object && r.Verb == tc.verb {
 		return tc.answer
 	}
 	return nil
@@ -144,9 +145,9 @@ func TestRefusedWrite(t *testing.T) {
 			before := w.domain()
 			events := w.said("Normal", tc.object)
 			attempts := 0
-			w.refuse = func(verb string, o metav1.Object) error {
-				err := tc.says(verb, o)
-				if err != nil && nameOf(o) == tc.object {
+			w.api.Admit = func(r *apifake.Request) error {
+				err := tc.says(r)
+				if err != nil && nameOf(r.Object) == tc.object {
 					attempts++
 				}
 				return err
@@ -170,7 +171,7 @@ func TestRefusedWrite(t *testing.T) {
 				t.Error("the metrics do not show it")
 			}
 
-			w.refuse = nil
+			w.api.Admit = nil
 			w.spin(c, lastRefusedRetry+time.Minute)
 			w.settle(c)
 			if diff := cmp.Diff(rested, endOf(w)); diff != "" {
@@ -246,7 +247,7 @@ func (tc *refusedCase) checkRecord(t *testing.T, w *world) {
 func TestRefusalIsKnownToTheNextLeader(t *testing.T) {
 	w, c := settled(t)
 	tc := refusedCases()[0]
-	w.refuse = tc.says
+	w.api.Admit = tc.says
 	requestRotation(w)
 	w.spin(c, 10*time.Minute)
 	since := refusalOf(t, w).Since
@@ -258,7 +259,7 @@ func TestRefusalIsKnownToTheNextLeader(t *testing.T) {
 	if got := w.said("Warning WriteRefused", tc.object); got != 1 {
 		t.Errorf("it was said %d times, want once", got)
 	}
-	w.refuse = nil
+	w.api.Admit = nil
 	w.spin(next, lastRefusedRetry+time.Minute)
 	w.settle(next)
 	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
@@ -278,7 +279,7 @@ func refusalOf(t *testing.T, w *world) *configv1alpha1.RecordedRefusal {
 // TestLostRefusalIsRecordedAgain: a restore, or a person, takes the record away while the write is still refused.
 func TestLostRefusalIsRecordedAgain(t *testing.T) {
 	w, c := settled(t)
-	w.refuse = refusedCases()[0].says
+	w.api.Admit = refusedCases()[0].says
 	requestRotation(w)
 	w.spin(c, 5*time.Minute)
 	for _, r := range w.records(configv1alpha1.RecordRefusal) {
@@ -295,7 +296,7 @@ func TestLostRefusalIsRecordedAgain(t *testing.T) {
 func TestRefusalEndsWithWhatWasWanted(t *testing.T) {
 	w, c := settled(t)
 	tc := refusedCases()[0]
-	w.refuse = tc.says
+	w.api.Admit = tc.says
 	w.request(trust.RequestRotate, serverLeaf)
 	w.spin(c, time.Minute)
 	refusalOf(t, w)
@@ -315,10 +316,10 @@ func TestRefusalEndsWithWhatWasWanted(t *testing.T) {
 func TestChangedObjectIsTriedAtOnce(t *testing.T) {
 	w, c := settled(t)
 	tc := refusedCases()[1]
-	w.refuse = tc.says
+	w.api.Admit = tc.says
 	requestRotation(w)
 	w.spin(c, 20*time.Minute)
-	w.refuse = nil
+	w.api.Admit = nil
 	w.put(w.configMap(bundleName))
 	w.spin(c, 10*time.Second)
 	if got := len(w.domain().Bundle.Anchors); got != 2 {

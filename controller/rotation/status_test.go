@@ -18,6 +18,7 @@ import (
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // shownStatus is a status without what only people read.
@@ -47,7 +48,7 @@ func statusShown(cfg *configv1alpha1.RotationConfiguration) shownStatus {
 // statusWrites counts the writes of statuses.
 func (w *world) statusWrites() int {
 	count := 0
-	for _, action := range w.own.Actions() {
+	for _, action := range w.api.Actions() {
 		if action.GetSubresource() == "status" {
 			count++
 		}
@@ -121,9 +122,9 @@ func TestStatusOfConfiguration(t *testing.T) {
 					t.Errorf("condition %s is %+v, want it to say %q", kind, condition, tc.messages[i])
 				}
 			}
-			before := w.writes
+			before := w.api.Writes()
 			w.look(c)
-			if n := w.writes - before; n != 0 {
+			if n := w.api.Writes() - before; n != 0 {
 				t.Errorf("%d writes though nothing has changed", n)
 			}
 		})
@@ -133,8 +134,8 @@ func TestStatusOfConfiguration(t *testing.T) {
 // look has everything looked at until nothing more is written, without the members.
 func (w *world) look(c *Controller) {
 	w.t.Helper()
-	for before := -1; before != w.version; {
-		before = w.version
+	for before := -1; before != w.api.Version(); {
+		before = w.api.Version()
 		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}, {namespace: testNamespace, status: true}} {
 			if err := c.queue.Do(w.t.Context(), k); err != nil {
 				w.t.Fatalf("reconcile %s: %v", k, err)
@@ -194,12 +195,12 @@ func TestStatusFollowsTheRotation(t *testing.T) {
 func TestStatusIsNotWrittenOverAnotherOne(t *testing.T) {
 	w, c := settled(t)
 	cfg := w.configuration()
-	w.frozen = w.Sources(testNamespace)
+	w.api.Lag(apifake.Stale)
 	w.drop(cfg)
 	cfg.UID, cfg.Status, cfg.Generation = "", configv1alpha1.RotationConfigurationStatus{}, 1
 	w.put(cfg)
 	wanted := &configv1alpha1.RotationConfigurationStatus{ObservedGeneration: 9}
-	if err := c.applyStatus(t.Context(), key{namespace: testNamespace, status: true}, w.frozen.Configurations["web"], wanted); !apply.Benign(err) {
+	if err := c.applyStatus(t.Context(), key{namespace: testNamespace, status: true}, w.Sources(testNamespace).Configurations["web"], wanted); !apply.Benign(err) {
 		t.Errorf("got error %v, want one that means to look again", err)
 	}
 	if got := w.configuration().Status.ObservedGeneration; got != 0 {

@@ -5,32 +5,29 @@ package rotation
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
-	ownfake "certrotation.dev/generated/clientset/versioned/fake"
+	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/apifake/sources"
 )
 
 const (
@@ -71,58 +68,27 @@ spec:
     bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 
-// errCrash is what every write gets after the process is dead.
-var errCrash = errors.New("the process is dead")
-
-// world is an API server with resource versions and conflicts, a clock, and the members that follow what is published.
+// world is an API server, a clock, and the members that follow what is published.
 type world struct {
 	t      testing.TB
-	client *fake.Clientset
-	own    *ownfake.Clientset
+	api    *apifake.Server
+	client kubernetes.Interface
+	own    versioned.Interface
 	clock  *testclock.FakeClock
 	events *recorder
 
-	mu      sync.Mutex
-	version int
-	// writes of the controller so far; fault is asked before each (number from 1) and may name what goes wrong.
-	writes int
-	fault  func(write int) fault
-	dead   bool
-	// refuse is asked before each write of the controller what the API server says to it; nil for yes.
-	refuse func(verb string, o metav1.Object) error
 	// known are the Sources and the Namespace at a version, so that equal content is parsed once.
 	known          *inventory.Sources
 	knownNamespace *inventory.Namespace
 	knownVersion   int
-	// frozen is the answer of a cache that has stopped, nil for one that is up to date.
-	frozen *inventory.Sources
 	// clocks is what the process of the controller measures of its clock, nil for nothing.
 	clocks *clocks
 }
 
-// fault says what goes wrong with a write.
-type fault int
-
-const (
-	noFault fault = iota
-	conflict
-	internalError
-	timeoutAfterSuccess
-	crashAfterSuccess
-)
-
 func newWorld(t testing.TB, config string) *world {
-	w := &world{
-		t: t, client: fake.NewClientset(), own: ownfake.NewSimpleClientset(),
-		clock:  testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),
-		events: &recorder{}, version: 100,
-	}
-	for _, fake := range []*clienttesting.Fake{&w.client.Fake, &w.own.Fake} {
-		fake.PrependReactor("create", "*", w.create)
-		fake.PrependReactor("update", "*", w.update)
-		fake.PrependReactor("delete", "*", w.remove)
-		fake.PrependReactor("patch", "*", w.apply)
-	}
+	w := &world{t: t, clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), events: &recorder{}}
+	w.api = apifake.New(t, w.clock)
+	w.client, w.own = w.api.Client, w.api.Own
 	w.put(configuration(t, config))
 	return w
 }
@@ -136,58 +102,22 @@ func configuration(t testing.TB, text string) *configv1alpha1.RotationConfigurat
 	return cfg
 }
 
-// tracker holds the objects of a group.
-func (w *world) tracker(gvr schema.GroupVersionResource) clienttesting.ObjectTracker {
-	if gvr.Group == configv1alpha1.GroupName {
-		return w.own.Tracker()
-	}
-	return w.client.Tracker()
-}
-
 // put stores an object behind the controller's back, as another client would.
 func (w *world) put(o runtime.Object) {
 	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.version++
 	o = o.DeepCopyObject()
-	meta := o.(metav1.Object)
-	meta.SetNamespace(testNamespace)
-	meta.SetResourceVersion(strconv.Itoa(w.version))
-	if meta.GetUID() == "" {
-		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", w.version)))
-		meta.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
+	o.(metav1.Object).SetNamespace(testNamespace)
+	if err := w.api.Put(o); err != nil {
+		w.t.Fatal(err)
 	}
-	gvr := resourceOf(o)
-	err := w.tracker(gvr).Create(gvr, o, testNamespace)
-	if apierrors.IsAlreadyExists(err) {
-		err = w.tracker(gvr).Update(gvr, o, testNamespace)
-	}
-	if err != nil {
-		w.t.Fatalf("put %s: %v", meta.GetName(), err)
-	}
-}
-
-func resourceOf(o runtime.Object) schema.GroupVersionResource {
-	switch o.(type) {
-	case *corev1.ConfigMap:
-		return corev1.SchemeGroupVersion.WithResource("configmaps")
-	case *configv1alpha1.RotationConfiguration:
-		return configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations")
-	case *configv1alpha1.RotationRecord:
-		return configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords")
-	}
-	return corev1.SchemeGroupVersion.WithResource("secrets")
 }
 
 // drop deletes an object behind the controller's back.
 func (w *world) drop(o runtime.Object) {
 	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.version++
-	gvr := resourceOf(o)
-	if err := w.tracker(gvr).Delete(gvr, testNamespace, o.(metav1.Object).GetName()); err != nil {
+	o = o.DeepCopyObject()
+	o.(metav1.Object).SetNamespace(testNamespace)
+	if err := w.api.Drop(o); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -247,76 +177,38 @@ func (w *world) configMap(name string) *corev1.ConfigMap {
 }
 
 // Live implements Inventory.
-func (w *world) Live(ctx context.Context, namespace string) (*inventory.Sources, error) {
-	s, err := w.stored(ctx, namespace)
-	if err != nil || w.clocks == nil {
-		return s, err
-	}
-	return s.WithClockSkew(w.clocks.latest), nil
+func (w *world) Live(_ context.Context, namespace string) (*inventory.Sources, error) {
+	return w.timed(sources.Live(w.api, namespace)), nil
 }
 
-// stored is what every process finds in the API server.
-func (w *world) stored(ctx context.Context, namespace string) (*inventory.Sources, error) {
-	s := &inventory.Sources{Namespace: namespace}
-	secrets, err := w.client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
+// timed has sources say what the process of the controller measures of its clock.
+func (w *world) timed(s *inventory.Sources) *inventory.Sources {
+	if w.clocks == nil {
+		return s
 	}
-	for i := range secrets.Items {
-		s = s.WithSecret(secrets.Items[i].Name, &secrets.Items[i])
-	}
-	configMaps, err := w.client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range configMaps.Items {
-		s = s.WithConfigMap(configMaps.Items[i].Name, &configMaps.Items[i])
-	}
-	configurations, err := w.own.ConfigV1alpha1().RotationConfigurations(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range configurations.Items {
-		s = s.WithConfiguration(configurations.Items[i].Name, &configurations.Items[i])
-	}
-	records, err := w.own.ConfigV1alpha1().RotationRecords(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range records.Items {
-		s = s.WithRecord(records.Items[i].Name, &records.Items[i])
-	}
-	return s, nil
+	return s.WithClockSkew(w.clocks.latest)
 }
 
 // Sources implements Inventory.
 func (w *world) Sources(namespace string) *inventory.Sources {
-	if w.frozen != nil {
-		return w.frozen
-	}
 	w.refresh(namespace)
 	return w.known
 }
 
 // Namespace implements Inventory.
 func (w *world) Namespace(namespace string) *inventory.Namespace {
-	if w.frozen != nil {
-		return inventory.Build(w.frozen)
-	}
 	w.refresh(namespace)
 	return w.knownNamespace
 }
 
 func (w *world) refresh(namespace string) {
 	measured := w.known != nil && (w.clocks == nil || w.known.ClockSkew != nil && *w.known.ClockSkew == w.clocks.latest)
-	if measured && w.knownVersion == w.version {
+	if measured && w.knownVersion == w.api.CachedVersion() {
 		return
 	}
-	s, err := w.Live(context.WithoutCancel(w.t.Context()), namespace)
-	if err != nil {
-		w.t.Fatalf("list: %v", err)
-	}
-	w.known, w.knownNamespace, w.knownVersion = s, inventory.Build(s), w.version
+	w.knownVersion = w.api.CachedVersion()
+	w.known = w.timed(sources.Cached(w.api, namespace))
+	w.knownNamespace = inventory.Build(w.known)
 }
 
 func (w *world) domain() *trust.Domain {
@@ -378,20 +270,20 @@ func (w *world) controller() *Controller {
 func (w *world) settle(c *Controller) int {
 	w.t.Helper()
 	_, ctx := ktesting.NewTestContext(w.t)
-	start := w.writes
+	start := w.api.Writes()
 	for range 200 {
-		before := w.version
+		before := w.api.Version()
 		for _, k := range []key{{namespace: testNamespace}, {namespace: testNamespace, domain: "web"}, {namespace: testNamespace, status: true}} {
 			if err := c.queue.Do(ctx, k); err != nil && !w.tolerates(err) {
 				w.t.Fatalf("reconcile %s: %v", k, err)
 			}
 			w.check()
 		}
-		if w.dead {
-			return w.writes - start
+		if w.api.Dead() {
+			return w.api.Writes() - start
 		}
-		if !w.acknowledge() && w.version == before && !w.faultAhead() {
-			return w.writes - start
+		if !w.acknowledge() && w.api.Version() == before && !w.faultAhead() {
+			return w.api.Writes() - start
 		}
 		w.clock.Step(time.Second)
 	}
@@ -401,12 +293,15 @@ func (w *world) settle(c *Controller) int {
 
 // tolerates says whether an error is one that the test has caused.
 func (w *world) tolerates(err error) bool {
-	return w.fault != nil || apply.Benign(err)
+	return w.api.Fault != nil || apply.Benign(err)
 }
 
 // faultAhead says whether the last write failed, so that nothing has changed though something is to be done.
 func (w *world) faultAhead() bool {
-	return w.fault != nil && w.writes > 0 && (w.fault(w.writes) == conflict || w.fault(w.writes) == internalError)
+	if w.api.Fault == nil || w.api.Writes() == 0 {
+		return false
+	}
+	return w.api.Fault(&apifake.Request{Number: w.api.Writes()}).Before(schema.GroupResource{}, "") != nil
 }
 
 // check holds after every step: what is in the Secrets is whole, and whoever has the bundle can verify it.

@@ -13,14 +13,14 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	aggregatorfake "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/fake"
+	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // emptyStore is a cache that has seen nothing.
@@ -80,13 +80,15 @@ func TestInject(t *testing.T) {
 		"a name without namespace": {bundles(ca), service("bundle", nil), hooks("bundle", nil), [][]byte{nil, nil}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kube, agg := fake.NewClientset(test.hooks), aggregatorfake.NewClientset(test.service)
-			i, err := NewInjector(kube, agg, test.bundles)
+			api := apifake.New(t, testclock.NewFakeClock(testTime), test.hooks, test.service)
+			i, err := NewInjector(api.Client, api.Aggregator, test.bundles)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer i.queue.ShutDown()
-			for k, obj := range map[kind]any{apiService: test.service, webhook: test.hooks} {
+			seenService, _ := apifake.Get(api, test.service)
+			seenHooks, _ := apifake.Get(api, test.hooks)
+			for k, obj := range map[kind]any{apiService: seenService, webhook: seenHooks} {
 				if err := i.stores[k].Add(obj); err != nil {
 					t.Fatal(err)
 				}
@@ -94,25 +96,22 @@ func TestInject(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(test.want, current(t, kube, agg)); diff != "" {
+			if diff := cmp.Diff(test.want, current(t, api)); diff != "" {
 				t.Errorf("CA bundles (-want +got):\n%s", diff)
 			}
-			if got := patches(kube.Actions()) + patches(agg.Actions()); got != test.patches {
+			if got := patches(api.Actions()); got != test.patches {
 				t.Errorf("%d patches, want %d", got, test.patches)
 			}
 		})
 	}
 }
 
-func current(t *testing.T, kube *fake.Clientset, agg *aggregatorfake.Clientset) [][]byte {
+func current(t *testing.T, api *apifake.Server) [][]byte {
 	t.Helper()
-	s, err := agg.ApiregistrationV1().APIServices().Get(t.Context(), "x", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "x", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	s, isService := apifake.Get(api, &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "x"}})
+	h, isHook := apifake.Get(api, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "x"}})
+	if !isService || !isHook {
+		t.Fatalf("APIService: %t, webhook: %t", isService, isHook)
 	}
 	out := [][]byte{s.Spec.CABundle}
 	for _, hook := range h.Webhooks {
@@ -133,10 +132,12 @@ func patches(actions []clienttesting.Action) (n int) {
 func TestOutdatedRegistrationIsNotPatched(t *testing.T) {
 	ca := newCA(t, "ca@1", time.Hour).Certificate
 	seen := hooks(testNamespace+"/bundle", nil)
-	live := seen.DeepCopy()
-	live.ResourceVersion = "8"
-	kube, agg := fake.NewClientset(live), aggregatorfake.NewClientset()
-	i, err := NewInjector(kube, agg, bundles(ca))
+	api := apifake.New(t, testclock.NewFakeClock(testTime), seen)
+	seen, _ = apifake.Get(api, seen)
+	if err := api.Put(seen); err != nil {
+		t.Fatal(err)
+	}
+	i, err := NewInjector(api.Client, api.Aggregator, bundles(ca))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,13 +152,12 @@ func TestOutdatedRegistrationIsNotPatched(t *testing.T) {
 
 func TestInjectorRuns(t *testing.T) {
 	first := newCA(t, "ca@1", time.Hour).Certificate
-	kube, agg := fake.NewClientset(hooks(testNamespace+"/bundle", nil)), aggregatorfake.NewClientset(service(testNamespace+"/bundle", nil))
-
-	i, err := NewInjector(kube, agg, bundles(first))
+	api := apifake.New(t, testclock.NewFakeClock(testTime), hooks(testNamespace+"/bundle", nil), service(testNamespace+"/bundle", nil))
+	i, err := NewInjector(api.Client, api.Aggregator, bundles(first))
 	if err != nil {
 		t.Fatal(err)
 	}
-	watching, err := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Watch(t.Context(), metav1.ListOptions{})
+	watching, err := api.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

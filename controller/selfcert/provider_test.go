@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"testing"
 	"time"
@@ -15,12 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 const (
@@ -57,10 +55,10 @@ type notified chan struct{}
 
 func (n notified) Enqueue() { n <- struct{}{} }
 
-func newProvider(t *testing.T, clock *testclock.FakeClock, objects ...runtime.Object) (*Provider, *fake.Clientset, notified) {
+func newProvider(t *testing.T, clock *testclock.FakeClock, objects ...runtime.Object) (*Provider, *apifake.Server, notified) {
 	t.Helper()
-	client := fake.NewClientset(objects...)
-	p, err := New(client, Options{
+	api := apifake.New(t, clock, objects...)
+	p, err := New(api.Client, Options{
 		Namespace: testNamespace, SignerSecret: signerName, DNSNames: []string{"certrotation.certrotation-system.svc", "localhost"},
 		IPs: []net.IP{net.IPv4(127, 0, 0, 1)}, Clock: clock,
 	})
@@ -70,7 +68,7 @@ func newProvider(t *testing.T, clock *testclock.FakeClock, objects ...runtime.Ob
 	t.Cleanup(p.queue.ShutDown)
 	notices := make(notified, 10)
 	p.AddListener(notices)
-	return p, client, notices
+	return p, api, notices
 }
 
 func served(t *testing.T, p *Provider) *pki.Pair {
@@ -143,7 +141,7 @@ func TestSignerThatCannotBeUsed(t *testing.T) {
 func TestRunFollowsTheSigner(t *testing.T) {
 	clock := testclock.NewFakeClock(testTime)
 	first, second := newCA(t, "ca@1", 1000*time.Hour), newCA(t, "ca@2", 1000*time.Hour)
-	p, client, notices := newProvider(t, clock, signerSecret(t, first))
+	p, api, notices := newProvider(t, clock, signerSecret(t, first))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx, 1) }()
@@ -151,7 +149,7 @@ func TestRunFollowsTheSigner(t *testing.T) {
 	if !served(t, p).Certificate.SignedBy(first.Certificate) {
 		t.Error("the first leaf is not by the first CA")
 	}
-	if _, err := client.CoreV1().Secrets(testNamespace).Update(t.Context(), signerSecret(t, second), metav1.UpdateOptions{}); err != nil {
+	if err := api.Put(signerSecret(t, second)); err != nil {
 		t.Fatal(err)
 	}
 	<-notices
@@ -164,7 +162,7 @@ func TestRunFollowsTheSigner(t *testing.T) {
 
 func TestRenewal(t *testing.T) {
 	clock := testclock.NewFakeClock(testTime)
-	p, client, _ := newProvider(t, clock, signerSecret(t, newCA(t, "ca@1", 1000*time.Hour)))
+	p, api, _ := newProvider(t, clock, signerSecret(t, newCA(t, "ca@1", 1000*time.Hour)))
 	p.signer = &emptyStore{}
 	if err := p.renew(t.Context(), only); err != nil {
 		t.Fatal(err)
@@ -178,9 +176,7 @@ func TestRenewal(t *testing.T) {
 		t.Error("renewed before two thirds of its life")
 	}
 	clock.Step(2 * time.Hour)
-	client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("the API server is away")
-	})
+	api.ReadFault = func(*apifake.Request) apifake.Fault { return apifake.Unavailable }
 	if err := p.renew(t.Context(), only); err == nil {
 		t.Error("no error")
 	}
@@ -191,7 +187,7 @@ func TestRenewal(t *testing.T) {
 	if p.Ready() == nil {
 		t.Error("ready with an expired leaf")
 	}
-	client.ReactionChain = client.ReactionChain[1:]
+	api.ReadFault = nil
 	if err := p.renew(t.Context(), only); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +209,7 @@ func TestCacheHoldsNoKey(t *testing.T) {
 }
 
 func TestOptionsThatCannotBe(t *testing.T) {
-	client := fake.NewClientset()
+	client := apifake.New(t, testclock.NewFakeClock(testTime)).Client
 	for name, opts := range map[string]Options{
 		"no signer":  {Namespace: "n", DNSNames: []string{"x"}},
 		"no names":   {Namespace: "n", SignerSecret: "s"},

@@ -27,7 +27,6 @@ import (
 
 	"certrotation.dev/apis/certrotation"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
@@ -40,7 +39,7 @@ type fakeInventory struct {
 	synced  bool
 	unknown error
 	known   *inventory.Namespace
-	client  *fake.Clientset
+	api     *apifake.Server
 }
 
 func (f *fakeInventory) HasSynced() bool { return f.synced }
@@ -58,7 +57,7 @@ func (f *fakeInventory) Namespace(namespace string) *inventory.Namespace {
 
 func (f *fakeInventory) Sources(string) *inventory.Sources {
 	out := &inventory.Sources{}
-	records, err := f.client.ConfigV1alpha1().RotationRecords("ns").List(context.Background(), metav1.ListOptions{})
+	records, err := f.api.Own.ConfigV1alpha1().RotationRecords("ns").List(context.Background(), metav1.ListOptions{})
 	if err == nil {
 		for i := range records.Items {
 			out = out.WithRecord(records.Items[i].Name, &records.Items[i])
@@ -70,7 +69,7 @@ func (f *fakeInventory) Sources(string) *inventory.Sources {
 // stage is a signer that may rotate, and the subresources over it.
 type stage struct {
 	inventory *fakeInventory
-	client    *fake.Clientset
+	api       *apifake.Server
 	actions   *Actions
 	clock     *clocktesting.FakePassiveClock
 	now       time.Time
@@ -115,10 +114,10 @@ func newStage(t *testing.T) *stage {
 		}},
 	}}}
 	s := &stage{now: now, clock: clocktesting.NewFakePassiveClock(now.Add(time.Minute))}
-	s.client = apifake.New(s.clock).Own
-	s.inventory = &fakeInventory{synced: true, known: known, client: s.client}
+	s.api = apifake.New(t, s.clock)
+	s.inventory = &fakeInventory{synced: true, known: known, api: s.api}
 	s.actions, err = NewActions(ActionsConfig{
-		Inventory: s.inventory, Client: s.client, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock,
+		Inventory: s.inventory, Client: s.api.Own, Authorizer: authorizer.AuthorizerFunc(s.authorize), Clock: s.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +135,7 @@ func requestContext(t *testing.T, namespace string) context.Context {
 // writes are the verbs that the client was used for, but for reads.
 func (s *stage) writes() []string {
 	var out []string
-	for _, action := range s.client.Actions() {
+	for _, action := range s.api.Actions() {
 		var dryRun []string
 		switch a := action.(type) {
 		case clienttesting.CreateActionImpl:
@@ -160,7 +159,7 @@ func (s *stage) writes() []string {
 // records are what is recorded now, by name.
 func (s *stage) records(t *testing.T) map[string]*record.Record {
 	t.Helper()
-	list, err := s.client.ConfigV1alpha1().RotationRecords("ns").List(t.Context(), metav1.ListOptions{})
+	list, err := s.api.Own.ConfigV1alpha1().RotationRecords("ns").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +177,12 @@ func (s *stage) records(t *testing.T) map[string]*record.Record {
 // put records something before the test begins, as the controller or another replica does.
 func (s *stage) put(r *configv1alpha1.RotationRecord, err error) {
 	if err == nil {
-		_, err = s.client.ConfigV1alpha1().RotationRecords("ns").Create(context.Background(), r, metav1.CreateOptions{})
+		_, err = s.api.Own.ConfigV1alpha1().RotationRecords("ns").Create(context.Background(), r, metav1.CreateOptions{})
 	}
 	if err != nil {
 		panic(err)
 	}
-	s.client.ClearActions()
+	s.api.ForgetActions()
 }
 
 func TestRotate(t *testing.T) {
@@ -239,9 +238,7 @@ func TestRotate(t *testing.T) {
 		}, wantError: apierrors.IsForbidden},
 		"in flight": {name: "signer", change: rotating, wantError: apierrors.IsConflict},
 		"no right to": {name: "signer", change: func(s *stage) {
-			s.client.PrependReactor("create", "rotationrecords", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rotationrecords"}, "x", nil)
-			})
+			s.api.Fault = func(*apifake.Request) apifake.Fault { return apifake.Forbidden }
 		}, wantError: apierrors.IsForbidden},
 	}
 	for name, tt := range tests {
@@ -256,7 +253,6 @@ func TestRotate(t *testing.T) {
 			}
 			if tt.dryRun {
 				options.DryRun = []string{metav1.DryRunAll}
-				s.answerDryRuns()
 			}
 			out, err := NewRotateREST(s.actions).Create(requestContext(t, namespace), tt.name, &tt.request, tt.validate, options)
 			if tt.wantError != nil {
@@ -295,16 +291,6 @@ func rotating(s *stage) {
 		panic(err)
 	}
 	s.inventory.known.Domains[0].Signer.Next = next.Certificate
-}
-
-// answerDryRuns has the client write nothing, as the fake one would.
-func (s *stage) answerDryRuns() {
-	s.client.PrependReactor("*", "rotationrecords", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if write, ok := action.(clienttesting.CreateAction); ok && action.GetVerb() != "get" {
-			return true, write.GetObject(), nil
-		}
-		return action.GetVerb() == "delete", nil, nil
-	})
 }
 
 func TestAbort(t *testing.T) {

@@ -12,14 +12,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	clienttesting "k8s.io/client-go/testing"
 
 	"certrotation.dev/apis/certrotation"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 const evidenceName = "evidence.demo.client.client"
@@ -84,7 +82,7 @@ func TestAcknowledge(t *testing.T) {
 			want: []trust.Observation{of("new", "c", s.now.Add(time.Second)), of("old", "a", s.now.Add(-time.Hour))}},
 	}
 	for _, step := range steps {
-		s.client.ClearActions()
+		s.api.ForgetActions()
 		answer, err := s.acknowledge(t, s.acknowledgement(step.instance, step.trusts, step.started))
 		switch {
 		case step.refused:
@@ -161,7 +159,7 @@ func TestAcknowledgeLease(t *testing.T) {
 			if tt.change != nil {
 				tt.change(s)
 			}
-			s.client.ClearActions()
+			s.api.ForgetActions()
 			s.clock.SetTime(s.clock.Now().Add(tt.after))
 			answer, err := s.acknowledge(t, s.acknowledgement("pod", "a", s.now))
 			if err != nil {
@@ -194,7 +192,7 @@ func TestAcknowledgeForgets(t *testing.T) {
 		{after: 5 * time.Minute, instance: "live", writes: "update", want: []string{"live"}},
 		{after: 5 * time.Minute, instance: "live", want: []string{"live"}},
 	} {
-		s.client.ClearActions()
+		s.api.ForgetActions()
 		s.clock.SetTime(s.clock.Now().Add(step.after))
 		if _, err := s.acknowledge(t, s.acknowledgement(step.instance, "a", s.now)); err != nil {
 			t.Fatal(err)
@@ -247,7 +245,6 @@ func TestAcknowledgeReplacesWhatNobodyCanRead(t *testing.T) {
 
 func TestAcknowledgeDryRun(t *testing.T) {
 	s := newStage(t)
-	s.answerDryRuns()
 	if _, err := s.acknowledge(t, s.acknowledgement("pod", "a", s.now), metav1.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
@@ -259,12 +256,12 @@ func TestAcknowledgeDryRun(t *testing.T) {
 func TestAcknowledgeRaces(t *testing.T) {
 	s := newStage(t)
 	lost := 3
-	s.client.PrependReactor("create", "rotationrecords", func(clienttesting.Action) (bool, runtime.Object, error) {
+	s.api.Fault = func(*apifake.Request) apifake.Fault {
 		if lost--; lost < 0 {
-			return false, nil, nil
+			return apifake.NoFault
 		}
-		return true, nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "rotationrecords"}, "x")
-	})
+		return apifake.AlreadyExists
+	}
 	if _, err := s.acknowledge(t, s.acknowledgement("pod", "a", s.now)); err != nil {
 		t.Fatal(err)
 	}

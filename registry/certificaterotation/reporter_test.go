@@ -68,7 +68,6 @@ func TestAcknowledgeAsksWhoReports(t *testing.T) {
 		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
 			t.Run(strings.Join(append([]string{name}, dryRun...), ", dry run: "), func(t *testing.T) {
 				s := newStage(t)
-				s.answerDryRuns()
 				if tt.change != nil {
 					tt.change(s)
 				}

@@ -73,7 +73,6 @@ func TestWaive(t *testing.T) {
 			options := &metav1.CreateOptions{}
 			if tt.dryRun {
 				options.DryRun = []string{metav1.DryRunAll}
-				s.answerDryRuns()
 			}
 			target := tt.name
 			if target == "" {

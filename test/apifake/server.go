@@ -4,79 +4,202 @@
 package apifake
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	aggregatorfake "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/fake"
 	"k8s.io/utils/clock"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
 	ownfake "certrotation.dev/generated/clientset/versioned/fake"
-	ownscheme "certrotation.dev/generated/clientset/versioned/scheme"
 )
 
 // Server holds objects. Make one with New.
 type Server struct {
-	// Client has the core group, and Own the group of configurations and records.
-	Client *fake.Clientset
-	Own    *ownfake.Clientset
-	// Admit may change what is about to be written, or refuse it.
-	Admit func(*Write) error
-	// Fault says what befalls a write.
-	Fault func(*Write) Fault
+	// Client has the core groups, and Own those of configurations, records and rotations.
+	Client kubernetes.Interface
+	Own    versioned.Interface
+	// Aggregator has the APIServices.
+	Aggregator aggregator.Interface
+	// Metadata has the metadata of all of them.
+	Metadata metadata.Interface
+
+	// Admit may change what is about to be written, or refuse it in words of its own.
+	Admit func(*Request) error
+	// Fault says what befalls a write, and ReadFault what befalls a read or a watch that begins.
+	Fault, ReadFault func(*Request) Fault
+	// Stored is told of each write that has happened, before the client is.
+	Stored func(*Request)
 
 	clock clock.PassiveClock
-	// core and own hold the objects of the two groups.
-	core, own clienttesting.ObjectTracker
+	kinds *kinds
 
 	mu      sync.Mutex
-	version int
+	store   *store
 	writes  int
 	dead    bool
+	actions []clienttesting.Action
+	answers map[string]func(*Request) (runtime.Object, error)
 }
 
-// New returns a server that is empty.
-func New(c clock.PassiveClock) *Server {
-	s := &Server{
-		// Clientsets that a constructor makes track managed fields, for which they make a REST mapper at every write.
-		Client: &fake.Clientset{}, Own: &ownfake.Clientset{}, clock: c,
-		core: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
-		own:  clienttesting.NewObjectTracker(ownscheme.Scheme, ownscheme.Codecs.UniversalDecoder()),
+// T is the test that a server is for: a testing.TB or a rapid.T.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// New returns a server that has the objects.
+func New(t T, c clock.PassiveClock, objects ...runtime.Object) *Server {
+	t.Helper()
+	kinds, err := served()
+	if err != nil {
+		t.Fatalf("make an API server: %v", err)
 	}
-	for _, of := range []struct {
-		client  *clienttesting.Fake
-		tracker clienttesting.ObjectTracker
-	}{{&s.Client.Fake, s.core}, {&s.Own.Fake, s.own}} {
-		of.client.AddReactor("create", "*", s.write)
-		of.client.AddReactor("update", "*", s.write)
-		of.client.AddReactor("delete", "*", s.write)
-		of.client.AddReactor("patch", "*", s.write)
-		of.client.AddReactor("*", "*", clienttesting.ObjectReaction(of.tracker))
-		of.client.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
-			watcher, err := of.tracker.Watch(action.GetResource(), action.GetNamespace())
-			return true, watcher, err
+	s := &Server{clock: c, kinds: kinds, store: newStore(), answers: map[string]func(*Request) (runtime.Object, error){}}
+	// Clientsets that a constructor makes track managed fields, for which they make a REST mapper at every write.
+	core, own, services, meta := &fake.Clientset{}, &ownfake.Clientset{}, &aggregatorfake.Clientset{}, &metadatafake.FakeMetadataClient{}
+	for _, client := range []*clienttesting.Fake{&core.Fake, &own.Fake, &services.Fake} {
+		client.AddReactor("*", "*", s.react)
+		client.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+			watched, err := s.watch(action, whole)
+			return true, watched, err
 		})
 	}
+	meta.AddReactor("*", "*", s.reactMetadata)
+	meta.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		watched, err := s.watch(action, s.kinds.metadataOf)
+		return true, watched, err
+	})
+	s.Client, s.Own, s.Aggregator, s.Metadata = core, own, services, meta
+	for _, o := range objects {
+		if err := s.Put(o); err != nil {
+			t.Fatalf("make an API server: %v", err)
+		}
+	}
 	return s
+}
+
+// whole is an object as it is.
+func whole(o runtime.Object) (runtime.Object, error) { return o.DeepCopyObject(), nil }
+
+// react answers a request.
+func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	s.note(action)
+	r := requestOf(action)
+	var o runtime.Object
+	var err error
+	answer := s.answerOf(r)
+	switch {
+	case answer != nil:
+		o, err = s.say(r, answer)
+	case r.Verb == "get" || r.Verb == "list":
+		o, err = s.read(r, action)
+	default:
+		o, err = s.write(r, action)
+	}
+	if err != nil {
+		return true, nil, err
+	}
+	return true, o, nil
+}
+
+// reactMetadata answers a read of metadata; nobody writes those.
+func (s *Server) reactMetadata(action clienttesting.Action) (bool, runtime.Object, error) {
+	s.note(action)
+	r := requestOf(action)
+	if r.Verb != "get" && r.Verb != "list" {
+		return true, nil, apierrors.NewMethodNotSupported(r.Resource.GroupResource(), r.Verb)
+	}
+	o, err := s.read(r, action)
+	if err != nil {
+		return true, nil, err
+	}
+	o, err = s.kinds.metadataOfRead(o)
+	return true, o, err
+}
+
+func (s *Server) note(action clienttesting.Action) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.actions = append(s.actions, action)
+}
+
+// Actions are what clients have asked for, in order; ForgetActions begins anew.
+func (s *Server) Actions() []clienttesting.Action {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.actions)
+}
+
+// ForgetActions forgets what clients have asked for.
+func (s *Server) ForgetActions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.actions = nil
+}
+
+// Answer has a resource, or a subresource as "pods/eviction", answer creations by a function and store nothing.
+func (s *Server) Answer(resource string, by func(*Request) (runtime.Object, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[resource] = by
+}
+
+func (s *Server) answerOf(r *Request) func(*Request) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	resource := r.Resource.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	if r.Verb != "create" {
+		return nil
+	}
+	return s.answers[resource]
+}
+
+// say what a subresource answers, if nothing befalls the request.
+func (s *Server) say(r *Request, answer func(*Request) (runtime.Object, error)) (runtime.Object, error) {
+	fault, err := s.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	o, err := answer(r)
+	if err != nil {
+		return nil, err
+	}
+	return o, s.end(fault)
 }
 
 // Version is the resource version of the newest write.
 func (s *Server) Version() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version
+	return s.store.version
+}
+
+// Begin has so many writes be made before, of which nothing is left.
+func (s *Server) Begin(version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.version, s.store.cachedVersion, s.store.forgotten = version, version, version
+}
+
+// CachedVersion is that of the newest write which caches have seen.
+func (s *Server) CachedVersion() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.cachedVersion
 }
 
 // Writes is how many writes the clients have tried.
@@ -100,202 +223,31 @@ func (s *Server) Revive() {
 	s.dead = false
 }
 
-// tracker holds the objects of a group.
-func (s *Server) tracker(resource schema.GroupVersionResource) clienttesting.ObjectTracker {
-	if resource.Group == configv1alpha1.GroupName {
-		return s.own
-	}
-	return s.core
-}
+// Stale is the lag of caches that see nothing of what happens.
+const Stale = 1 << 30
 
-// resourceOf an object of one of the two groups.
-func resourceOf(o runtime.Object) (schema.GroupVersionResource, error) {
-	kinds, _, err := scheme.Scheme.ObjectKinds(o)
-	if err != nil {
-		kinds, _, err = ownscheme.Scheme.ObjectKinds(o)
-	}
-	if err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("find the resource of %T: %w", o, err)
-	}
-	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-	return resource, nil
-}
-
-// stamp gives an object the next version, and a new one its identity.
-func (s *Server) stamp(o metav1.Object) {
-	s.version++
-	o.SetResourceVersion(strconv.Itoa(s.version))
-	if o.GetUID() == "" {
-		o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.version)))
-	}
-	if created := o.GetCreationTimestamp(); created.IsZero() {
-		o.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
-	}
-}
-
-// Put stores an object as somebody else would: it is created, or replaced whatever its version is.
-func (s *Server) Put(o runtime.Object) error {
-	resource, err := resourceOf(o)
-	if err != nil {
-		return err
-	}
-	o = o.DeepCopyObject()
-	accessor, err := meta.Accessor(o)
-	if err != nil {
-		return err
-	}
+// Lag has caches be behind by so many changes: what watches tell, and reads of resource version 0. With 0 they catch up.
+func (s *Server) Lag(changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stamp(accessor)
-	err = s.tracker(resource).Create(resource, o, accessor.GetNamespace())
-	if apierrors.IsAlreadyExists(err) {
-		err = s.tracker(resource).Update(resource, o, accessor.GetNamespace())
-	}
-	return err
+	s.store.lag = changes
+	s.store.show(changes)
 }
 
-// Drop deletes an object as somebody else would; only its type, namespace and name count.
-func (s *Server) Drop(o runtime.Object) error {
-	resource, err := resourceOf(o)
-	if err != nil {
-		return err
-	}
-	accessor, err := meta.Accessor(o)
-	if err != nil {
-		return err
-	}
+// Expire ends all watches with 410 Expired, and forgets the changes that one could begin at.
+func (s *Server) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version++
-	return s.tracker(resource).Delete(resource, accessor.GetNamespace(), accessor.GetName())
+	expired := apierrors.NewResourceExpired("the server has restarted")
+	s.store.forget()
+	for _, w := range s.store.watches {
+		w.send(watch.Event{Type: watch.Error, Object: &expired.ErrStatus})
+		w.close()
+	}
+	s.store.watches = nil
 }
 
-// write does a write of a client, or what befalls it.
-func (s *Server) write(action clienttesting.Action) (bool, runtime.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead {
-		return true, nil, ErrCrash
-	}
-	o, store, err := s.intended(action)
-	if err != nil {
-		return true, nil, err
-	}
-	accessor, err := meta.Accessor(o)
-	if err != nil {
-		return true, nil, err
-	}
-	s.writes++
-	write := &Write{Number: s.writes, Verb: action.GetVerb(), Subresource: action.GetSubresource(), Resource: action.GetResource(), Object: accessor}
-	if s.Admit != nil {
-		if err := s.Admit(write); err != nil {
-			return true, nil, err
-		}
-	}
-	fault := NoFault
-	if s.Fault != nil {
-		fault = s.Fault(write)
-	}
-	if err := fault.before(write.Resource.GroupResource(), accessor.GetName()); err != nil {
-		return true, nil, err
-	}
-	if err := store(); err != nil {
-		return true, nil, err
-	}
-	s.dead = fault == CrashAfterWrite
-	if err := fault.after(); err != nil {
-		return true, nil, err
-	}
-	return true, o, nil
-}
-
-// intended is what a write is about, and how it is stored. An update or an apply of what does not exist fails at once.
-func (s *Server) intended(action clienttesting.Action) (runtime.Object, func() error, error) {
-	resource, namespace := action.GetResource(), action.GetNamespace()
-	tracker := s.tracker(resource)
-	switch action := action.(type) {
-	case clienttesting.CreateActionImpl:
-		o := action.GetObject().DeepCopyObject()
-		return o, func() error { return s.store(o, func() error { return tracker.Create(resource, o, namespace) }) }, nil
-	case clienttesting.UpdateActionImpl:
-		o := action.GetObject().DeepCopyObject()
-		return o, func() error { return s.replace(resource, namespace, o) }, nil
-	case clienttesting.DeleteActionImpl:
-		live, err := tracker.Get(resource, namespace, action.GetName())
-		return live, func() error { return s.remove(resource, namespace, live, action.DeleteOptions.Preconditions) }, err
-	case clienttesting.PatchActionImpl:
-		live, err := tracker.Get(resource, namespace, action.GetName())
-		if err != nil {
-			return nil, nil, err
-		}
-		changed, err := applied(action, live)
-		return changed, func() error {
-			return s.store(changed, func() error { return tracker.Update(resource, changed, namespace) })
-		}, err
-	}
-	return nil, nil, fmt.Errorf("apifake: %s of %s is not answered", action.GetVerb(), resource.Resource)
-}
-
-// store stamps an object and stores it; if that fails nothing has happened.
-func (s *Server) store(o runtime.Object, store func() error) error {
-	accessor, err := meta.Accessor(o)
-	if err != nil {
-		return err
-	}
-	s.stamp(accessor)
-	if err := store(); err != nil {
-		s.version--
-		return err
-	}
-	return nil
-}
-
-func (s *Server) replace(resource schema.GroupVersionResource, namespace string, o runtime.Object) error {
-	changed, err := meta.Accessor(o)
-	if err != nil {
-		return err
-	}
-	found, err := s.tracker(resource).Get(resource, namespace, changed.GetName())
-	if err != nil {
-		return err
-	}
-	live, err := meta.Accessor(found)
-	if err != nil {
-		return err
-	}
-	if have, want := live.GetResourceVersion(), changed.GetResourceVersion(); have != want {
-		return apierrors.NewConflict(resource.GroupResource(), changed.GetName(), fmt.Errorf("it is %s, not %s", have, want))
-	}
-	changed.SetUID(live.GetUID())
-	return s.store(o, func() error { return s.tracker(resource).Update(resource, o, namespace) })
-}
-
-func (s *Server) remove(resource schema.GroupVersionResource, namespace string, o runtime.Object, only *metav1.Preconditions) error {
-	live, err := meta.Accessor(o)
-	if err != nil {
-		return err
-	}
-	if only != nil && (only.UID != nil && *only.UID != live.GetUID() || only.ResourceVersion != nil && *only.ResourceVersion != live.GetResourceVersion()) {
-		return apierrors.NewConflict(resource.GroupResource(), live.GetName(), errors.New("it is another one"))
-	}
-	s.version++
-	return s.tracker(resource).Delete(resource, namespace, live.GetName())
-}
-
-// applied is a server-side apply of the status of a configuration, by whoever owns all of it.
-func applied(action clienttesting.PatchActionImpl, live runtime.Object) (runtime.Object, error) {
-	configuration, ok := live.(*configv1alpha1.RotationConfiguration)
-	if !ok || action.GetPatchType() != types.ApplyPatchType || action.GetSubresource() != "status" {
-		return nil, fmt.Errorf("apifake: a %s of %s is not answered", action.GetPatchType(), action.GetResource().Resource)
-	}
-	var patch configv1alpha1.RotationConfiguration
-	if err := json.Unmarshal(action.GetPatch(), &patch); err != nil {
-		return nil, err
-	}
-	if patch.UID != configuration.UID {
-		return nil, apierrors.NewConflict(action.GetResource().GroupResource(), action.GetName(), errors.New("it is another one"))
-	}
-	changed := configuration.DeepCopy()
-	changed.Status = patch.Status
-	return changed, nil
+// refused is what a request of a kind that is not answered gets.
+func refused(r *Request) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("apifake: %s is not answered", r))
 }

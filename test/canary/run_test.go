@@ -16,9 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/apifake"
 )
 
 func secretOf(name string, keys map[string][]byte) *corev1.Secret {
@@ -50,7 +51,8 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset(secretOf("before", map[string][]byte{"tls.key": keys["before"], "ca.crt": []byte("none")}))
+				api := apifake.New(t, clock.RealClock{}, secretOf("before", map[string][]byte{"tls.key": keys["before"], "ca.crt": []byte("none")}))
+				client := api.Client
 				said := ""
 				r, err := Watch(t.Context(), client,
 					Page{Name: "metrics", Read: func(context.Context) (string, error) { return said, nil }},
@@ -71,7 +73,7 @@ func TestRun(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if _, err := secrets.Update(t.Context(), secretOf("replaced", map[string][]byte{"tls.key": keys["present"]}), metav1.UpdateOptions{}); err != nil {
+				if err := api.Put(secretOf("replaced", map[string][]byte{"tls.key": keys["present"]})); err != nil {
 					t.Fatal(err)
 				}
 				if err := secrets.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
@@ -111,7 +113,7 @@ func TestRun(t *testing.T) {
 
 func TestRunWithoutKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := Watch(t.Context(), fake.NewClientset())
+		r, err := Watch(t.Context(), apifake.New(t, clock.RealClock{}).Client)
 		if err != nil {
 			t.Fatal(err)
 		}

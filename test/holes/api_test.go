@@ -4,166 +4,151 @@
 package holes
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	ownfake "certrotation.dev/generated/clientset/versioned/fake"
-	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
-// api is an API server in memory: resource versions, conflicts, and faults that a story asks for. The controller goes
-// through its client; people, and systems that go past the webhook, use put and remove.
+// api is the API server of a story, whose objects are called kind/name. The controller goes through its clients; people, and
+// systems that go past the webhook, use put and remove.
 type api struct {
-	w       *world
-	objects map[string]runtime.Object
-	version int
-	// calls of the client, and the writes of them that were done, as "kind/name".
-	calls int
+	*apifake.Server
+
+	w *world
+	// changes of objects and nodes so far.
+	changes int
+	// wrote are the writes of clients that were done.
 	wrote []string
-	// fault is asked before each write of the client and may refuse it; nil for none.
-	fault func(kind, name string) error
+	// fault is asked before each write of a client; nil for none.
+	fault func(object string) apifake.Fault
 }
 
-func (a *api) client() *fake.Clientset {
-	client := &fake.Clientset{}
-	client.AddReactor("*", "*", a.react)
-	return client
+func newAPI(w *world) *api {
+	a := &api{w: w, Server: apifake.New(w.t, trueTime{w})}
+	a.Fault, a.Stored = a.meetFault, a.done
+	return a
 }
 
-// records is the client of what is remembered.
-func (a *api) records() configclient.ConfigV1alpha1Interface {
-	client := &ownfake.Clientset{}
-	client.AddReactor("*", "rotationrecords", a.react)
-	return client.ConfigV1alpha1()
-}
+// trueTime is the clock of the server, which is right.
+type trueTime struct{ w *world }
 
-// react answers one call of the client.
-func (a *api) react(action clienttesting.Action) (bool, runtime.Object, error) {
-	a.calls++
-	kind := kinds[action.GetResource().Resource]
-	group := action.GetResource().GroupResource()
-	switch act := action.(type) {
-	case clienttesting.GetActionImpl:
-		o, ok := a.objects[kind+"/"+act.GetName()]
-		if !ok {
-			return true, nil, apierrors.NewNotFound(group, act.GetName())
-		}
-		return true, o.DeepCopyObject(), nil
-	case clienttesting.CreateActionImpl:
-		o, err := a.write(group, kind, act.GetObject(), true)
-		return true, o, err
-	case clienttesting.UpdateActionImpl:
-		o, err := a.write(group, kind, act.GetObject(), false)
-		return true, o, err
-	case clienttesting.DeleteActionImpl:
-		return true, nil, a.delete(group, kind, act.GetName(), act.DeleteOptions.Preconditions)
-	}
-	return true, nil, fmt.Errorf("unexpected %s of %s", action.GetVerb(), group)
-}
+// Now implements clock.PassiveClock.
+func (t trueTime) Now() time.Time { return t.w.at }
 
-func (a *api) write(group schema.GroupResource, kind string, o runtime.Object, create bool) (runtime.Object, error) {
-	meta := o.(metav1.Object)
-	name := meta.GetName()
-	if err := a.meetFault(kind, name); err != nil {
-		return nil, err
-	}
-	live, exists := a.objects[kind+"/"+name]
-	switch {
-	case create && exists:
-		return nil, apierrors.NewAlreadyExists(group, name)
-	case !create && !exists:
-		return nil, apierrors.NewNotFound(group, name)
-	case !create && live.(metav1.Object).GetResourceVersion() != meta.GetResourceVersion():
-		return nil, conflict(group, name)
-	}
-	stored := a.store(kind, o)
-	a.wrote = append(a.wrote, kind+"/"+name)
-	a.w.check()
-	return stored.DeepCopyObject(), nil
-}
+// Since implements clock.PassiveClock.
+func (t trueTime) Since(at time.Time) time.Duration { return t.w.at.Sub(at) }
 
-// delete is a write too.
-func (a *api) delete(group schema.GroupResource, kind, name string, only *metav1.Preconditions) error {
-	if err := a.meetFault(kind, name); err != nil {
-		return err
-	}
-	live, exists := a.objects[kind+"/"+name]
-	if !exists {
-		return apierrors.NewNotFound(group, name)
-	}
-	if only != nil && only.UID != nil && *only.UID != live.(metav1.Object).GetUID() {
-		return conflict(group, name)
-	}
-	a.remove(kind + "/" + name)
-	a.wrote = append(a.wrote, kind+"/"+name)
-	a.w.check()
-	return nil
-}
+// calls are how many requests clients have made.
+func (a *api) calls() int { return len(a.Actions()) }
 
-// meetFault is what a story has the server answer instead of writing.
-func (a *api) meetFault(kind, name string) error {
+// meetFault is what a story has befall a write.
+func (a *api) meetFault(r *apifake.Request) apifake.Fault {
 	if a.fault == nil {
-		return nil
+		return apifake.NoFault
 	}
-	err := a.fault(kind, name)
-	if err == nil {
-		return nil
+	fault := a.fault(objectOf(r))
+	if fault == apifake.NoFault {
+		return fault
 	}
 	a.w.faults++
-	if refused := a.w.rules.refused; refused != nil && apierrors.IsConflict(err) {
+	if refused := a.w.rules.refused; refused != nil && fault == apifake.Conflict {
 		refused()
 	}
-	return err
+	return fault
 }
 
-func (a *api) store(kind string, o runtime.Object) runtime.Object {
-	a.version++
-	o = o.DeepCopyObject()
-	meta := o.(metav1.Object)
-	meta.SetNamespace(namespace)
-	meta.SetResourceVersion(strconv.Itoa(a.version))
-	if live, exists := a.objects[kind+"/"+meta.GetName()]; exists && meta.GetUID() == "" {
-		meta.SetUID(live.(metav1.Object).GetUID())
-		meta.SetCreationTimestamp(live.(metav1.Object).GetCreationTimestamp())
+// done is told of each write that a client has done.
+func (a *api) done(r *apifake.Request) {
+	a.became(objectOf(r))
+	a.wrote = append(a.wrote, objectOf(r))
+	a.w.check()
+}
+
+// became has the world know an object as it is now.
+func (a *api) became(object string) {
+	a.changes++
+	kind, name, _ := strings.Cut(object, "/")
+	a.w.facts = edited(a.w.facts, kind, name, a.find(object))
+}
+
+// find an object, nil if there is none.
+func (a *api) find(object string) runtime.Object {
+	kind, name, _ := strings.Cut(object, "/")
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	var found runtime.Object
+	var exists bool
+	switch kind {
+	case "ConfigMap":
+		found, exists = apifake.Get(a.Server, &corev1.ConfigMap{ObjectMeta: meta})
+	case "RotationRecord":
+		found, exists = apifake.Get(a.Server, &configv1alpha1.RotationRecord{ObjectMeta: meta})
+	case "RotationConfiguration":
+		found, exists = apifake.Get(a.Server, &configv1alpha1.RotationConfiguration{ObjectMeta: meta})
+	case "Secret":
+		found, exists = apifake.Get(a.Server, &corev1.Secret{ObjectMeta: meta})
 	}
-	if meta.GetUID() == "" {
-		meta.SetUID(types.UID(fmt.Sprintf("uid-%d", a.version)))
-		meta.SetCreationTimestamp(metav1.NewTime(a.w.at))
+	if !exists {
+		return nil
 	}
-	a.objects[kind+"/"+meta.GetName()] = o
-	a.w.facts = edited(a.w.facts, kind, meta.GetName(), o)
-	return o
+	return found
+}
+
+// objects are the names of all that there are.
+func (a *api) objects() []string {
+	var out []string
+	add := func(kind string, o metav1.Object) { out = append(out, kind+"/"+o.GetName()) }
+	for _, o := range apifake.All(a.Server, apifake.Live, &corev1.Secret{}, namespace) {
+		add("Secret", o)
+	}
+	for _, o := range apifake.All(a.Server, apifake.Live, &corev1.ConfigMap{}, namespace) {
+		add("ConfigMap", o)
+	}
+	for _, o := range apifake.All(a.Server, apifake.Live, &configv1alpha1.RotationRecord{}, namespace) {
+		add("RotationRecord", o)
+	}
+	for _, o := range apifake.All(a.Server, apifake.Live, &configv1alpha1.RotationConfiguration{}, namespace) {
+		add("RotationConfiguration", o)
+	}
+	return out
 }
 
 // put writes an object past the webhook and the controller.
 func (a *api) put(o runtime.Object) {
-	a.store(kindOf(o), o)
+	o = o.DeepCopyObject()
+	meta := o.(metav1.Object)
+	meta.SetNamespace(namespace)
+	if err := a.Put(o); err != nil {
+		a.w.failf("put %s: %v", meta.GetName(), err)
+		return
+	}
+	a.became(kindOf(o) + "/" + meta.GetName())
 }
 
-// remove deletes an object, named as kind/name, past the webhook and the controller.
+// remove deletes an object past the webhook and the controller.
 func (a *api) remove(object string) {
-	a.version++
-	delete(a.objects, object)
-	kind, name, _ := strings.Cut(object, "/")
-	a.w.facts = edited(a.w.facts, kind, name, nil)
+	if o := a.find(object); o != nil {
+		if err := a.Drop(o); err != nil && !apierrors.IsNotFound(err) {
+			a.w.failf("remove %s: %v", object, err)
+		}
+	}
+	a.became(object)
 }
 
-// kinds of objects by their resource.
-var kinds = map[string]string{
-	"secrets": "Secret", "configmaps": "ConfigMap", "rotationrecords": "RotationRecord", "rotationconfigurations": "RotationConfiguration",
+// objectOf a write.
+func objectOf(r *apifake.Request) string {
+	o, ok := r.Object.(runtime.Object)
+	if !ok {
+		return ""
+	}
+	return kindOf(o) + "/" + r.Name
 }
 
 func kindOf(o runtime.Object) string {
@@ -196,33 +181,29 @@ func edited(facts *inventory.Sources, kind, name string, o runtime.Object) *inve
 }
 
 func (a *api) secret(name string) *corev1.Secret {
-	o, ok := a.objects["Secret/"+name].(*corev1.Secret)
+	s, ok := a.find("Secret/" + name).(*corev1.Secret)
 	if !ok {
 		a.w.failf("Secret %s does not exist", name)
 	}
-	return o.DeepCopy()
+	return s
 }
 
 func (a *api) configMap(name string) *corev1.ConfigMap {
-	o, ok := a.objects["ConfigMap/"+name].(*corev1.ConfigMap)
+	cm, ok := a.find("ConfigMap/" + name).(*corev1.ConfigMap)
 	if !ok {
 		a.w.failf("ConfigMap %s does not exist", name)
 	}
-	return o.DeepCopy()
+	return cm
 }
 
-func conflict(group schema.GroupResource, name string) error {
-	return apierrors.NewConflict(group, name, errors.New("somebody else wrote it"))
-}
-
-// conflictOnce refuses the next write of an object.
-func conflictOnce(object string) func(kind, name string) error {
+// conflictOnce is a conflict on the next write of an object.
+func conflictOnce(object string) func(string) apifake.Fault {
 	done := false
-	return func(kind, name string) error {
-		if done || kind+"/"+name != object {
-			return nil
+	return func(written string) apifake.Fault {
+		if done || written != object {
+			return apifake.NoFault
 		}
 		done = true
-		return conflict(schema.GroupResource{Resource: kind}, name)
+		return apifake.Conflict
 	}
 }

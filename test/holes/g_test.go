@@ -101,8 +101,8 @@ func TestG4_OldIsNotByCreationTime(t *testing.T) {
 		w.loadAll()
 		w.settle()
 		w.expect(w.domain().Signer.Active.Equal(next), "the new CA is not active")
-		for object, o := range w.api.objects {
-			o = o.DeepCopyObject()
+		for _, object := range w.api.objects() {
+			o := w.api.find(object)
 			o.(metav1.Object).SetCreationTimestamp(metav1.NewTime(w.at))
 			if s, ok := o.(*corev1.Secret); ok && object == "Secret/signer" {
 				delete(s.Annotations, trust.AnnotationPromotedAt)

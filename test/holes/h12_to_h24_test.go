@@ -5,7 +5,6 @@ package holes
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // TestH12_AllLeavesAtOnce: every leaf ended with the signer, so all were re-signed in one instant.
@@ -136,14 +135,14 @@ func TestH15_NamesThatCollide(t *testing.T) {
 		w.expect(p != nil && p.Reason == inventory.ReasonConflictingClaim, "the collision is not told: %v", w.domain().Problems)
 		w.expect(slices.Equal(w.leaf("peer-metrics-x").Certificate.IPAddresses, addresses), "a node that joins took the leaf of another one")
 		w.removeNode("metrics-x")
-		w.expect(w.api.objects["Secret/peer-metrics-x"] != nil, "peer-metrics-x was cleaned up with another node")
+		w.expect(w.api.find("Secret/peer-metrics-x") != nil, "peer-metrics-x was cleaned up with another node")
 		w.follow()
 		w.expect(slices.Equal(w.leaf("peer-metrics-x").Certificate.IPAddresses, addresses), "peer-metrics-x stays another node's")
 		data := w.api.secret("all-certs").Data
 		w.expect(len(data) == 2*5, "the aggregate has %d keys", len(data))
 	}, broken{name: "whatever ends with the node's name is its own", says: "cleaned up", rules: func(w *world) rules {
 		return rules{nodeLeft: func(node string) {
-			for object := range w.api.objects {
+			for _, object := range w.api.objects() {
 				if strings.HasSuffix(object, node) {
 					w.api.remove(object)
 				}
@@ -305,11 +304,11 @@ func TestH23_PartialProgress(t *testing.T) {
 		w.restart("apiserver")
 		w.expect(w.signedBy("client", old), "the client was re-signed before n3 trusts")
 		w.load("n3")
-		w.api.fault = func(_, name string) error {
-			if name == "peer-n2" || name == "peer-n3" {
-				return apierrors.NewInternalError(errors.New("injected"))
+		w.api.fault = func(object string) apifake.Fault {
+			if object == "Secret/peer-n2" || object == "Secret/peer-n3" {
+				return apifake.InternalError
 			}
-			return nil
+			return apifake.NoFault
 		}
 		for range 5 {
 			w.reconcile()
@@ -340,12 +339,12 @@ func TestH23_PartialProgress(t *testing.T) {
 func TestH24_RestCostsNothing(t *testing.T) {
 	hole(t, mesh, func(w *world) {
 		w.settle()
-		calls := w.api.calls
+		calls := w.api.calls()
 		for range 60 {
 			w.pass(time.Minute)
 			w.reconcile()
 		}
-		w.expect(w.api.calls == calls, "an hour of rest costs %d calls", w.api.calls-calls)
+		w.expect(w.api.calls() == calls, "an hour of rest costs %d calls", w.api.calls()-calls)
 	}, byAssess("every look looks at everything", "calls", func(d *trust.Domain, now time.Time) *trust.Assessment {
 		return with(trust.Assess(d, now), trust.Action{
 			Kind: trust.RecordMetadata, ObjectKind: trust.ConfigMapKind, Object: d.Bundle.Name,

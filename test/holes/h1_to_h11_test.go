@@ -96,7 +96,7 @@ func TestH4_LossOfTheGateObject(t *testing.T) {
 	}, broken{name: "no gate object, no gate", says: "refuses the leaf", rules: func(w *world) rules {
 		open := false
 		return rules{assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
-			open = open || w.api.objects["ConfigMap/all-bundles"] == nil || !d.Bundle.Present
+			open = open || w.api.find("ConfigMap/all-bundles") == nil || !d.Bundle.Present
 			if open {
 				return noGate(d, now)
 			}

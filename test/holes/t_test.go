@@ -12,11 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // TestT1_EveryLeafUnderEveryBundle: the old and the new leaf under the bundle of every moment of a rotation; the old one
@@ -277,7 +277,7 @@ func TestT28_BundleMissingAtStart(t *testing.T) {
 		w.request("due")
 		w.restartController()
 		w.settle()
-		w.expect(len(w.domain().Bundle.Anchors) > 0 && w.api.objects["ConfigMap/all-bundles"] != nil, "the gate waits for itself")
+		w.expect(len(w.domain().Bundle.Anchors) > 0 && w.api.find("ConfigMap/all-bundles") != nil, "the gate waits for itself")
 		w.restart("n1")
 		w.follow()
 		w.expect(w.stage() == trust.Stable, "the stage is %s", w.stage())
@@ -321,7 +321,7 @@ func TestT33_APIServerDown(t *testing.T) {
 	hole(t, web, func(w *world) {
 		_, next := w.distribute()
 		w.loadAll()
-		w.api.fault = func(string, string) error { return apierrors.NewServiceUnavailable("etcd is gone") }
+		w.api.fault = func(string) apifake.Fault { return apifake.Unavailable }
 		for range 10 {
 			w.reconcile()
 			w.pass(time.Hour)

@@ -70,7 +70,7 @@ func newWorld(t *testing.T, s setting) *world {
 		t: t, at: start, clock: testclock.NewFakeClock(start), verified: map[string]window{},
 		facts: &inventory.Sources{Namespace: namespace, Nodes: map[string]*inventory.Node{}},
 	}
-	w.api = &api{w: w, objects: map[string]runtime.Object{}}
+	w.api = newAPI(w)
 	for _, name := range s.nodes {
 		w.addNode(name)
 	}
@@ -93,7 +93,7 @@ func (w *world) configure(text string) {
 // restartController begins with a controller that remembers nothing.
 func (w *world) restartController() {
 	c, err := rotation.New(rotation.Config{
-		Client: w.api.client(), Records: w.api.records(), Inventory: w, Evidence: w, Recorder: w, Clock: w.clock,
+		Client: w.api.Client, Records: w.api.Own.ConfigV1alpha1(), Inventory: w, Evidence: w, Recorder: w, Clock: w.clock,
 		Assess: func(d *trust.Domain, now time.Time) *trust.Assessment {
 			judged := *d
 			judged.ClockSkew = w.skew
@@ -111,7 +111,7 @@ func (w *world) restartController() {
 
 func (w *world) addNode(name string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name, UID: types.UID(fmt.Sprintf("machine-%d", w.api.version)), Labels: map[string]string{"role": "master"},
+		Name: name, UID: types.UID(fmt.Sprintf("machine-%d", w.api.changes)), Labels: map[string]string{"role": "master"},
 	}}
 	if !strings.HasPrefix(name, "lost-") {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", len(w.facts.Nodes)+1)}}
@@ -153,7 +153,7 @@ func (w *world) setNode(name string, node *inventory.Node) {
 		facts.Nodes[name] = node
 	}
 	w.facts = &facts
-	w.api.version++
+	w.api.changes++
 }
 
 // Live implements rotation.Inventory.
@@ -164,8 +164,8 @@ func (w *world) Sources(string) *inventory.Sources { return w.facts }
 
 // Namespace implements rotation.Inventory.
 func (w *world) Namespace(string) *inventory.Namespace {
-	if w.builtVersion != w.api.version {
-		w.built, w.builtVersion = inventory.Build(w.facts), w.api.version
+	if w.builtVersion != w.api.changes {
+		w.built, w.builtVersion = inventory.Build(w.facts), w.api.changes
 	}
 	return w.built
 }
@@ -261,9 +261,9 @@ func (w *world) reconcile() {
 // settle has the controller work until it has nothing to do; nobody loads anything meanwhile.
 func (w *world) settle() {
 	for range 100 {
-		before, faults := w.api.version, w.faults
+		before, faults := w.api.changes, w.faults
 		w.reconcile()
-		if w.api.version == before && w.faults == faults {
+		if w.api.changes == before && w.faults == faults {
 			return
 		}
 		w.pass(time.Second)
@@ -275,9 +275,9 @@ func (w *world) settle() {
 func (w *world) follow() {
 	for range 30 {
 		w.settle()
-		before := w.api.version
+		before := w.api.changes
 		w.loadAll()
-		if w.api.version == before {
+		if w.api.changes == before {
 			return
 		}
 	}
@@ -302,7 +302,7 @@ func (w *world) abort(reason string) {
 // ask records a request as serve does: one that stands already stays as it is.
 func (w *world) ask(r *trust.Request) {
 	name := record.RequestName(r.Kind, r.Secret)
-	if w.api.objects["RotationRecord/"+name] != nil {
+	if w.api.find("RotationRecord/"+name) != nil {
 		return
 	}
 	for _, d := range w.Namespace(namespace).Domains {

@@ -43,6 +43,10 @@
 // published. Clocks of leaders and processes are up to two minutes off, which the five minutes by which certificates are
 // backdated cover. Of a leaf that was made while all clocks were ahead nothing is promised until they are there again.
 //
+// The API server is a store of its own and not test/apifake, whose faults it has under the same names: the explorer forks the
+// server at every state, which here costs a microsecond because what is stored is shared, and caches that lag are former states
+// of it, kept parsed. A read and a write of a Secret through the clients of test/apifake take about 40 times as long.
+//
 // A world belongs to one goroutine. The queue of a controller has goroutines of its own, which do nothing, because time
 // in its clock never fires; they end when the leader is replaced.
 package simulation

@@ -17,6 +17,7 @@ import (
 
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 // leader is a replica of the controller that believes that it leads. There may be two for a while.
@@ -78,12 +79,12 @@ func (l *leader) reconcile(domain string) error {
 // read is every read of a leader.
 func (l *leader) read() error {
 	if l.dead {
-		return errDead
+		return apifake.ErrCrash
 	}
 	if l.world.faultless || !in(l.world.dice, 40, "fault of a read") {
 		return nil
 	}
-	l.world.injected(failedRead)
+	l.world.injected(apifake.FailedRead)
 	return failure()
 }
 
@@ -93,11 +94,11 @@ func written[T any](l *leader, object string, store func() (T, error)) (T, error
 	w := l.world
 	w.meanwhile(l)
 	if l.dead {
-		return none, errDead
+		return none, apifake.ErrCrash
 	}
 	f := l.fault()
-	if err := f.before(object); err != nil {
-		l.dead = f == crashBefore
+	if err := f.Before(secretResource, object); err != nil {
+		l.dead = f.Kills()
 		return none, err
 	}
 	if err := w.api.refuses[object]; err != nil {
@@ -116,19 +117,19 @@ func written[T any](l *leader, object string, store func() (T, error)) (T, error
 	w.breaks(w.afterWrite(l, object, before))
 	// What else it decided on is not there any more.
 	l.undisturbed = false
-	if err := f.after(); err != nil {
-		l.dead = f == crashAfter
+	if err := f.After(); err != nil {
+		l.dead = f.Kills()
 		return none, err
 	}
 	return stored, nil
 }
 
-func (l *leader) fault() fault {
+func (l *leader) fault() apifake.Fault {
 	if l.crashAfter > 0 && l.writes+1 == l.crashAfter {
-		return crashAfter
+		return apifake.CrashAfterWrite
 	}
 	if l.world.faultless || !in(l.world.dice, 6, "fault of a write") {
-		return noFault
+		return apifake.NoFault
 	}
 	f := one(l.world.dice, "which fault", writeFaults())
 	l.world.injected(f)

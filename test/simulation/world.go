@@ -11,6 +11,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // Protocol is what leaders ask: trust.Assess, or a broken one.
@@ -225,7 +226,7 @@ func (w *world) takeBroken() error {
 	return err
 }
 
-func (w *world) injected(f fault) {
+func (w *world) injected(f apifake.Fault) {
 	w.counts.faults[string(f)]++
 	w.say("  (%s)", f)
 }

@@ -10,17 +10,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
 
 	"certrotation.dev/admission"
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/rollout/staticpod"
 	"certrotation.dev/controller/rotation"
-	versionedfake "certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/view/projection"
+	"certrotation.dev/test/apifake"
 )
 
 // boundedLabels are the labels that a metric of ours may have, each with what bounds its values.
@@ -90,7 +90,8 @@ func (quiet) OnChange(func(string)) {}
 // TestMetricsHaveBoundedLabels: every label of every metric is one whose values are bounded, and known.
 func TestMetricsHaveBoundedLabels(t *testing.T) {
 	d := &described{}
-	client, records, recorder := fake.NewClientset(), versionedfake.NewSimpleClientset().ConfigV1alpha1(), events.NewFakeRecorder(1)
+	api := apifake.New(t, clock.RealClock{})
+	client, records, recorder := api.Client, api.Own.ConfigV1alpha1(), events.NewFakeRecorder(1)
 	_, err := rotation.New(rotation.Config{Client: client, Records: records, Inventory: struct{ rotation.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
 	_, err = copies.New(copies.Config{Client: client, Configurations: records, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})

@@ -5,7 +5,6 @@ package app
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +14,14 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	corefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/generated/clientset/versioned/fake"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/apifake"
 )
 
 const adoptable = `
@@ -48,7 +45,8 @@ spec:
 type cluster struct {
 	*shell
 
-	core *corefake.Clientset
+	// versions are those of the objects at the beginning, by name.
+	versions map[string]string
 	// may says whether the caller has a right; nil for every right.
 	may func(a *authorizationv1.ResourceAttributes) bool
 }
@@ -69,7 +67,7 @@ func newCluster(t *testing.T, managed bool) *cluster {
 	}
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: testNow.Add(d)} }
 	meta := func(name, consents string) metav1.ObjectMeta {
-		m := metav1.ObjectMeta{Name: name, Namespace: "demo", UID: "uid-1", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
+		m := metav1.ObjectMeta{Name: name, Namespace: "demo", UID: "uid-1", ManagedFields: []metav1.ManagedFieldsEntry{
 			{Manager: "cluster-etcd-operator", Time: at(-time.Hour)}, {Manager: "helm", Time: at(-2 * time.Hour)}, {Manager: "nobody"},
 		}}
 		if consents != "" {
@@ -78,7 +76,7 @@ func newCluster(t *testing.T, managed bool) *cluster {
 		return m
 	}
 	pair := map[string][]byte{"tls.crt": ca.CertPEM(), "tls.key": []byte("CANARY")}
-	c := &cluster{shell: newShell(), core: corefake.NewClientset(
+	objects := []runtime.Object{
 		namespace,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"role": "web"}},
 			Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}}},
@@ -87,23 +85,37 @@ func newCluster(t *testing.T, managed bool) *cluster {
 		&corev1.Secret{ObjectMeta: meta("web-client", "web"), Type: corev1.SecretTypeTLS, Data: pair},
 		&corev1.Secret{ObjectMeta: meta("another", ""), Type: corev1.SecretTypeTLS, Data: pair},
 		&corev1.ConfigMap{ObjectMeta: meta("web-bundle", ""), Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}},
-	)}
-	c.client = fake.NewSimpleClientset(cfg)
-	c.shell.core = c.core
-	c.core.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		cfg,
+	}
+	c := &cluster{shell: newShell(t, objects...), versions: map[string]string{}}
+	for _, secret := range apifake.All(c.api, apifake.Live, &corev1.Secret{}, "demo") {
+		c.versions[secret.Name] = secret.ResourceVersion
+	}
+	for _, bundle := range apifake.All(c.api, apifake.Live, &corev1.ConfigMap{}, "demo") {
+		c.versions[bundle.Name] = bundle.ResourceVersion
+	}
+	c.api.Answer("selfsubjectaccessreviews", func(r *apifake.Request) (runtime.Object, error) {
+		review := r.Object.(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
 		review.Status.Allowed = c.may == nil || c.may(review.Spec.ResourceAttributes)
-		return true, review, nil
+		return review, nil
 	})
 	return c
 }
 
-var errRefused = errors.New("refused")
+// refuses has a fault befall the patches of the Secrets that are named, or of all.
+func (c *cluster) refuses(fault apifake.Fault, names ...string) {
+	c.api.Fault = func(r *apifake.Request) apifake.Fault {
+		if r.Verb == "patch" && r.Resource.Resource == "secrets" && (len(names) == 0 || slices.Contains(names, r.Name)) {
+			return fault
+		}
+		return apifake.NoFault
+	}
+}
 
 // patches are those of the API server as "resource/name".
 func (c *cluster) patches() []string {
 	var out []string
-	for _, action := range c.core.Actions() {
+	for _, action := range c.api.Actions() {
 		if patch, ok := action.(clienttesting.PatchAction); ok {
 			out = append(out, patch.GetResource().Resource+"/"+patch.GetName())
 		}
@@ -114,14 +126,14 @@ func (c *cluster) patches() []string {
 func (c *cluster) consents(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	list, err := c.core.CoreV1().Secrets("demo").List(t.Context(), metav1.ListOptions{})
+	list, err := c.api.Client.CoreV1().Secrets("demo").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range list.Items {
 		out[list.Items[i].Name] = list.Items[i].Annotations[trust.AnnotationConfiguration]
 	}
-	bundle, err := c.core.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
+	bundle, err := c.api.Client.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +177,7 @@ func TestAdopt(t *testing.T) {
 			if strings.Contains(c.out.String()+c.errOut.String(), "CANARY") {
 				t.Error("a key is printed")
 			}
-			for _, action := range c.core.Actions() {
+			for _, action := range c.api.Actions() {
 				patch, ok := action.(clienttesting.PatchActionImpl)
 				if !ok {
 					continue
@@ -173,7 +185,7 @@ func TestAdopt(t *testing.T) {
 				if dry := slices.Contains(tt.args, "--dry-run=server"); dry != slices.Contains(patch.PatchOptions.DryRun, metav1.DryRunAll) {
 					t.Errorf("%s has the options %v", patch.Name, patch.PatchOptions)
 				}
-				if patch.Resource.Resource != "namespaces" && !preconditioned(t, patch.Patch) {
+				if patch.Resource.Resource != "namespaces" && !preconditioned(t, patch.Patch, c.versions[patch.Name]) {
 					t.Errorf("%s is patched whatever it is: %s", patch.Name, patch.Patch)
 				}
 			}
@@ -181,13 +193,13 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-func preconditioned(t *testing.T, patch []byte) bool {
+func preconditioned(t *testing.T, patch []byte, version string) bool {
 	t.Helper()
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(patch, &object); err != nil {
 		t.Fatal(err)
 	}
-	return object.ResourceVersion == "7" && object.UID == "uid-1"
+	return object.ResourceVersion == version && object.UID == "uid-1"
 }
 
 func TestAdoptGivesConsent(t *testing.T) {
@@ -197,7 +209,7 @@ func TestAdoptGivesConsent(t *testing.T) {
 	if diff := cmp.Diff(want, c.consents(t)); diff != "" {
 		t.Errorf("consents (-want +got):\n%s", diff)
 	}
-	c.core.ClearActions()
+	c.api.ForgetActions()
 	if out := c.ok(t, "adopt", "web"); !strings.Contains(out, "No object of the configuration exists that does not consent.") || len(c.patches()) > 0 {
 		t.Errorf("%q, patches %v", out, c.patches())
 	}
@@ -218,12 +230,12 @@ func TestAdoptIsRefused(t *testing.T) {
 		}},
 		{name: "another configuration has one", says: "Secret/web-n1 consents to the configuration other", args: []string{"--yes"}, before: func(t *testing.T, c *cluster) {
 			t.Helper()
-			secret, err := c.core.CoreV1().Secrets("demo").Get(t.Context(), "web-n1", metav1.GetOptions{})
+			secret, err := c.api.Client.CoreV1().Secrets("demo").Get(t.Context(), "web-n1", metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			secret.Annotations = map[string]string{trust.AnnotationConfiguration: "other"}
-			if _, err := c.core.CoreV1().Secrets("demo").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+			if _, err := c.api.Client.CoreV1().Secrets("demo").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -250,13 +262,8 @@ func TestAdoptIsRefused(t *testing.T) {
 // TestAdoptGoesOn: one object that is refused is named, and the others are adopted.
 func TestAdoptGoesOn(t *testing.T) {
 	c := newCluster(t, true)
-	c.core.PrependReactor("patch", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.(clienttesting.PatchAction).GetName() != "web-signer" {
-			return false, nil, nil
-		}
-		return true, nil, apierrors.NewConflict(corev1.Resource("secrets"), "web-signer", errRefused)
-	})
-	c.refused(t, "Secret/web-signer was not adopted: refused", "adopt", "web", "--yes")
+	c.refuses(apifake.Conflict, "web-signer")
+	c.refused(t, "Secret/web-signer was not adopted: injected", "adopt", "web", "--yes")
 	if got := c.consents(t); got["web-signer"] != "" || got["web-n1"] != "web" {
 		t.Errorf("consents %v", got)
 	}
@@ -288,17 +295,13 @@ func TestRelease(t *testing.T) {
 }
 
 func TestReleaseIsRefused(t *testing.T) {
-	guard := func(c *cluster) {
-		c.core.PrependReactor("patch", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "web-client", errRefused)
-		})
-	}
+	guard := func(c *cluster) { c.refuses(apifake.Forbidden) }
 	tests := []struct {
 		name, says string
 		args       []string
 		before     func(c *cluster)
 	}{
-		{name: "by the guard", says: "Secret/web-client was not released: secrets \"web-client\" is forbidden: refused", args: []string{"web", "--yes"}, before: guard},
+		{name: "by the guard", says: "Secret/web-client was not released: secrets \"web-client\" is forbidden: injected", args: []string{"web", "--yes"}, before: guard},
 		{name: "what does not consent", says: "Secret/another does not consent", args: []string{"secret/another", "--yes"}},
 		{name: "what does not exist", says: `"none" not found`, args: []string{"cm/none", "--yes"}},
 		{name: "another kind", says: `"pod/x" is not of the form`, args: []string{"pod/x"}},

@@ -27,7 +27,7 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
-	"certrotation.dev/generated/clientset/versioned/fake"
+	"certrotation.dev/test/apifake"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -43,8 +43,8 @@ var (
 
 // shell runs command lines of the plugin.
 type shell struct {
-	client      versioned.Interface
-	core        kubernetes.Interface
+	// api is what the command line talks to, nil for what its flags say.
+	api         *apifake.Server
 	clock       clock.WithTicker
 	width       int
 	environment map[string]string
@@ -52,9 +52,10 @@ type shell struct {
 	out, errOut bytes.Buffer
 }
 
-func newShell(objects ...runtime.Object) *shell {
+func newShell(t testing.TB, objects ...runtime.Object) *shell {
+	t.Helper()
 	return &shell{
-		client:      fake.NewSimpleClientset(objects...),
+		api:         apifake.New(t, clocktesting.NewFakePassiveClock(testNow), objects...),
 		clock:       clocktesting.NewFakeClock(testNow),
 		environment: map[string]string{"LANG": "C.UTF-8"},
 	}
@@ -68,10 +69,10 @@ func (s *shell) run(ctx context.Context, args ...string) int {
 		Getenv:        func(name string) string { return s.environment[name] },
 		TerminalWidth: func(io.Writer) int { return s.width },
 	}
-	if s.client != nil {
-		config.Client = func(*genericclioptions.ConfigFlags) (versioned.Interface, error) { return s.client, nil }
+	if s.api != nil {
+		config.Client = func(*genericclioptions.ConfigFlags) (versioned.Interface, error) { return s.api.Own, nil }
+		config.Core = func(*genericclioptions.ConfigFlags) (kubernetes.Interface, error) { return s.api.Client, nil }
 	}
-	config.Core = func(*genericclioptions.ConfigFlags) (kubernetes.Interface, error) { return s.core, nil }
 	return Run(ctx, config, append([]string{"--namespace=demo"}, args...))
 }
 
@@ -84,18 +85,16 @@ func (s *shell) ok(t *testing.T, args ...string) string {
 	return s.out.String()
 }
 
-// answer makes the fake server answer a subresource; requests are kept in its actions.
+// answer has the server answer a subresource; requests are kept in its actions.
 func (s *shell) answer(subresource string, reply runtime.Object, err error) {
-	s.client.(*fake.Clientset).PrependReactor("create", "certificaterotations", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		return action.GetSubresource() == subresource, reply, err
-	})
+	s.api.Answer("certificaterotations/"+subresource, func(*apifake.Request) (runtime.Object, error) { return reply, err })
 }
 
 // posted returns the only request to a subresource.
 func (s *shell) posted(t *testing.T, subresource string) clienttesting.CreateActionImpl {
 	t.Helper()
 	var found []clienttesting.CreateActionImpl
-	for _, action := range s.client.(*fake.Clientset).Actions() {
+	for _, action := range s.api.Actions() {
 		if create, ok := action.(clienttesting.CreateActionImpl); ok && create.Subresource == subresource {
 			found = append(found, create)
 		}
@@ -239,4 +238,4 @@ func plan() *v1alpha1.RotationPlan {
 	}
 }
 
-func actions(s *shell) []clienttesting.Action { return s.client.(*fake.Clientset).Actions() }
+func actions(s *shell) []clienttesting.Action { return s.api.Actions() }

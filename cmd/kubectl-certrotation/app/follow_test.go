@@ -15,12 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	"certrotation.dev/generated/clientset/versioned/fake"
+	"certrotation.dev/test/apifake"
 )
 
 // utcClock is the clock of the synctest bubble, which begins at midnight of 2000-01-01 in UTC.
@@ -53,7 +51,7 @@ func (sc *scene) after(d time.Duration, objects ...runtime.Object) {
 	sc.t.Helper()
 	<-time.After(d)
 	for _, o := range objects {
-		if err := sc.tracker().Update(rotations, o, "demo"); err != nil {
+		if err := sc.api.Put(o); err != nil {
 			sc.t.Fatal(err)
 		}
 	}
@@ -61,8 +59,6 @@ func (sc *scene) after(d time.Duration, objects ...runtime.Object) {
 }
 
 var rotations = v1alpha1.SchemeGroupVersion.WithResource("certificaterotations")
-
-func (sc *scene) tracker() clienttesting.ObjectTracker { return sc.client.(*fake.Clientset).Tracker() }
 
 // exits waits for the end of the command.
 func (sc *scene) exits(want int) {
@@ -88,8 +84,9 @@ func (sc *scene) play() {
 	sc.after(time.Second, signer(promoted))
 }
 
-func rotating() *shell {
-	s := newShell(signer(), leaf("service-server", oldCA), leaf("service-client-a", oldCA))
+func rotating(t *testing.T) *shell {
+	t.Helper()
+	s := newShell(t, signer(), leaf("service-server", oldCA), leaf("service-client-a", oldCA))
 	s.answer("rotate", plan(), nil)
 	return s
 }
@@ -105,7 +102,7 @@ func TestRotateWait(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := rotating()
+				s := rotating(t)
 				s.width = tt.width
 				s.environment["NO_COLOR"] = "1"
 				sc := begin(t, s, "rotate", "service-signer", "--wait")
@@ -118,38 +115,30 @@ func TestRotateWait(t *testing.T) {
 }
 
 func TestWaitSurvives(t *testing.T) {
-	expired := apierrors.NewResourceExpired("too old").Status()
 	tests := []struct {
 		name string
-		// breaks ends the first watch.
-		breaks func(*watch.FakeWatcher)
-		list   error
-		want   string
+		// down is what befalls reads while the server restarts.
+		down apifake.Fault
+		want string
 	}{
-		{name: "an expired resource version", breaks: func(w *watch.FakeWatcher) { w.Error(&expired); w.Stop() }},
-		{
-			name: "a server that restarts", breaks: func(w *watch.FakeWatcher) { w.Error(&expired); w.Stop() },
-			list: apierrors.NewServiceUnavailable("starting"), want: "no connection, trying again: starting",
-		},
+		{name: "an expired resource version"},
+		{name: "a server that restarts", down: apifake.Unavailable, want: "no connection, trying again: injected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := rotating()
-				first := watch.NewFake()
-				var watches atomic.Int32
+				s := rotating(t)
 				var down atomic.Bool
-				client := s.client.(*fake.Clientset)
-				client.PrependWatchReactor("certificaterotations", func(clienttesting.Action) (bool, watch.Interface, error) {
-					return watches.Add(1) == 1, first, nil
-				})
-				client.PrependReactor("list", "certificaterotations", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return down.Load() && tt.list != nil, nil, tt.list
-				})
+				s.api.ReadFault = func(*apifake.Request) apifake.Fault {
+					if down.Load() {
+						return tt.down
+					}
+					return apifake.NoFault
+				}
 				sc := begin(t, s, "rotate", "service-signer", "--wait")
 				down.Store(true)
 				sc.after(time.Second, signer(distributing))
-				tt.breaks(first)
+				s.api.Expire()
 				sc.after(30 * time.Second)
 				down.Store(false)
 				sc.after(time.Minute)
@@ -171,7 +160,6 @@ func TestWaitEnds(t *testing.T) {
 		o.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionReady, false, "not published")}
 	}
 	reissued := func(o *v1alpha1.CertificateRotation) { o.Status.Certificate.Fingerprint = strings.Repeat("dd", 32) }
-	refused := apierrors.NewForbidden(rotations.GroupResource(), "", refusal("no right to list"))
 	tests := []struct {
 		name    string
 		objects []runtime.Object
@@ -201,7 +189,7 @@ func TestWaitEnds(t *testing.T) {
 		{
 			name: "timeout of what is gone", objects: []runtime.Object{signer(distributing)}, args: "wait service-signer --timeout 1m",
 			play: func(sc *scene) {
-				if err := sc.tracker().Delete(rotations, "demo", "service-signer"); err != nil {
+				if err := sc.api.Drop(signer()); err != nil {
 					sc.t.Fatal(err)
 				}
 			},
@@ -265,13 +253,16 @@ func TestWaitEnds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newShell(tt.objects...)
+				s := newShell(t, tt.objects...)
 				s.answer("rotate", plan(), nil)
 				s.answer("abort", plan(), nil)
 				if tt.errOut == "no-list.txt" {
-					s.client.(*fake.Clientset).PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-						return true, nil, refused
-					})
+					s.api.ReadFault = func(r *apifake.Request) apifake.Fault {
+						if r.Verb == "list" {
+							return apifake.Forbidden
+						}
+						return apifake.NoFault
+					}
 				}
 				sc := begin(t, s, strings.Fields(tt.args)...)
 				tt.play(sc)
@@ -319,7 +310,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell()
+			s := newShell(t)
 			s.answer("rotate", nil, tt.err)
 			if code := s.run(t.Context(), strings.Fields(tt.args)...); code != 1 {
 				t.Errorf("exit code %d, want 1", code)

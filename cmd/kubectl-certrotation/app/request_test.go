@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell()
+			s := newShell(t)
 			s.answer("rotate", tt.plan, nil)
 			golden(t, tt.golden, s.ok(t, append([]string{"plan", "service-signer"}, tt.args...)...))
 			if diff := cmp.Diff([]string{"All"}, s.posted(t, "rotate").CreateOptions.DryRun); diff != "" {
@@ -63,7 +63,7 @@ func TestRotateWithoutWait(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell()
+			s := newShell(t)
 			s.answer("rotate", plan(), nil)
 			golden(t, tt.golden, s.ok(t, append([]string{"rotate", "service-signer"}, tt.args...)...))
 			posted := s.posted(t, "rotate")
@@ -125,7 +125,7 @@ func TestAcknowledge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell()
+			s := newShell(t)
 			s.stdin = tt.stdin
 			tt.want.Party = "clients"
 			now := metav1.NewMicroTime(testNow)
@@ -169,7 +169,7 @@ func TestWaive(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell()
+			s := newShell(t)
 			tt.want.Party, tt.want.Reason = "clients", "host is gone"
 			given := tt.want.DeepCopy()
 			given.ExpiresAfter, given.Expires, given.WaivedBy = nil, at(24*time.Hour), "ada"
@@ -190,7 +190,7 @@ func TestWaive(t *testing.T) {
 }
 
 func TestWaiveRefused(t *testing.T) {
-	s := newShell()
+	s := newShell(t)
 	s.answer("waive", nil, apierrors.NewForbidden(v1alpha1.Resource("certificaterotations"), "service-signer", errors.New("no")))
 	line := []string{"waive", "service-signer", "--party", "p", "--reason", "r", "--for", "1h"}
 	if code := s.run(t.Context(), line...); code != 1 || !strings.Contains(s.errOut.String(), "certificaterotations/waive") {
@@ -230,7 +230,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell()
+			s := newShell(t)
 			if code := s.run(t.Context(), strings.Fields(tt.line)...); code != 1 {
 				t.Errorf("exit code %d, want 1", code)
 			}
@@ -247,7 +247,7 @@ func TestWrongUsage(t *testing.T) {
 func TestHelpHasExamples(t *testing.T) {
 	for _, verb := range []string{"tree", "plan", "rotate", "wait", "abort", "acknowledge", "waive"} {
 		t.Run(verb, func(t *testing.T) {
-			if help := newShell().ok(t, verb, "--help"); !strings.Contains(help, "  kubectl certrotation "+verb+" ") {
+			if help := newShell(t).ok(t, verb, "--help"); !strings.Contains(help, "  kubectl certrotation "+verb+" ") {
 				t.Errorf("no example in:\n%s", help)
 			}
 		})

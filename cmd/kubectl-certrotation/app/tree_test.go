@@ -93,7 +93,7 @@ func TestTree(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShell(tt.objects...)
+			s := newShell(t, tt.objects...)
 			s.width = tt.width
 			if tt.edit != nil {
 				tt.edit(s)
@@ -104,7 +104,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestTreeReadsOnlyTheTwoResources(t *testing.T) {
-	s := newShell(domain()...)
+	s := newShell(t, domain()...)
 	s.ok(t, "tree", "service-server")
 	for _, action := range actions(s) {
 		resource := action.GetResource().Resource

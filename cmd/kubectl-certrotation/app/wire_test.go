@@ -25,8 +25,8 @@ import (
 
 const collection = "/apis/certrotation.dev/v1alpha1/namespaces/demo/certificaterotations"
 
-// api is an API server of a few objects whose watches follow a script.
-type api struct {
+// script is what is said over the wire, watch by watch; it has no objects.
+type script struct {
 	t *testing.T
 
 	mu sync.Mutex
@@ -42,7 +42,7 @@ type stream struct {
 	r *http.Request
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
 	switch {
@@ -57,7 +57,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *api) next(selector string) func(*stream) {
+func (a *script) next(selector string) func(*stream) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.selectors = append(a.selectors, selector)
@@ -116,15 +116,15 @@ func gone() *metav1.Status {
 func remote(t *testing.T) *shell {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	s := newShell()
-	s.client, s.clock = nil, clock.RealClock{}
+	s := newShell(t)
+	s.api, s.clock = nil, clock.RealClock{}
 	return s
 }
 
 // TestWaitOverTheWire meets, in this order: a connection that breaks, a 410 as the answer to a watch, and a 410 inside a
 // watch after a restart of the server.
 func TestWaitOverTheWire(t *testing.T) {
-	a := &api{t: t, watches: []func(*stream){
+	a := &script{t: t, watches: []func(*stream){
 		func(s *stream) {
 			s.initial(10, signer())
 			s.send("MODIFIED", versionedAt(signer(distributing), 11))

@@ -6,6 +6,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/test/apifake"
 )
 
 var (
@@ -31,29 +32,34 @@ func configMap(version, value string) *corev1.ConfigMap {
 	}
 }
 
-// server answers the requests of a Writer and counts them.
+// server answers the requests of a Writer, whose writes are counted.
 type server struct {
-	client *fake.Clientset
+	*apifake.Server
+
 	writes []string
 }
 
-func newServer(there *corev1.ConfigMap) *server {
-	s := &server{client: fake.NewClientset()}
+// newServer has what was there before, at its version.
+func newServer(t *testing.T, there *corev1.ConfigMap) *server {
+	t.Helper()
+	s := &server{Server: apifake.New(t, clock.RealClock{})}
 	if there != nil {
-		s.client = fake.NewClientset(there)
+		version, err := strconv.Atoi(there.ResourceVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Begin(version - 1)
+		if err := s.Put(there); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }
 
 func (s *server) writer() Writer[*corev1.ConfigMap] {
-	return To(s.client.CoreV1().ConfigMaps("demo"), "configmaps", By{FieldManager: "test", Count: func(verb, resource, result string) {
+	return To(s.Client.CoreV1().ConfigMaps("demo"), "configmaps", By{FieldManager: "test", Count: func(verb, resource, result string) {
 		s.writes = append(s.writes, verb+" "+resource+" "+result)
 	}})
-}
-
-// refuse has every write request of a verb answered by an error.
-func (s *server) refuse(verb string, err error) {
-	s.client.PrependReactor(verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 func TestWrite(t *testing.T) {
@@ -62,7 +68,8 @@ func TestWrite(t *testing.T) {
 		version string
 		value   string
 		refuses bool
-		answer  error
+		fault   apifake.Fault
+		goes    bool
 		writes  []string
 		wrote   bool
 		err     func(error) bool
@@ -79,24 +86,28 @@ func TestWrite(t *testing.T) {
 		"another version": {there: configMap("8", "old"), version: "7", value: "new", err: isStale},
 		"gone":            {version: "7", value: "new", err: isStale},
 		"gone between read and write": {
-			there: configMap("7", "old"), version: "7", value: "new", answer: apierrors.NewNotFound(configMaps, "bundle"),
+			there: configMap("7", "old"), version: "7", value: "new", goes: true,
 			writes: []string{"update configmaps error"}, wrote: true, err: isStale,
 		},
 		"changed between read and write": {
-			there: configMap("7", "old"), version: Any, value: "new", answer: apierrors.NewConflict(configMaps, "bundle", errors.New("changed")),
+			there: configMap("7", "old"), version: Any, value: "new", fault: apifake.Conflict,
 			writes: []string{"update configmaps conflict"}, wrote: true, err: apierrors.IsConflict,
 		},
 		"forbidden": {
-			there: configMap("7", "old"), version: "7", value: "new", answer: apierrors.NewForbidden(configMaps, "bundle", errors.New("no right")),
+			there: configMap("7", "old"), version: "7", value: "new", fault: apifake.Forbidden,
 			writes: []string{"update configmaps error"}, wrote: true, err: apierrors.IsForbidden,
 		},
 		"refused by the caller": {there: configMap("7", "old"), version: "7", refuses: true, err: func(err error) bool { return errors.Is(err, errRefused) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(tc.there)
-			if tc.answer != nil {
-				s.refuse("update", tc.answer)
+			s := newServer(t, tc.there)
+			s.Admit = func(r *apifake.Request) error {
+				if tc.goes {
+					return s.Drop(tc.there)
+				}
+				return nil
 			}
+			s.Fault = func(*apifake.Request) apifake.Fault { return tc.fault }
 			empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "bundle"}}
 			got, wrote, err := s.writer().Write(t.Context(), empty, tc.version, func(object *corev1.ConfigMap, exists bool) error {
 				if exists != (tc.there != nil && tc.version != Absent) {
@@ -136,7 +147,7 @@ func TestReplace(t *testing.T) {
 		"not ours to be deleted": {there: configMap("7", "old"), refused: errRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(tc.there)
+			s := newServer(t, tc.there)
 			err := s.writer().Replace(t.Context(), configMap("", "new"), func(*corev1.ConfigMap) (bool, error) { return tc.anew, tc.refused })
 			if !errors.Is(err, tc.refused) {
 				t.Errorf("error: %v", err)
@@ -150,12 +161,9 @@ func TestReplace(t *testing.T) {
 
 // TestDeleteIsOfWhatWasSeen looks at what a deletion asks the API server to compare.
 func TestDeleteIsOfWhatWasSeen(t *testing.T) {
-	s := newServer(configMap("7", "old"))
+	s := newServer(t, configMap("7", "old"))
 	var asked *metav1.Preconditions
-	s.client.PrependReactor("delete", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		asked = action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
-		return false, nil, nil
-	})
+	s.Stored = func(r *apifake.Request) { asked = r.Preconditions }
 	if err := s.writer().Delete(t.Context(), "bundle", "u-1", "7"); err != nil {
 		t.Fatal(err)
 	}

@@ -38,12 +38,12 @@ func TestNothingWithoutAClass(t *testing.T) {
 	w := newAggregated(t, 3)
 	class := w.class
 	w.class = nil
-	w.client.ClearActions()
+	w.api.ForgetActions()
 	w.run(30, nil)
 	if got := w.revisions(); len(got) != 0 {
 		t.Errorf("revisions %v", got)
 	}
-	for _, action := range w.client.Actions() {
+	for _, action := range w.api.Actions() {
 		if action.GetResource().Resource == "secrets" {
 			t.Errorf("%s secrets", action.GetVerb())
 		}

@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
 	testclock "k8s.io/utils/clock/testing"
@@ -61,7 +61,7 @@ type world struct {
 	t      fataler
 	ctx    context.Context
 	api    *apifake.Server
-	client *fake.Clientset
+	client kubernetes.Interface
 	clock  *testclock.FakeClock
 	events *recorder
 	config *configv1alpha1.StaticPodRollout
@@ -101,10 +101,10 @@ func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:reviv
 			Quorum: &configv1alpha1.Quorum{Strategy: configv1alpha1.QuorumAutomatic},
 		},
 	}
-	w.api = apifake.New(w.clock)
+	w.api = apifake.New(t, w.clock)
 	w.client = w.api.Client
 	w.api.Admit = w.admit
-	w.api.Fault = func(write *apifake.Write) apifake.Fault {
+	w.api.Fault = func(write *apifake.Request) apifake.Fault {
 		if w.crashAt > 0 && write.Number >= w.crashAt {
 			return apifake.CrashAfterWrite
 		}
@@ -270,13 +270,12 @@ func (w *world) blocker(node string, reason rollout.Reason) *rollout.Blocker {
 	return nil
 }
 
-// admit has every pod begin as pending.
-func (w *world) admit(write *apifake.Write) error {
+// admit tells of every installer pod.
+func (w *world) admit(write *apifake.Request) error {
 	pod, ok := write.Object.(*corev1.Pod)
 	if !ok || write.Verb != "create" {
 		return nil
 	}
-	pod.Status.Phase = corev1.PodPending
 	if pod.Labels[labelApp] == appInstaller && w.onInstall != nil {
 		w.onInstall(pod)
 	}

@@ -11,25 +11,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
+
+	"certrotation.dev/test/apifake"
 )
 
 // withholdConfigMaps has every list of ConfigMaps fail until the returned function is called.
 func (c *cluster) withholdConfigMaps() (release func()) {
-	held := true
-	c.client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return held, nil, apierrors.NewServiceUnavailable("not yet")
-	})
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		held = false
-	}
+	return c.befalls(apifake.Unavailable, func(r *apifake.Request) bool { return r.Verb == "list" && r.Resource.Resource == "configmaps" })
 }
 
 // start starts the Inventory for the time of the test and does not wait for it.
@@ -85,9 +73,7 @@ func TestLaterNamespaceHoldsNobodyUp(t *testing.T) {
 		release := c.withholdConfigMaps()
 		second := configuration("config", webConfig)
 		second.Namespace = "elsewhere"
-		if _, err := c.own.ConfigV1alpha1().RotationConfigurations("elsewhere").Create(t.Context(), second, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.put(t, second)
 		synctest.Wait()
 		if !c.HasSynced() || c.Namespace(testNamespace) == nil {
 			t.Error("the first namespace waits for the second")
@@ -113,10 +99,9 @@ func TestConfigMapsAreReadWhereTheyAreNeeded(t *testing.T) {
 		far.Namespace = "elsewhere"
 		c := newCluster(t, configuration("config", webConfig), configuration("second", disjointConfig("other")), far)
 		c.run(t)
-		own := c.own.ConfigV1alpha1().RotationConfigurations(testNamespace)
 		watches := func() int {
 			var n int
-			for _, action := range c.client.Actions() {
+			for _, action := range c.api.Actions() {
 				if action.GetResource().Resource == "configmaps" && action.GetNamespace() != testNamespace {
 					t.Errorf("%s of ConfigMaps in namespace %q", action.GetVerb(), action.GetNamespace())
 				}
@@ -124,13 +109,11 @@ func TestConfigMapsAreReadWhereTheyAreNeeded(t *testing.T) {
 					n++
 				}
 			}
-			c.client.ClearActions()
+			c.api.ForgetActions()
 			return n
 		}
 		drop := func(name string) {
-			if err := own.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			c.drop(t, configuration(name, webConfig))
 			time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
 			synctest.Wait()
 		}
@@ -146,17 +129,13 @@ func TestConfigMapsAreReadWhereTheyAreNeeded(t *testing.T) {
 		if got := c.taken(); len(got) != 1 || c.Namespace(testNamespace) != nil || len(c.Namespaces()) != 0 {
 			t.Errorf("announced %q, known are %v", got, c.Namespaces())
 		}
-		if _, err := c.client.CoreV1().ConfigMaps(testNamespace).Create(t.Context(), configMap("unseen", nil), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.put(t, configMap("unseen", nil))
 		time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
 		if got := c.taken(); len(got) != 0 || watches() != 0 {
 			t.Errorf("the ConfigMaps are still watched: announced %q", got)
 		}
-		if _, err := own.Create(t.Context(), configuration("third", webConfig), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.put(t, configuration("third", webConfig))
 		synctest.Wait()
 		if s := c.Sources(testNamespace); watches() != 1 || s == nil || s.ConfigMaps["unseen"] == nil {
 			t.Errorf("the ConfigMaps are not watched again: %+v", s)
@@ -174,18 +153,14 @@ func TestAwaitEnds(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Await(t.Context(), testNamespace) }()
 		synctest.Wait()
-		if err := c.own.ConfigV1alpha1().RotationConfigurations(testNamespace).Delete(t.Context(), "config", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.drop(t, configuration("config", webConfig))
 		if err := <-ended; err != nil {
 			t.Errorf("Await() = %v for a namespace that lost its configuration, want nil", err)
 		}
 		if !c.HasSynced() {
 			t.Error("a namespace that lost its configuration is waited for")
 		}
-		if _, err := c.own.ConfigV1alpha1().RotationConfigurations(testNamespace).Create(t.Context(), configuration("again", webConfig), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		c.put(t, configuration("again", webConfig))
 		synctest.Wait()
 		cancel()
 		c.Wait()
@@ -203,7 +178,7 @@ func TestLiveReadsConfigMapsWithoutConfiguration(t *testing.T) {
 		if err != nil || s.ConfigMaps["web-bundle"] == nil {
 			t.Errorf("Live() = %+v, %v", s, err)
 		}
-		for _, action := range c.client.Actions() {
+		for _, action := range c.api.Actions() {
 			if action.GetResource() == corev1.SchemeGroupVersion.WithResource("configmaps") && action.GetNamespace() != testNamespace {
 				t.Errorf("%s of ConfigMaps in namespace %q", action.GetVerb(), action.GetNamespace())
 			}

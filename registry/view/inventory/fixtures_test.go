@@ -206,11 +206,6 @@ func managedNamespace(name string) *corev1.Namespace {
 	}}
 }
 
-// metadataOf is what the metadata client sees of a Namespace.
-func metadataOf(ns *corev1.Namespace) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: ns.ObjectMeta}
-}
-
 // sources parses objects as the informers do.
 func sources(t *testing.T, objects ...any) *inventory.Sources {
 	t.Helper()

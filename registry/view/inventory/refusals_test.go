@@ -4,7 +4,6 @@
 package inventory_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,38 +11,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics"
 
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // forbid has every request about what matches refused until the returned function is called.
-func (c *cluster) forbid(matches func(clienttesting.Action) bool) (grant func()) {
-	forbidden := true
-	refuses := func(action clienttesting.Action) (bool, error) {
+func (c *cluster) forbid(matches func(*apifake.Request) bool) (grant func()) {
+	return c.befalls(apifake.Forbidden, matches)
+}
+
+// befalls has a fault befall every read that matches until the returned function is called.
+func (c *cluster) befalls(fault apifake.Fault, matches func(*apifake.Request) bool) (end func()) {
+	over := false
+	c.api.ReadFault = func(r *apifake.Request) apifake.Fault {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return forbidden && matches(action), apierrors.NewForbidden(corev1.Resource(action.GetResource().Resource), "", errors.New("not bound"))
-	}
-	for _, fake := range []*clienttesting.Fake{&c.client.Fake, &c.own.Fake, &c.meta.Fake} {
-		fake.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			refused, err := refuses(action)
-			return refused, nil, err
-		})
-		fake.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
-			refused, err := refuses(action)
-			return refused, nil, err
-		})
+		if over || !matches(r) {
+			return apifake.NoFault
+		}
+		return fault
 	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		forbidden = false
+		over = true
 	}
 }
 
@@ -99,7 +93,7 @@ func TestNamespaceWithoutRights(t *testing.T) {
 		other, registry := configuration("config", webConfig), metrics.NewKubeRegistry()
 		other.Namespace = "elsewhere"
 		c := newClusterWith(t, named(registry, testNamespace, "elsewhere"), configuration("config", webConfig), other)
-		grant := c.forbid(func(action clienttesting.Action) bool { return action.GetNamespace() == "elsewhere" })
+		grant := c.forbid(func(r *apifake.Request) bool { return r.Namespace == "elsewhere" })
 		c.run(t)
 		if !c.HasSynced() || c.Namespace(testNamespace) == nil {
 			t.Error("a namespace without rights holds up the others")
@@ -132,7 +126,7 @@ func TestNamespaceWithoutRights(t *testing.T) {
 func TestRefusedClusterIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, configuration("config", webConfig))
-		grant := c.forbid(func(clienttesting.Action) bool { return true })
+		grant := c.forbid(func(*apifake.Request) bool { return true })
 		c.start(t)
 		time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
 		if c.HasSynced() {
@@ -162,7 +156,7 @@ func TestNodesWithoutRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClusterWith(t, named(metrics.NewKubeRegistry(), testNamespace), configuration("config", webConfig),
 			configuration("plain", noNodes), node("n1", "10.0.0.1"))
-		grant := c.forbid(func(action clienttesting.Action) bool { return action.GetResource().Resource == "nodes" })
+		grant := c.forbid(func(r *apifake.Request) bool { return r.Resource.Resource == "nodes" })
 		c.run(t)
 		live, err := c.Live(t.Context(), testNamespace)
 		if err != nil {

@@ -14,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"certrotation.dev/test/apifake"
 )
 
 // volumes emulate the volumes of a pod for Secrets and ConfigMaps of the namespace: kubelet writes updates, and leaves
@@ -43,8 +45,8 @@ func (v *volumes) follow(secrets, configMaps cache.SharedIndexInformer) ([]cache
 func TestVolumesKeepWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	client := fake.NewClientset(
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca-bundle"}, Data: map[string]string{"ca-bundle.crt": "first"}})
+	client := apifake.New(t, clock.RealClock{},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ca-bundle"}, Data: map[string]string{"ca-bundle.crt": "first"}}).Client
 	o, err := watchObjects(ctx, client)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,120 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apifake
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Put stores an object as somebody else would: it is created, or replaced whatever its version is. What it says of its UID,
+// its times and its status is so.
+func (s *Server) Put(o runtime.Object) error {
+	k, stored, err := s.addressed(o)
+	if err != nil {
+		return err
+	}
+	stored = stored.DeepCopyObject().(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := s.store.get(k)
+	if stored.GetUID() == "" {
+		stored.SetUID(types.UID(fmt.Sprintf("uid-%d", s.store.version+1)))
+		if live != nil {
+			stored.SetUID(live.GetUID())
+		}
+	}
+	if created := stored.GetCreationTimestamp(); created.IsZero() {
+		stored.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
+		if live != nil {
+			stored.SetCreationTimestamp(live.GetCreationTimestamp())
+		}
+	}
+	s.store.put(k, stored)
+	return nil
+}
+
+// Drop deletes an object as somebody else would; only its type, namespace and name count.
+func (s *Server) Drop(o runtime.Object) error {
+	k, _, err := s.addressed(o)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store.get(k) == nil {
+		return apierrors.NewNotFound(k.GroupResource(), k.Name)
+	}
+	s.store.remove(k)
+	return nil
+}
+
+// addressed is an object with what it is stored under.
+func (s *Server) addressed(o runtime.Object) (key, object, error) {
+	resource, err := s.kinds.resourceOf(o)
+	if err != nil {
+		return key{}, nil, err
+	}
+	accessor, err := meta.Accessor(o)
+	if err != nil {
+		return key{}, nil, fmt.Errorf("store %T: %w", o, err)
+	}
+	stored, ok := o.(object)
+	if !ok {
+		return key{}, nil, fmt.Errorf("store %T: it has no metadata of its own", o)
+	}
+	return key{GroupVersionResource: resource, NamespacedName: types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}, stored, nil
+}
+
+// Side is which of the objects are read.
+type Side bool
+
+const (
+	// Live are those that there are.
+	Live Side = false
+	// Cached are those that caches have seen.
+	Cached Side = true
+)
+
+// Get is the object of a type, a namespace and a name as it is now, without a request. It says whether there is one.
+func Get[T object](s *Server, like T) (T, bool) {
+	var none T
+	k, _, err := s.addressed(like)
+	if err != nil {
+		return none, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := s.store.get(k)
+	if live == nil {
+		return none, false
+	}
+	return live.DeepCopyObject().(T), true
+}
+
+// All are the objects of a type in a namespace by name, without a request; those of all namespaces if it is empty.
+func All[T object](s *Server, from Side, like T, namespace string) []T {
+	k, _, err := s.addressed(like)
+	if err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	objects, _ := s.store.all(k.GroupVersionResource, bool(from))
+	var out []T
+	for _, o := range objects {
+		if namespace == "" || o.GetNamespace() == namespace {
+			out = append(out, o.DeepCopyObject().(T))
+		}
+	}
+	slices.SortFunc(out, func(a, b T) int { return cmp.Compare(placeOf(a), placeOf(b)) })
+	return out
+}
