@@ -8,7 +8,19 @@
 //
 // Who is looked at is a process. A name is probed at every address that it leads to, and each is an observation of its own;
 // what a name does not lead to any more is dropped. A static pod is its UID and the start of its last container; of one
-// that is gone nothing is kept.
+// that is gone nothing is kept. A pod is the containers that run in it (trust.Pod.Process), whatever its address is; while
+// none runs there is nobody to look at. Of what ran before nothing is kept, neither for the pod nor against it.
+//
+// Which containers run in a pod is known from a watch, and may be out of date when somebody answers. What is seen is taken
+// for those that were known when the look began, and that is safe:
+//
+//   - A container was restarted before the look: what was seen is true of what runs now, and counts no more when the restart
+//     is known.
+//   - A container is restarted after the look: what was seen counts no more when the restart is known.
+//   - The address belongs to another pod by now: what was seen is taken for containers that have ended, as an address is free
+//     only then. It counts for nobody else, and no more when the end of the pod is known.
+//
+// Until then the model knows no better, so nothing irreversible is done before pods and records were read live, after a look.
 //
 // What a look proves. One address may be answered by several processes, and a look meets one of them:
 //
@@ -36,9 +48,15 @@
 //     flight before half of a lease is over. Each look reads from the API server itself; the watches only say when;
 //   - at who has a probe: while the rotation of the domain is in flight, every interval of the probe (with a jitter of a
 //     tenth); in the stage Stable only at a member that has not been seen to follow yet, more and more rarely, and at once when
-//     something else is expected of it or its static pod was seen to run something else.
+//     something else is expected of it or its static pod was seen to run something else. A pod is looked at at once, in any stage,
+//     when it was restarted or its address has changed, and in flight more and more rarely, up to every 30 seconds, while nobody
+//     answers at it.
 //
-// Who is gone: Absences looks for proof that members are gone which the configuration does not name any more.
+// Handshakes with all members together are bounded by Config.HandshakesPerSecond. They are spread evenly, and who waits for a
+// turn does so before the time that the member has to answer begins.
+//
+// Who is gone: Absences looks for proof that members are gone which the configuration does not name any more. For a pod that is
+// the pod itself, for any other member its node, and neither speaks for the other.
 //
 // Invariants:
 //
@@ -47,9 +65,9 @@
 //   - A look is compared with what the record says, not with what a cache has of it.
 //   - A failure to observe keeps of what was seen before only what counts against the process: the leaves that it may still
 //     present. Its text has no ephemeral part, such as a local port, so that a member which stays away is written once.
-//   - A connection is bounded in time by the timeout of the probe and in size by the limits of crypto/tls on handshake
-//     messages. No session is resumed, and nothing is asked for: to the server it is a well-behaved client that had nothing
-//     to say.
+//   - The connections of a look are bounded in time by the timeout of the probe, apart from waiting for their turn, and each
+//     in size by the limits of crypto/tls on handshake messages. No session is resumed, and nothing is asked for: to the
+//     server it is a well-behaved client that had nothing to say.
 //   - The key of the client leaf, and that of a signer, is read for each look and kept nowhere. The copies of a revision are
 //     read as a whole, keys included, because its hash is over everything; only certificates are parsed, and nothing is kept.
 //   - What a member presents and accepts is taken only out of a handshake in which it proved that it has the key of

@@ -26,7 +26,8 @@
 //     might still present;
 //   - who counts is recorded before a key is made (counted.go), and nobody ceases to count by not being named;
 //   - in flight a configuration only grows, and at rest it lets go of nothing that is not released by name;
-//   - evidence is of a process, of one kind, and ends (observation.go); a member is all of its processes;
+//   - evidence is of a process, of one kind, and ends (observation.go); a member is all of its processes. What is recorded of
+//     who neither is configured nor counts is dropped when it has ended (ownerless.go);
 //   - nothing irreversible follows from what is lacking, or from time alone;
 //   - an object is used only if it consents to the configuration that names it (consent.go). Of any other that exists
 //     nothing is known, nothing is done with it or to it, and nothing that needs it is done.

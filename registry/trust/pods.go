@@ -85,6 +85,18 @@ func samePod(x, y *Member) bool {
 	return (x.Pod == nil) == (y.Pod == nil) && (x.Pod == nil || x.Instance == y.Instance)
 }
 
+// Runs says whether an observation is of what the member runs now, and not of what it ran before a restart. What was seen of
+// a pod from outside names the containers that ran then, which tells it without the clock of a node.
+func (m *Member) Runs(o *Observation) bool {
+	switch {
+	case m.Pod == nil:
+		return !o.ObservedAt.Before(m.RestartedAt)
+	case o.Kind == Acknowledgement:
+		return m.Pod.of(o, m.Instance) && !o.ObservedAt.Before(m.RestartedAt)
+	}
+	return m.Pod.of(o, m.Instance)
+}
+
 // hint is what a person has to know of a pod that a rotation waits for, "" if nothing.
 func (p *Pod) hint() string {
 	switch {

@@ -6,7 +6,10 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // RequestKind says what is asked for.
@@ -237,12 +240,27 @@ func Missing(d *Domain) []RosterMember {
 	if d.Roster == nil {
 		return nil
 	}
-	named := namesOf(d)
+	named, rests := namesOf(d), sync.OnceValue(func() bool { return atRest(d) })
 	var out []RosterMember
 	for i := range d.Roster.Members {
-		if r := &d.Roster.Members[i]; named.of(r) == nil && r.Absent == "" {
-			out = append(out, *r)
+		r := &d.Roster.Members[i]
+		if named.of(r) != nil || r.Absent != "" || (r.Pod && rests()) {
+			continue
 		}
+		out = append(out, *r)
 	}
 	return out
+}
+
+// atRest says that the content shows no rotation in flight, whatever the time is: there is one CA, and it has signed all
+// leaves. Pods that the configuration does not name do not count then, however many are in the roster of the last rotation.
+func atRest(d *Domain) bool {
+	s := &d.Signer
+	if s.Active == nil || s.Next != nil || len(s.Previous) > 0 {
+		return false
+	}
+	other := func(ca *pki.Certificate) bool { return !same(ca, s.Active) }
+	return !slices.ContainsFunc(d.Bundle.Anchors, other) && !slices.ContainsFunc(d.Leaves, func(l Leaf) bool {
+		return l.Certificate != nil && !l.Certificate.SignedBy(s.Active)
+	})
 }

@@ -43,6 +43,7 @@ func TestBuildRemembers(t *testing.T) {
 		of(record.OfRefusal(testNamespace, "", refusal("ConfigMap/all-bundles"))),
 		of(record.OfRefusal(testNamespace, "", refusal("ConfigMap/nobodys"))),
 		of(record.OfRoster(testNamespace, "web", roster)), evidenceOf("web", "former", "a", report("pod-1")),
+		evidenceOf("web", "nobody", "gone", report("pod-1"), report("pod-2")),
 		of(record.OfWaiver(testNamespace, "third", waiver("a"))),
 	))
 	if got := allProblems(n); got != "" {
@@ -57,6 +58,11 @@ func TestBuildRemembers(t *testing.T) {
 		Roster   *trust.Roster
 		Waivers  []trust.Waiver
 		Refusals []trust.RefusedWrite
+		Evidence []trust.EvidenceRecord
+	}
+	kept := func(party, member string) trust.EvidenceRecord {
+		name := record.EvidenceName("web", party, member)
+		return trust.EvidenceRecord{Record: name, UID: "uid-" + name, ResourceVersion: "7", Party: party, Member: member, Expires: report("pod-1").Expires}
 	}
 	want := map[string]remembered{
 		"web": {
@@ -68,12 +74,13 @@ func TestBuildRemembers(t *testing.T) {
 			Roster:   roster,
 			Waivers:  []trust.Waiver{*waiver("a"), *waiver("b")},
 			Refusals: []trust.RefusedWrite{*refusal("ConfigMap/all-bundles"), *refusal("Secret/web-client")},
+			Evidence: []trust.EvidenceRecord{kept("former", "a"), kept("nobody", "gone")},
 		},
 		"other": {},
 	}
 	got := map[string]remembered{}
 	for _, d := range n.Domains {
-		got[d.Name] = remembered{d.Requests, d.Roster, d.Waivers, d.Refusals}
+		got[d.Name] = remembered{d.Requests, d.Roster, d.Waivers, d.Refusals, d.Evidence}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is remembered (-want +got):\n%s", diff)
