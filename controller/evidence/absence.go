@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,13 +48,37 @@ func (c *Collector) Absences(ctx context.Context, d *trust.Domain, missing []tru
 	return proofs, nil
 }
 
-// absent asks about one member. Members of nodes bear the name of their node.
+// absent asks about one member.
 func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.RosterMember) (proof, doubt string) {
-	if m.Instance == "" {
-		return "", "it is no member of a node"
-	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	switch {
+	case m.Instance == "":
+		return "", "nothing tells it from another one of its name"
+	case m.Pod:
+		return c.absentPod(ctx, d.Namespace, m)
+	}
+	return c.absentNode(ctx, d, m)
+}
+
+// absentPod asks the API server itself for the pod that has the name of the member.
+func (c *Collector) absentPod(ctx context.Context, namespace string, m *trust.RosterMember) (proof, doubt string) {
+	pod, err := c.client.CoreV1().Pods(namespace).Get(ctx, m.Member, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		pod = &corev1.Pod{}
+	case err != nil:
+		return "", fmt.Sprintf("get pod %s/%s: %v", namespace, m.Member, err)
+	}
+	life := inventory.ParsePod(pod).Life.Life()
+	if proof = trust.AbsentPod(m, string(pod.UID), life); proof == "" {
+		doubt = "the pod is there, and is " + string(life)
+	}
+	return proof, doubt
+}
+
+// absentNode asks about a member that bears the name of its node.
+func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.RosterMember) (proof, doubt string) {
 	departed := &mirrorpod.Departed{Node: m.Member, NodeUID: types.UID(m.Instance)}
 	n := c.inventory.Namespace(d.Namespace)
 	switch {

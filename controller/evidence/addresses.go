@@ -4,6 +4,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,7 +32,7 @@ const (
 // several an address leads to is up to chance. The failure says why there is none.
 func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints []string, failure string) {
 	if probe.Address == "" {
-		return nil, "its address is not known"
+		return nil, cmp.Or(probe.Unknown, "its address is not known")
 	}
 	host, port, err := net.SplitHostPort(probe.Address)
 	if err != nil {
@@ -58,8 +59,16 @@ func (c *Collector) resolve(ctx context.Context, probe *trust.Probe) (endpoints 
 	return endpoints, ""
 }
 
-// instanceOf names the process at an endpoint; the endpoint is "" for an address that leads nowhere. The text is the same
-// at each look.
+// instance names the process at an endpoint of the member: what runs in a pod, whatever its address is, and of any other
+// member the endpoint itself, "" for an address that leads nowhere.
+func (s *subject) instance(probe *trust.Probe, endpoint string) string {
+	if s.member.Pod != nil {
+		return s.member.Pod.Process
+	}
+	return instanceOf(probe.Address, endpoint)
+}
+
+// instanceOf names the process at an endpoint. The text is the same at each look.
 func instanceOf(address, endpoint string) string {
 	name := address
 	if endpoint != "" {

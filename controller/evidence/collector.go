@@ -41,10 +41,13 @@ type Config struct {
 	Clock clock.WithTicker
 	// Concurrency is how many members of one namespace are probed at a time, and half of how many of all. Defaults to 16.
 	Concurrency int
+	// HandshakesPerSecond bounds those with all members together. Defaults to DefaultHandshakesPerSecond.
+	HandshakesPerSecond int
 	// Dial defaults to that of a dial.Dialer which allows nothing besides.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Failures counts connections that failed; nil for nobody.
+	// Failures counts connections that failed, and Waits how long they wait for their turn; nil for nobody.
 	Failures *connection.Failures
+	Waits    *Waits
 	// Quorum tells who the members of an etcd cluster are. Without it no member of a node is proven absent where a rollout
 	// has an etcd quorum.
 	Quorum Quorum
@@ -59,6 +62,7 @@ type Collector struct {
 	concurrency int
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	failures    *connection.Failures
+	turns       *turns
 	resolver    resolver
 	minter      minter
 	quorum      Quorum
@@ -84,12 +88,16 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Concurrency <= 0 {
 		cfg.Concurrency = 16
 	}
+	if cfg.HandshakesPerSecond <= 0 {
+		cfg.HandshakesPerSecond = DefaultHandshakesPerSecond
+	}
 	if cfg.Dial == nil {
 		cfg.Dial = (&dial.Dialer{}).DialContext
 	}
 	c := &Collector{
 		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency,
 		dial: cfg.Dial, failures: cfg.Failures, resolver: net.DefaultResolver, minter: &signers{client: cfg.Client, clock: cfg.Clock}, quorum: cfg.Quorum,
+		turns:  newTurns(cfg.HandshakesPerSecond, cfg.Waits),
 		rounds: &rounds{domains: map[domainKey]*round{}},
 		queue: fairqueue.New(fairqueue.Config[target]{
 			Name: "evidence", Namespace: func(t target) string { return t.namespace }, Workers: 2 * cfg.Concurrency, Clock: cfg.Clock,

@@ -24,14 +24,14 @@ const (
 //
 // It ends with the first look that fails or differs: what it would bring further is not believed in any case.
 func (c *Collector) confirm(ctx context.Context, at *place, id *identity, p *trust.Party, first *sighting) *sighting {
-	ctx, cancel := context.WithTimeout(ctx, max(timeoutOf(at.probe), leastConfirmation))
-	defer cancel()
 	looks := &comparison{sum: first}
 	var workers sync.WaitGroup
 	for range confirmingAtOnce {
 		workers.Go(func() {
+			at := *at
+			at.patience = &patience{left: max(timeoutOf(at.probe), leastConfirmation)}
 			for looks.next() {
-				looks.add(c.look(ctx, at, id, p, true), at.probe.Address)
+				looks.add(c.look(ctx, &at, id, p, true), at.probe.Address)
 			}
 		})
 	}

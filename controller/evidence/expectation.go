@@ -50,7 +50,8 @@ func (s *subject) unissued() bool {
 }
 
 // expectation names what the member is, and what it is expected to have loaded. Where its static pod is known to run what
-// was placed on its node, what that is counts too: when it changes, there is something new to see in a handshake.
+// was placed on its node, what that is counts too: when it changes, there is something new to see in a handshake. Of a pod it
+// is what runs, and where.
 func (s *subject) expectation(n *inventory.Namespace, a *trust.Assessment) string {
 	var parts []string
 	if a.Newest != nil {
@@ -62,6 +63,13 @@ func (s *subject) expectation(n *inventory.Namespace, a *trust.Assessment) strin
 				parts = append(parts, string(l.Certificate.Fingerprint))
 			}
 		}
+	}
+	if pod := s.member.Pod; pod != nil {
+		parts = append(parts, pod.Process)
+		for i := range s.member.Probes {
+			parts = append(parts, s.member.Probes[i].Address, s.member.Probes[i].Unknown)
+		}
+		return strings.Join(parts, "\n")
 	}
 	if s.placed() {
 		return strings.Join(append(parts, s.placementText(n)), "\n")

@@ -24,6 +24,8 @@ type place struct {
 	endpoint string
 	anchors  []*pki.Certificate
 	kin      *kin
+	// patience is for all connections that one goroutine makes there.
+	patience *patience
 }
 
 // farewell bounds how long, and how much, is read from a server after the connection was closed towards it, courtesy how
@@ -39,14 +41,23 @@ type greeting struct {
 	*sighting
 	// err is that of the handshake, nil if it was carried through.
 	err error
+	// refused says that the server has ended it, and ended puts err into words.
+	refused bool
+	ended   string
 	// unreached says that there was no connection to shake hands on.
 	unreached bool
 	ending    ending
 }
 
-// handshake connects to a server as a client with the given pair (nil for none), of the TLS versions up to latest. ctx has
-// to have a deadline.
+// handshake connects to a server, when it is its turn, as a client with the given pair (nil for none), of the TLS versions up
+// to latest.
 func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certificate, latest uint16) *greeting {
+	if err := c.turns.wait(ctx); err != nil {
+		// The whole look is void, as ctx has ended.
+		return &greeting{sighting: &sighting{failure: connection.Unproven}, err: err, unreached: true}
+	}
+	ctx, end := at.patience.begin(ctx)
+	defer end()
 	raw, err := connection.Dial(ctx, c.dial, at.endpoint)
 	if err != nil {
 		return c.unreached(ctx, err)
@@ -57,12 +68,13 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 	g := &greeting{sighting: &sighting{met: shown.Met, asks: shown.Asks, subjects: shown.Subjects}, err: err}
 	if err != nil {
 		c.failures.Count(ctx, err)
+		g.refused, g.ended = connection.Refused(ctx, err), connection.Failure(ctx, err)
 	}
 	switch {
 	case err == nil:
 		g.ending = leave(client, conn, tickets)
 	case !g.met:
-		g.failure, g.detail = connection.Told(err), connection.Failure(ctx, err)
+		g.failure, g.detail = connection.Told(err), g.ended
 		return g
 	}
 	if !at.kin.includes(shown.Presents) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 
-	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -108,24 +107,24 @@ const (
 // is offered at first. With TLS 1.3 the client ends it, and what the server does next is the answer.
 func (c *Collector) carry(ctx context.Context, at *place, pair *tls.Certificate) (*sighting, answer) {
 	g := c.handshake(ctx, at, pair, tls.VersionTLS12)
-	if !g.met && !g.unreached && ctx.Err() == nil {
+	if !g.met && !g.unreached && at.patience.left > 0 && ctx.Err() == nil {
 		g = c.handshake(ctx, at, pair, tls.VersionTLS13)
-		return g.sighting, g.answered(ctx, g.ending)
+		return g.sighting, g.answered(g.ending)
 	}
-	return g.sighting, g.answered(ctx, endingAccepted)
+	return g.sighting, g.answered(endingAccepted)
 }
 
 // answered is the answer to a client certificate, where a handshake that was carried through is followed by after.
-func (g *greeting) answered(ctx context.Context, after ending) answer {
+func (g *greeting) answered(after ending) answer {
 	switch {
 	case !g.met:
 		return saysNothing
 	case !g.asks:
 		return notAsked
-	case g.err != nil && connection.Refused(ctx, g.err):
+	case g.refused:
 		return saysNo
 	case g.err != nil:
-		g.failure = connection.Failure(ctx, g.err)
+		g.failure = g.ended
 		return saysNothing
 	}
 	switch after {

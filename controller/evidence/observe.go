@@ -133,10 +133,9 @@ func (c *Collector) lookProbe(ctx context.Context, s *subject, probe *trust.Prob
 // they are believed to be one, or to agree, when for some time no look has shown otherwise: with one of many that lags, a few
 // looks are soon all lucky. Until then what was seen stays as it is.
 func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *identity) *trust.Observation {
-	looking, cancel := context.WithTimeout(ctx, timeoutOf(at.probe))
-	defer cancel()
-	before := s.known(instanceOf(at.probe.Address, at.endpoint), c.clock.Now())
-	found := c.look(looking, at, id, s.relying, false)
+	at.patience = &patience{left: timeoutOf(at.probe)}
+	before := s.known(s.instance(at.probe, at.endpoint), c.clock.Now())
+	found := c.look(ctx, at, id, s.relying, false)
 	if found.promises(before) {
 		found = c.confirm(ctx, at, id, s.relying, found)
 	}
@@ -158,7 +157,7 @@ func (c *Collector) lookTwice(ctx context.Context, s *subject, at *place, id *id
 func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string, found *sighting) *trust.Observation {
 	now := c.now()
 	o := &trust.Observation{
-		Instance: instanceOf(probe.Address, endpoint), Kind: s.relying.Kind, Address: probe.Address,
+		Instance: s.instance(probe, endpoint), Kind: s.relying.Kind, Address: probe.Address,
 		Trusts: found.trusts, TrustedSubjects: found.subjects, Presents: found.presents, RecoveredUntil: found.until,
 		ObservedAt: now, Expires: now.Add(lease), Failure: found.failure,
 	}
@@ -170,11 +169,20 @@ func (c *Collector) observation(s *subject, probe *trust.Probe, endpoint string,
 	}
 	for i := range s.member.Observations {
 		before := &s.member.Observations[i]
-		if before.Address == o.Address && (endpoint == "" || before.Instance == o.Instance) && s.live(before, now) {
+		if s.mayBe(before, o, endpoint) && s.live(before, now) {
 			o.Presents, o.RecoveredUntil = union(o.Presents, before.Presents), later(o.RecoveredUntil, before.RecoveredUntil)
 		}
 	}
 	return o
+}
+
+// mayBe says whether what could not be seen at an endpoint may be the process of an earlier observation: any of those behind
+// its address if it leads nowhere now. The process of a pod is the same at whatever address.
+func (s *subject) mayBe(before, o *trust.Observation, endpoint string) bool {
+	if s.member.Pod != nil {
+		return before.Instance == o.Instance
+	}
+	return before.Address == o.Address && (endpoint == "" || before.Instance == o.Instance)
 }
 
 func later(x, y time.Time) time.Time {

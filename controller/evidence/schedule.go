@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -17,6 +18,9 @@ import (
 // up to that. It does not end, as a machine may come back after hours, and is short enough for the lease of what it was
 // seen to do instead.
 const longestPause = 2 * time.Minute
+
+// longestSilence is between looks at a pod that does not answer, in flight: it need not be restarted to begin to answer.
+const longestSilence = 30 * time.Second
 
 // fanOut puts every member of a namespace into the queue that is worth a look and not there yet.
 func (c *Collector) fanOut(ctx context.Context, namespace string) {
@@ -93,7 +97,7 @@ func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observat
 	switch {
 	case a.InFlight() && !s.placed():
 		// Whatever the interval is, what was seen is not to lapse before the next look.
-		return jitter(min(s.interval(), longestPause))
+		return jitter(min(s.interval()<<min(c.silence(s, seen), 10), max(s.interval(), longestSilence), longestPause))
 	case a.InFlight(), s.placed() && lags && !failed:
 		return jitter(longestPause)
 	case s.placed(), !lags:
@@ -101,6 +105,17 @@ func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observat
 		return 0
 	}
 	return jitter(max(s.interval(), min(s.interval()<<min(before, 10), longestPause)))
+}
+
+// silence is for how many looks in a row nobody has answered at a pod. There may be thousands of them, as when a node is lost,
+// and each look at one costs its timeout; what it runs after a restart is looked at at once.
+func (c *Collector) silence(s *subject, seen []trust.Observation) int {
+	if s.member.Pod == nil {
+		return 0
+	}
+	return c.watched.answered(s.target, !slices.ContainsFunc(seen, func(o trust.Observation) bool {
+		return o.Failure == connection.Unproven || o.Address == ""
+	}))
 }
 
 // interval is the shortest of the probes.

@@ -24,7 +24,8 @@ func TestWatched(t *testing.T) {
 		want     bool
 	}{
 		{name: "in the queue already", inFlight: true, content: before, want: false},
-		{name: "comes again soon by itself", visits: []bool{true}, inFlight: true, content: after, want: false},
+		{name: "comes again soon by itself", visits: []bool{true}, inFlight: true, content: before, want: false},
+		{name: "comes again soon and something else is expected of it", visits: []bool{true}, inFlight: true, content: after, want: true},
 		{name: "waits patiently and a rotation begins", visits: []bool{false, false, false}, inFlight: true, content: before, want: true},
 		{name: "waits patiently and something else is expected of it", visits: []bool{false}, content: after, want: true},
 		{name: "waits patiently and nothing is new", visits: []bool{false}, content: before, want: false},

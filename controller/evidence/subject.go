@@ -27,7 +27,7 @@ func observed(d *trust.Domain) []*subject {
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for j := range p.Members {
-			if m := &p.Members[j]; len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision {
+			if m := &p.Members[j]; runs(m) && (len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision) {
 				out = append(out, &subject{
 					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, relying: p, member: m,
 				})
@@ -36,6 +36,10 @@ func observed(d *trust.Domain) []*subject {
 	}
 	return out
 }
+
+// runs says whether there is somebody to look at: of a pod that was not started yet, or between two starts, no container
+// runs. What it runs next is looked at when it does.
+func runs(m *trust.Member) bool { return m.Pod == nil || m.Pod.Process != "" }
 
 func find(d *trust.Domain, t target) *subject {
 	for _, s := range observed(d) {
@@ -63,7 +67,7 @@ func (s *subject) known(instance string, now time.Time) *trust.Observation {
 // live says whether an observation is evidence of the kind that is asked for, of the member as it runs now, and has not
 // ended.
 func (s *subject) live(o *trust.Observation, now time.Time) bool {
-	return o.Kind == s.relying.Kind && o.Expires.After(now) && !o.ObservedAt.Before(s.member.RestartedAt)
+	return o.Kind == s.relying.Kind && o.Expires.After(now) && s.member.Runs(o)
 }
 
 // with is the subject as it would be with other observations.

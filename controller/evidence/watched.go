@@ -12,6 +12,8 @@ type attempts struct {
 	// content names what the member is expected to have loaded, and what is known of why it would now.
 	content string
 	count   int
+	// silent are the last of them in which nobody answered.
+	silent int
 	// seen says that nothing more is to be seen of this content.
 	seen bool
 	// waiting says that the member is in the queue, and patient that it may stay there for minutes.
@@ -21,7 +23,7 @@ type attempts struct {
 // expect has the attempts begin anew if they were for other content, and says whether they were.
 func (a *attempts) expect(content string) (changed bool) {
 	if changed = a.content != content; changed {
-		a.content, a.count, a.seen = content, 0, false
+		a.content, a.count, a.silent, a.seen = content, 0, 0, false
 	}
 	return changed
 }
@@ -39,8 +41,8 @@ func (w *watched) begin(t target, inFlight bool, content string) bool {
 	defer w.mu.Unlock()
 	a := w.targets[t]
 	changed := a.expect(content)
-	// One that waits patiently is called at once when there is something new to see.
-	called := a.waiting && a.patient && (changed || inFlight)
+	// One that waits is called at once when there is something new to see, and one that waits patiently when a rotation begins.
+	called := a.waiting && (changed || (a.patient && inFlight))
 	start := (!a.waiting || called) && (inFlight || !a.seen)
 	if start {
 		a.waiting, a.patient = true, false
@@ -60,6 +62,21 @@ func (w *watched) next(t target, inFlight bool, content string) int {
 	a.patient = !inFlight
 	w.targets[t] = a
 	return before
+}
+
+// answered notes whether somebody answered an attempt, and returns in how many nobody has since.
+func (w *watched) answered(t target, somebody bool) (silent int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a, ok := w.targets[t]
+	if !ok {
+		return 0
+	}
+	if a.silent++; somebody {
+		a.silent = 0
+	}
+	w.targets[t] = a
+	return a.silent
 }
 
 // dequeued takes a member out of the queue and keeps the count of its attempts.

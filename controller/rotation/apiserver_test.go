@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
@@ -64,8 +65,10 @@ func (w *world) remove(action clienttesting.Action) (bool, runtime.Object, error
 	if err != nil {
 		return true, nil, err
 	}
-	return w.write(action, live, func(gvr schema.GroupVersionResource, o runtime.Object, ns string) error {
-		if p := removed.DeleteOptions.Preconditions; p != nil && p.UID != nil && *p.UID != o.(metav1.Object).GetUID() {
+	uid, version := live.(metav1.Object).GetUID(), live.(metav1.Object).GetResourceVersion()
+	return w.write(action, live, func(gvr schema.GroupVersionResource, _ runtime.Object, ns string) error {
+		only := ptr.Deref(removed.DeleteOptions.Preconditions, metav1.Preconditions{})
+		if ptr.Deref(only.UID, uid) != uid || ptr.Deref(only.ResourceVersion, version) != version {
 			return apierrors.NewConflict(gvr.GroupResource(), removed.GetName(), errors.New("it is another one"))
 		}
 		return w.tracker(gvr).Delete(gvr, ns, removed.GetName())

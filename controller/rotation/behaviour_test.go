@@ -44,6 +44,7 @@ func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
 		{Kind: trust.DropNext, ObjectKind: trust.SecretKind, Object: signerName},
 		{Kind: trust.DestroyPrevious, ObjectKind: trust.SecretKind, Object: signerName},
 		{Kind: trust.ClearRequest, ObjectKind: trust.RecordKind, Object: "rotate.web-signer", Request: &trust.Request{Record: "rotate.web-signer", ID: "1"}},
+		{Kind: trust.DropEvidence, ObjectKind: trust.RecordKind, Object: "evidence.gone", Evidence: &trust.EvidenceRecord{Record: "evidence.gone", UID: "1"}},
 		{Kind: trust.RecordRoster, ObjectKind: trust.RecordKind, Object: "roster.web", Roster: d.Roster},
 		{Kind: trust.RecordMetadata, ObjectKind: trust.SecretKind, Object: clientLeaf},
 		{Kind: trust.RecordMetadata, ObjectKind: trust.ConfigMapKind, Object: bundleName},

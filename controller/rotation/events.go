@@ -72,7 +72,7 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 		return EventRosterRecorded, "says who counts"
 	case trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return EventAggregateUpdate, "is brought up to date"
-	case trust.RecordMetadata, trust.ClearRequest:
+	case trust.RecordMetadata, trust.ClearRequest, trust.DropEvidence:
 	}
 	return "", ""
 }

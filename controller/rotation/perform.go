@@ -154,6 +154,8 @@ func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of con
 		err = apply.ErrStale
 	case action.Kind == trust.ClearRequest:
 		err = c.clearRequest(writing, d, action)
+	case action.Kind == trust.DropEvidence:
+		err = c.dropEvidence(writing, k, action)
 	case action.ObjectKind == trust.RecordKind:
 		written, wrote, err = c.recordsOf(k.namespace).Write(writing, &configv1alpha1.RotationRecord{ObjectMeta: named}, action.ResourceVersion,
 			func(r *configv1alpha1.RotationRecord, _ bool) error { return fillRoster(r, d, action) })
@@ -194,7 +196,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 	case trust.GenerateActive, trust.GenerateNext, trust.IssueLeaf, trust.PublishAnchors, trust.RecordRoster, trust.ClearRequest,
 		trust.WriteAggregateSecret, trust.WriteAggregateConfigMap:
 		return true
-	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.RecordMetadata:
+	case trust.Promote, trust.RetireAnchors, trust.DestroyPrevious, trust.DropNext, trust.DropEvidence, trust.RecordMetadata:
 	}
 	return false
 }
@@ -202,9 +204,12 @@ func withoutVersion(kind trust.ActionKind) bool {
 // expect has the next decision wait until the cache shows what an action has done.
 func (c *Controller) expect(k key, action *trust.Action, written metav1.Object) {
 	o := object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}
-	if action.Kind == trust.ClearRequest {
+	switch action.Kind { //nolint:exhaustive // all others have written something
+	case trust.ClearRequest:
 		c.expected.expectGone(k, o, types.UID(action.Request.ID))
-		return
+	case trust.DropEvidence:
+		c.expected.expectGone(k, o, types.UID(action.Evidence.UID))
+	default:
+		c.expected.expect(k, o, written.GetResourceVersion())
 	}
-	c.expected.expect(k, o, written.GetResourceVersion())
 }

@@ -51,6 +51,12 @@ func (c *Controller) clearRequest(ctx context.Context, d *trust.Domain, action *
 	return nil
 }
 
+// dropEvidence deletes the record of a member that counts no more, if nothing was written there since: a member of that name
+// may have come back.
+func (c *Controller) dropEvidence(ctx context.Context, k key, action *trust.Action) error {
+	return apply.Stale(c.recordsOf(k.namespace).Delete(ctx, action.Object, types.UID(action.Evidence.UID), action.ResourceVersion))
+}
+
 // writeRecord writes a record, if what is there does not say the same.
 func (c *Controller) writeRecord(ctx context.Context, k key, made *configv1alpha1.RotationRecord) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)

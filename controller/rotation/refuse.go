@@ -102,6 +102,7 @@ func concerns(d *trust.Domain, object string) bool {
 		return true
 	}
 	return slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return secret(l.Name) == object }) ||
+		slices.ContainsFunc(d.Evidence, func(r trust.EvidenceRecord) bool { return string(trust.RecordKind)+"/"+r.Record == object }) ||
 		slices.ContainsFunc(d.Requests, func(r trust.Request) bool { return string(trust.RecordKind)+"/"+r.Record == object })
 }
 

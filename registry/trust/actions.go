@@ -35,6 +35,8 @@ const (
 	DropNext ActionKind = "DropNext"
 	// ClearRequest deletes the record of a request that was answered, or that cannot be honoured.
 	ClearRequest ActionKind = "ClearRequest"
+	// DropEvidence deletes a record of evidence that nobody needs any more.
+	DropEvidence ActionKind = "DropEvidence"
 	// RecordRoster writes Roster to its record, always before the key that it is for.
 	RecordRoster ActionKind = "RecordRoster"
 	// RecordMetadata brings annotations and labels up to date with the content.
@@ -70,6 +72,8 @@ type Action struct {
 	Roster *Roster
 	// Request that is answered (ClearRequest): its record is deleted if it still has that UID.
 	Request *Request
+	// Evidence that nobody needs (DropEvidence): its record is deleted if it still has that UID and resource version.
+	Evidence *EvidenceRecord
 	// Annotations and Labels to set (all kinds) and annotations to remove. Annotations that are derived from a
 	// certificate that the action itself makes are added by MetadataOf.
 	Annotations, Labels map[string]string
@@ -106,7 +110,7 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 			return []Action{*action}
 		}
 	}
-	return a.recordMetadata()
+	return append(a.recordMetadata(), a.dropEvidence()...)
 }
 
 func (a *assessor) signerAction(kind ActionKind, reason string) *Action {

@@ -44,6 +44,8 @@ type Domain struct {
 	// RosterProblem says why the record of the roster cannot be read; nil if it can, or if there is none. Nobody can say who
 	// counts then.
 	RosterProblem *Problem
+	// Evidence are the records of what is known of members, also of those that nothing names any more, ordered by name.
+	Evidence []EvidenceRecord
 	// Waivers of members, ordered by party and member.
 	Waivers []Waiver
 	// Refusals are writes that the API server refuses to the controller, ordered by object.

@@ -190,7 +190,9 @@ func (a *assessor) unverified(leaf string) []Blocker {
 }
 
 // verifying says whether somebody is known who verifies what the party verifies. Pods of which none runs now are known.
-func verifying(p *Party) bool { return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty || p.Unlisted) }
+func verifying(p *Party) bool {
+	return !p.VerifiesNothing && (len(p.Members) > 0 || p.empty || p.Unlisted)
+}
 
 func noVerifier(what string) string {
 	return "no relying party with a member verifies " + what + ", so nothing tells who would refuse it: name who verifies it, " +

@@ -102,9 +102,7 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 		o := &m.Observations[i]
 		ahead := a.now.Add(maxClockSkew)
 		switch {
-		case o.Kind != p.Kind, o.ObservedAt.Before(m.RestartedAt), o.ObservedAt.After(ahead), o.StartedAt.After(ahead):
-			continue
-		case m.Pod != nil && !m.Pod.of(o, m.Instance):
+		case o.Kind != p.Kind, !m.Runs(o), o.ObservedAt.After(ahead), o.StartedAt.After(ahead):
 			continue
 		case !o.Expires.After(a.now):
 			continue
@@ -165,7 +163,7 @@ func (a *assessor) unobserved(p *Party, m *Member) proof {
 		switch o := &m.Observations[i]; {
 		case o.Kind != p.Kind:
 			other = o.Kind
-		case o.ObservedAt.Before(m.RestartedAt), m.Pod != nil && !m.Pod.of(o, m.Instance):
+		case !m.Runs(o):
 			return proof{reason: ReasonNotObserved, message: "was restarted after it was last observed"}
 		case !o.Expires.After(a.now) && o.Expires.After(lapsed):
 			lapsed = o.Expires

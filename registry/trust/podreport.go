@@ -75,7 +75,7 @@ func BeforeRestart(d *Domain, party, member string, o *Observation) bool {
 			continue
 		}
 		for k := range d.Parties[i].Members {
-			if m := &d.Parties[i].Members[k]; m.Name == member && o.ObservedAt.Before(m.RestartedAt) {
+			if m := &d.Parties[i].Members[k]; m.Name == member && !m.Runs(o) {
 				return true
 			}
 		}

@@ -98,24 +98,33 @@ func namedInFlight(d *Domain) {
 }
 
 func TestBeforeRestart(t *testing.T) {
+	const second = time.Second
 	tests := []struct {
 		name, party, member string
-		observed            time.Time
-		want                bool
+		// started and observed are after the whole second in which the pod was started again.
+		started, observed time.Duration
+		want              bool
 	}{
-		{"what was seen before the restart", "clients", "a", start.Add(-time.Second), true},
-		{"what was seen at the restart", "clients", "a", start, false},
-		{"what was seen after it", "clients", "a", start.Add(time.Second), false},
-		{"of a member that was never seen to start", "clients", "b", start.Add(-time.Second), false},
-		{"of another party", "others", "a", start.Add(-time.Second), false},
+		{"what was seen before the restart", "clients", "a", -time.Hour, -second, true},
+		{"what was seen in its second, by the former process", "clients", "a", -time.Hour, second / 2, true},
+		{"what was seen in its second, by the new process", "clients", "a", second / 4, second / 2, false},
+		{"what was seen after it, by a sidecar that runs for long", "clients", "a", -time.Hour, second, false},
+		{"what was seen after it, by the new process", "clients", "a", second / 2, time.Hour, false},
+		{"of a pod that was never seen to start", "clients", "b", -time.Hour, -second, false},
+		{"of another party", "others", "a", -time.Hour, -second, false},
+		{"of a member that is no pod, at its restart", "hosts", "h", -time.Hour, 0, false},
+		{"of a member that is no pod, before its restart", "hosts", "h", -time.Hour, -second, true},
 	}
+	pod := &Pod{Started: true}
 	d := &Domain{Parties: []Party{
-		{Name: "clients", Members: []Member{{Name: "a", RestartedAt: start}, {Name: "b"}}},
-		{Name: "others", Members: []Member{{Name: "a"}}},
+		{Name: "clients", Members: []Member{{Name: "a", Instance: "uid", Pod: pod, RestartedAt: start}, {Name: "b", Instance: "uid", Pod: pod}}},
+		{Name: "others", Members: []Member{{Name: "a", Instance: "uid", Pod: pod}}},
+		{Name: "hosts", Members: []Member{{Name: "h", RestartedAt: start}}},
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := BeforeRestart(d, tt.party, tt.member, &Observation{ObservedAt: tt.observed}); got != tt.want {
+			o := &Observation{Kind: Acknowledgement, Instance: "uid", StartedAt: start.Add(tt.started), ObservedAt: start.Add(tt.observed)}
+			if got := BeforeRestart(d, tt.party, tt.member, o); got != tt.want {
 				t.Errorf("before: %t, want %t", got, tt.want)
 			}
 		})

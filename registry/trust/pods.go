@@ -6,6 +6,7 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Pod is what the API server knows of the life of a member that is a pod.
@@ -74,6 +75,24 @@ func (p *Pod) of(o *Observation, uid string) bool {
 		return o.Instance == uid
 	}
 	return p.Process != "" && o.Instance == p.Process
+}
+
+// Runs says whether an observation is of what the member runs now, and not of what it ran before a restart. What was seen of
+// a pod from outside names the containers that ran then, which tells it without the clock of a node.
+func (m *Member) Runs(o *Observation) bool {
+	switch {
+	case m.Pod == nil:
+		return !o.ObservedAt.Before(m.RestartedAt)
+	case o.Kind == Acknowledgement:
+		return m.Pod.of(o, m.Instance) && !o.before(m.RestartedAt)
+	}
+	return m.Pod.of(o, m.Instance)
+}
+
+// before says whether what a pod has reported of itself may be from before one of its containers was started again. The API
+// tells such a start in whole seconds: a report of the same second is of afterwards only if its process says so.
+func (o *Observation) before(restart time.Time) bool {
+	return o.ObservedAt.Before(restart) || o.StartedAt.Before(restart) && o.ObservedAt.Before(restart.Add(time.Second))
 }
 
 // hint is what a person has to know of a pod that a rotation waits for, "" if nothing.

@@ -38,6 +38,9 @@ func (a *assessor) recheck(out *Assessment, turn *turn) time.Time {
 	m.add(out.SignerDue)
 	m.add(out.StageDeadline)
 	m.add(turn.next)
+	for _, r := range a.ownerless() {
+		m.add(r.Expires)
+	}
 	m.add(a.latestRecord().Add(-maxClockSkew))
 	return m.next
 }

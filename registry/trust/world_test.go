@@ -180,6 +180,9 @@ func (w *world) perform(action *Action) {
 	case ClearRequest:
 		w.d.Requests = slices.DeleteFunc(slices.Clone(w.d.Requests), func(r Request) bool { return r.ID == action.Request.ID })
 		return
+	case DropEvidence:
+		w.d.Evidence = slices.DeleteFunc(slices.Clone(w.d.Evidence), func(r EvidenceRecord) bool { return r.UID == action.Evidence.UID })
+		return
 	case RecordMetadata, RecordRoster:
 	default:
 		w.t.Fatalf("unknown action %q", action.Kind)

@@ -6,10 +6,15 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 func testPodThatLags(t *testing.T, s *podStage) {
@@ -129,20 +134,29 @@ func testPodThatHasNotBegun(t *testing.T, s *podStage) {
 func testPodsNeverSeen(t *testing.T, s *podStage) {
 	server := s.run(t, "server", "s")
 	configure(t, s.own, s.namespace, podsConfiguration)
-	eventually(t, "a selector that has never chosen a pod is named", func(ctx context.Context) error {
-		signer, err := s.own.CertrotationV1alpha1().CertificateRotations(s.namespace).Get(ctx, "web-signer", metav1.GetOptions{})
+	s.stable(t, "", server)
+	planned := func(ctx context.Context) ([]v1alpha1.Blocker, error) {
+		plan, err := s.own.CertrotationV1alpha1().CertificateRotations(s.namespace).Rotate(ctx, "web-signer",
+			&v1alpha1.RotationRequest{Reason: "test"}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, b := range signer.Status.Blockers {
-			if b.Reason == "NoVerifier" {
-				return nil
-			}
+		return plan.Blockers, nil
+	}
+	eventually(t, "the plan names the selector that has never chosen a pod", func(ctx context.Context) error {
+		blockers, err := planned(ctx)
+		if err == nil && !slices.ContainsFunc(blockers, func(b v1alpha1.Blocker) bool {
+			return b.Reason == string(trust.ReasonNoVerifier) && strings.Contains(b.Message, "relying party clients would, but its selector has never chosen a pod")
+		}) {
+			err = fmt.Errorf("blockers %+v", blockers)
 		}
-		return errors.New("nothing says that there is no verifier")
+		return err
 	})
 	a := s.run(t, "client", "a")
 	s.stable(t, "", a, server)
+	if blockers, err := planned(t.Context()); err != nil || len(blockers) > 0 {
+		t.Errorf("with a pod: %v, blockers %+v", err, blockers)
+	}
 }
 
 // testPodsThatCome: a workload that is scaled up in flight has members that count as soon as they run.

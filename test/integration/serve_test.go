@@ -238,8 +238,12 @@ func eventually(t *testing.T, what string, condition func(context.Context) error
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		last = condition(ctx)
-		return last == nil, nil
+		err := condition(ctx)
+		if last == nil || err == nil || ctx.Err() == nil {
+			// What is cut off by the end of the time says nothing.
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", what, last)

@@ -24,6 +24,8 @@ type remembrance struct {
 	// clockSkew of the controller, as long as it says that its clock is off.
 	clockSkew time.Duration
 	evidence  map[memberKey][]trust.Observation
+	// evidenceRecords are those that evidence is out of, ordered by name.
+	evidenceRecords []trust.EvidenceRecord
 	// unreadable is why nobody can say who counts, nil if somebody can.
 	unreadable *trust.Problem
 }
@@ -66,11 +68,22 @@ func (m *remembrance) add(r *Record) {
 		m.waivers = append(m.waivers, *said.Waiver)
 	case configv1alpha1.RecordEvidence:
 		m.evidence[memberKey{party: said.Evidence.Party, member: said.Evidence.Member}] = said.Evidence.Observations
+		m.evidenceRecords = append(m.evidenceRecords, evidenceRecord(r))
 	case configv1alpha1.RecordRefusal:
 		m.refusals = append(m.refusals, *said.Refusal)
 	case configv1alpha1.RecordClock:
 		m.clockSkew = said.ClockSkew
 	}
+}
+
+func evidenceRecord(r *Record) trust.EvidenceRecord {
+	out := trust.EvidenceRecord{
+		Record: r.Name, UID: string(r.UID), ResourceVersion: r.ResourceVersion, Party: r.Said.Evidence.Party, Member: r.Said.Evidence.Member,
+	}
+	for i := range r.Said.Evidence.Observations {
+		out.Expires = later(out.Expires, r.Said.Evidence.Observations[i].Expires)
+	}
+	return out
 }
 
 func (m *remembrance) sort() {
@@ -104,6 +117,7 @@ func (b *builder) remember(out *trust.Domain, p *part) {
 		out.Requests, out.Roster, out.Waivers = of.requests, of.known(), of.waivers
 		out.Refusals = slices.Clone(of.refusals)
 		out.RosterProblem = of.unreadable
+		out.Evidence = of.evidenceRecords
 		out.ClockSkew = of.clockSkew
 	}
 	if b.sources.ClockSkew != nil {

@@ -50,6 +50,8 @@ type Config struct {
 	Metrics metrics.KubeRegistry
 	Workers int
 	Probes  int
+	// HandshakesPerSecond with all members together.
+	HandshakesPerSecond int
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
 	// Dialer is for addresses that a configuration names.
@@ -79,7 +81,7 @@ func (o *Options) Config() (*Config, error) {
 		return nil, fmt.Errorf("--denied-cidrs: %w", err)
 	}
 	config := &Config{
-		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes,
+		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, HandshakesPerSecond: o.Handshakes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
 	}
 	if err := config.connect(rest, o); err != nil {

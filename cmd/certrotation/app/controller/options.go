@@ -20,11 +20,15 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"certrotation.dev/controller/evidence"
 	"certrotation.dev/registry/address"
 )
 
 // DefaultBindAddress of health and metrics.
 const DefaultBindAddress = "127.0.0.1:10270"
+
+// maxHandshakes in a second are more than a machine makes.
+const maxHandshakes = 100_000
 
 // Options of the command.
 type Options struct {
@@ -39,6 +43,8 @@ type Options struct {
 	Workers int
 	// Probes is how many members are probed at a time.
 	Probes int
+	// Handshakes is how many are made in a second, with all members together.
+	Handshakes int
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
 	// AllowedCIDRs are dialled although a dialer denies them by itself, DeniedCIDRs in no case.
@@ -64,6 +70,7 @@ func NewOptions() *Options {
 		Burst:       400,
 		Workers:     4,
 		Probes:      16,
+		Handshakes:  evidence.DefaultHandshakesPerSecond,
 		InjectCA:    true,
 		LeaderElection: config.LeaderElectionConfiguration{
 			LeaderElect:       true,
@@ -95,6 +102,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Burst to use while talking with the API server.")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "The number of trust domains that are processed concurrently.")
 	fs.IntVar(&o.Probes, "concurrent-probes", o.Probes, "The number of relying parties that are probed concurrently.")
+	fs.IntVar(&o.Handshakes, "handshakes-per-second", o.Handshakes,
+		"The number of TLS handshakes that are made with relying parties in a second, all together. At least 3 for each of --concurrent-probes.")
 	fs.StringSliceVar(&o.Namespaces, "namespaces", o.Namespaces,
 		"List of namespaces to act in. Namespaces are not watched then, and a Role in each of them is sufficient. If empty, all namespaces with the label certrotation.dev/managed=true are managed.")
 	fs.StringSliceVar(&o.AllowedCIDRs, "allowed-cidrs", o.AllowedCIDRs,
@@ -127,6 +136,9 @@ func (o *Options) Validate() error {
 	refuse(o.Burst < 1, "--kube-api-burst is %d, want at least 1", o.Burst)
 	refuse(o.Workers < 1, "--workers is %d, want at least 1", o.Workers)
 	refuse(o.Probes < 1, "--concurrent-probes is %d, want at least 1", o.Probes)
+	// With fewer, members that reload all at once might never be looked at to the end within the time for one of them.
+	refuse(o.Handshakes < 3*o.Probes || o.Handshakes > maxHandshakes,
+		"--handshakes-per-second is %d, want at least %d, which is 3 for each of --concurrent-probes, and at most %d", o.Handshakes, 3*o.Probes, maxHandshakes)
 	for _, namespace := range o.Namespaces {
 		wrong := validation.IsDNS1123Label(namespace)
 		refuse(len(wrong) > 0, "--namespaces has %q: %s", namespace, strings.Join(wrong, ", "))

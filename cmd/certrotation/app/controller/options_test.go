@@ -15,15 +15,19 @@ func TestValidate(t *testing.T) {
 		change func(*Options)
 		wrong  bool
 	}{
-		"defaults":                   {change: func(*Options) {}},
-		"no health":                  {change: func(o *Options) { o.BindAddress = "" }},
-		"address without port":       {change: func(o *Options) { o.BindAddress = "localhost" }, wrong: true},
-		"no workers":                 {change: func(o *Options) { o.Workers = 0 }, wrong: true},
-		"no probes":                  {change: func(o *Options) { o.Probes = 0 }, wrong: true},
-		"no requests":                {change: func(o *Options) { o.QPS = 0 }, wrong: true},
-		"named namespaces":           {change: func(o *Options) { o.Namespaces = []string{"a", "b"} }},
-		"a namespace that cannot be": {change: func(o *Options) { o.Namespaces = []string{"a", "B C"} }, wrong: true},
-		"no burst":                   {change: func(o *Options) { o.Burst = 0 }, wrong: true},
+		"defaults":                              {change: func(*Options) {}},
+		"no health":                             {change: func(o *Options) { o.BindAddress = "" }},
+		"address without port":                  {change: func(o *Options) { o.BindAddress = "localhost" }, wrong: true},
+		"no workers":                            {change: func(o *Options) { o.Workers = 0 }, wrong: true},
+		"no probes":                             {change: func(o *Options) { o.Probes = 0 }, wrong: true},
+		"no handshakes":                         {change: func(o *Options) { o.Handshakes = 0 }, wrong: true},
+		"fewer handshakes than the probes need": {change: func(o *Options) { o.Probes, o.Handshakes = 100, 299 }, wrong: true},
+		"as many handshakes as the probes need": {change: func(o *Options) { o.Probes, o.Handshakes = 100, 300 }},
+		"more handshakes than can be made":      {change: func(o *Options) { o.Handshakes = 100_001 }, wrong: true},
+		"no requests":                           {change: func(o *Options) { o.QPS = 0 }, wrong: true},
+		"named namespaces":                      {change: func(o *Options) { o.Namespaces = []string{"a", "b"} }},
+		"a namespace that cannot be":            {change: func(o *Options) { o.Namespaces = []string{"a", "B C"} }, wrong: true},
+		"no burst":                              {change: func(o *Options) { o.Burst = 0 }, wrong: true},
 		"ranges": {change: func(o *Options) {
 			o.AllowedCIDRs, o.DeniedCIDRs = []string{"127.0.0.0/8", "::1/128"}, []string{"10.0.0.0/8"}
 		}},

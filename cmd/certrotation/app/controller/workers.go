@@ -69,9 +69,11 @@ func (c *Config) workers(inv *inventory.Inventory, recorder events.EventRecorder
 // rotations perform what the model says, on the evidence that the collector brings.
 func (c *Config) rotations(p *parts) ([]worker, error) {
 	own := c.Own.ConfigV1alpha1()
+	waits := evidence.NewWaits()
+	waits.Register(c.Metrics)
 	collector, err := evidence.New(evidence.Config{
 		Client: c.Client, Records: own, Inventory: p.inventory, Concurrency: c.Probes, Quorum: p.quorum,
-		Dial: c.Dialer.DialContext, Failures: p.failures,
+		HandshakesPerSecond: c.HandshakesPerSecond, Dial: c.Dialer.DialContext, Failures: p.failures, Waits: waits,
 	})
 	if err != nil {
 		return nil, err
