@@ -116,7 +116,7 @@ func TestAcknowledgeAfterRestart(t *testing.T) {
 	report("create")
 	report("")
 	s.clock.SetTime(s.clock.Now().Add(time.Minute))
-	s.ofPods(s.clock.Now())
+	s.ofPods(s.clock.Now().Add(-time.Second))
 	report("update")
 	report("")
 	if got := s.observed(t); len(got) != 1 || !got[0].ObservedAt.Equal(s.clock.Now()) || got[0].Instance != "uid-1" {
