@@ -293,7 +293,7 @@ type PlanStep struct {
 	Action string
 	// Object is the object that is written, as Kind/name.
 	Object string
-	// WaitsFor are the members (party/member) whose evidence the step needs.
+	// WaitsFor are the members whose evidence the step needs, as PARTY/MEMBER, or PARTY alone where its member has its name.
 	WaitsFor []string
 	// Message describes the step.
 	Message string

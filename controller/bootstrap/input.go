@@ -267,7 +267,7 @@ func checkAddress(text string) error {
 	address, err := netip.ParseAddr(text)
 	switch {
 	case err != nil || address.Zone() != "":
-		return errors.New("it is not an IP address")
+		return errors.New("it is not an IP address without a zone")
 	case address.IsUnspecified() || address.IsLoopback() || address.IsMulticast() || address.IsLinkLocalUnicast():
 		return errors.New("no other node reaches it")
 	}

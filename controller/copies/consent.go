@@ -97,7 +97,7 @@ func (c *Controller) consent(ctx context.Context, k key, where reading) (*trust.
 		return nil, err
 	}
 	if destination == nil {
-		return nil, obstruct("namespace %s does not exist; the copy is made when it does", k.namespace)
+		return nil, nowhere(k.namespace)
 	}
 	out.Accepted = destination.GetAnnotations()[trust.CopiesFrom]
 	return out, nil

@@ -51,13 +51,18 @@ func (c *Controller) forbidden(t *task) *obstacle {
 	return nil
 }
 
+// nowhere says that the namespace of a copy is missing.
+func nowhere(namespace string) error {
+	return obstruct("namespace %s does not exist; the copy is made when it does", namespace)
+}
+
 // uncreated explains why a copy could not be created, if that is what has failed.
 func uncreated(t *task, err error) error {
 	var failed *apply.WriteError
 	switch {
 	case !errors.As(err, &failed) || failed.Verb != apply.VerbCreate:
 	case apierrors.IsNotFound(err):
-		return obstruct("namespace %s does not exist; the copy is made when it does", t.key.namespace)
+		return nowhere(t.key.namespace)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return obstruct("namespace %s is being deleted", t.key.namespace)
 	}

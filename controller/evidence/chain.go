@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 )
 
@@ -40,27 +39,6 @@ func recoveredUntil(leaf *pki.Certificate, anchors []*pki.Certificate, now time.
 		return time.Time{}
 	}
 	return leaf.NotAfter
-}
-
-// verify says why a client with these anchors would refuse the chain, "" if it would not.
-func (c *Collector) verify(chain []*x509.Certificate, anchors []*pki.Certificate, name string) string {
-	if len(chain) == 0 {
-		return "it presents no certificate"
-	}
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	for _, anchor := range anchors {
-		if parsed, err := x509.ParseCertificate(anchor.DER()); err == nil {
-			roots.AddCert(parsed)
-		}
-	}
-	for _, cert := range chain[1:] {
-		intermediates.AddCert(cert)
-	}
-	_, err := chain[0].Verify(x509.VerifyOptions{
-		DNSName: name, Roots: roots, Intermediates: intermediates, CurrentTime: c.clock.Now(),
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	return connection.Verification(err)
 }
 
 // kin is by what a server is recognised as one of the trust domain. Of any other nothing is recorded, not even that it

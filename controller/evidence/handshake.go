@@ -78,11 +78,11 @@ func (c *Collector) handshake(ctx context.Context, at *place, pair *tls.Certific
 		return g
 	}
 	if !at.kin.includes(shown.Presents) {
-		*g.sighting = sighting{failure: connection.Unproven, detail: c.verify(shown.Presents, at.anchors, name)}
+		*g.sighting = sighting{failure: connection.Unproven, detail: pki.Refusal(shown.Presents, at.anchors, name, c.clock.Now())}
 		return g
 	}
 	g.presents, g.until = c.presented(shown.Presents, at.anchors)
-	g.failure = c.verify(shown.Presents, at.anchors, name)
+	g.failure = pki.Refusal(shown.Presents, at.anchors, name, c.clock.Now())
 	return g
 }
 

@@ -32,7 +32,7 @@ func (c *Collector) record(ctx context.Context, s *subject, seen []trust.Observa
 	}
 	next, err := record.OfEvidence(s.namespace, s.domain, s.party, s.target.member, seen)
 	if err != nil {
-		return nil, fmt.Errorf("encode evidence of member %s of party %s: %w", s.target.member, s.party, err)
+		return nil, fmt.Errorf("encode evidence of member %s: %w", trust.MemberName(s.party, s.target.member), err)
 	}
 	records := c.records.RotationRecords(s.namespace)
 	live, err := records.Get(ctx, next.Name, metav1.GetOptions{})

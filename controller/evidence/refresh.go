@@ -72,7 +72,7 @@ func (f *failures) add(s *subject, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count++; f.count <= mostErrors {
-		f.first = append(f.first, fmt.Errorf("%s of %s: %w", s.target.member, s.target.party, err))
+		f.first = append(f.first, fmt.Errorf("%s: %w", trust.MemberName(s.target.party, s.target.member), err))
 	}
 }
 

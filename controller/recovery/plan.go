@@ -77,6 +77,11 @@ func (p *Plan) step(do func() error, format string, args ...any) {
 	p.do = append(p.do, do)
 }
 
+func (p *Plan) putManifest(r *recovery, directory *nodedisk.Directory) {
+	p.step(func() error { return r.installManifest(directory) },
+		"put %s in the place of %s", filepath.Join(directory.Path, r.ManifestName()), r.Manifest())
+}
+
 func (p *Plan) next(format string, args ...any) {
 	p.NextSteps = append(p.NextSteps, fmt.Sprintf(format, args...))
 }
@@ -196,8 +201,7 @@ func (r *recovery) planSwitch(ctx context.Context, t *diagnosis.Trial) (*Plan, e
 			"point %s at %s", directory.Pointer.Path, nodedisk.GenerationName(t.Number))
 	}
 	if running != directory {
-		p.step(func() error { return r.installManifest(directory) },
-			"put %s in the place of %s", filepath.Join(directory.Path, r.ManifestName()), r.Manifest())
+		p.putManifest(r, directory)
 		p.next("Start kubelet (systemctl start kubelet): it starts the static pod with revision %d.", directory.Revision)
 	}
 	p.next("Run `certrotation doctor` when etcd is up: it probes the peers.")

@@ -148,8 +148,7 @@ func (r *recovery) describeReissue(source *diagnosis.Candidate, reissue *diagnos
 		return nil, err
 	}
 	p.step(func() error { return r.installDirectory(dir, tree, number) }, "write generation %d/%d to %s", number, number, dir)
-	p.step(func() error { return r.installManifest(&nodedisk.Directory{Revision: number, Path: dir}) },
-		"put %s in the place of %s", filepath.Join(dir, r.ManifestName()), r.Manifest())
+	p.putManifest(r, &nodedisk.Directory{Revision: number, Path: dir})
 	r.explainReissue(p)
 	return p, nil
 }

@@ -28,14 +28,14 @@ const (
 	EventRotationAborted        = "RotationAborted"
 	EventRequestCleared         = "RequestCleared"
 	EventRosterRecorded         = "RosterRecorded"
-	EventWriteRefused           = "WriteRefused"
+	EventWriteRefused           = string(trust.ReasonWriteRefused)
 	EventMemberWaived           = "MemberWaived"
 	EventWaiverEnded            = "WaiverEnded"
 	EventStageChanged           = "StageChanged"
 	EventRotationBlocked        = "RotationBlocked"
 	EventRotationCompleted      = "RotationCompleted"
-	EventObjectProblem          = "ObjectProblem"
-	EventInvalidConfiguration   = "InvalidConfiguration"
+	EventObjectProblem          = string(trust.ReasonObjectProblem)
+	EventInvalidConfiguration   = string(inventory.ReasonInvalidConfiguration)
 )
 
 // announce says on an object that was written what was done with it, and why. The texts begin as those of library-go,

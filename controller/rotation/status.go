@@ -28,7 +28,6 @@ const (
 	reasonNotAccepted = "NotAccepted"
 	reasonReady       = "Ready"
 	reasonBlocked     = "Blocked"
-	reasonProblem     = "ObjectProblem"
 )
 
 const (
@@ -104,7 +103,7 @@ func (c *Controller) statusOfConfiguration(cfg *inventory.Configuration, n *inve
 		if len(wrong) > 0 {
 			ready.Status, ready.Message = metav1.ConditionFalse, truncate.Message(strings.Join(wrong, "; "))
 			if ready.Reason == reasonReady {
-				ready.Reason = reasonProblem
+				ready.Reason = string(trust.ReasonObjectProblem)
 			}
 		}
 	}

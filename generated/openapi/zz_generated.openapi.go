@@ -1159,7 +1159,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_PlanStep(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waitsFor are the members (party/member) whose evidence the step needs.",
+							Description: "waitsFor are the members whose evidence the step needs, as PARTY/MEMBER, or PARTY alone where its member has its name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

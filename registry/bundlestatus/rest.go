@@ -68,9 +68,9 @@ func ViewConfig(epochs view.EpochSource, clk clock.WithTicker) view.Config {
 // GetAttrs returns the labels of a BundleStatus and the fields that it can be selected by: those that v1alpha1 admits
 // in field selectors.
 func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
-	bundle, ok := object.(*certrotation.BundleStatus)
-	if !ok {
-		return nil, nil, fmt.Errorf("%T is not a BundleStatus", object)
+	bundle, err := typed(object)
+	if err != nil {
+		return nil, nil, err
 	}
 	return bundle.Labels, fields.Set{
 		v1alpha1.FieldName:        bundle.Name,
@@ -79,4 +79,12 @@ func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
 		v1alpha1.FieldTrustDomain: bundle.Spec.TrustDomain,
 		v1alpha1.FieldStage:       string(bundle.Status.Stage),
 	}, nil
+}
+
+func typed(object runtime.Object) (*certrotation.BundleStatus, error) {
+	bundle, ok := object.(*certrotation.BundleStatus)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a BundleStatus", object)
+	}
+	return bundle, nil
 }

@@ -5,7 +5,6 @@ package bundlestatus
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,7 +35,7 @@ func headers() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the ConfigMap."},
 		{Name: "Anchors", Type: "integer", Description: "Trust anchors in the bundle."},
-		{Name: "Stage", Type: "string", Description: "Stage of the trust domain's rotation."},
+		columns.Stage(),
 		{Name: "Trusted", Type: "string", Description: "Members that have loaded the newest anchor, of all that must."},
 		{Name: "Safe-To-Remove", Type: "string", Description: "Anchors that nothing needs: slot and start of the fingerprint."},
 		{Name: "Ready", Type: "string", Description: "Whether the bundle is readable and holds the CA that signs."},
@@ -52,9 +51,9 @@ func (t *table) ConvertToTable(_ context.Context, object, options runtime.Object
 }
 
 func (t *table) row(object runtime.Object) ([]any, error) {
-	bundle, ok := object.(*certrotation.BundleStatus)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a BundleStatus", object)
+	bundle, err := typed(object)
+	if err != nil {
+		return nil, err
 	}
 	status := &bundle.Status
 	return []any{

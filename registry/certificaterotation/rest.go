@@ -68,9 +68,9 @@ func ViewConfig(epochs view.EpochSource, clk clock.WithTicker) view.Config {
 // GetAttrs returns the labels of a CertificateRotation and the fields that it can be selected by: those that
 // v1alpha1 admits in field selectors.
 func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
-	rotation, ok := object.(*certrotation.CertificateRotation)
-	if !ok {
-		return nil, nil, fmt.Errorf("%T is not a CertificateRotation", object)
+	rotation, err := typed(object)
+	if err != nil {
+		return nil, nil, err
 	}
 	return rotation.Labels, fields.Set{
 		v1alpha1.FieldName:        rotation.Name,
@@ -80,4 +80,12 @@ func GetAttrs(object runtime.Object) (labels.Set, fields.Set, error) {
 		v1alpha1.FieldTrustDomain: rotation.Spec.TrustDomain,
 		v1alpha1.FieldStage:       string(rotation.Status.Stage),
 	}, nil
+}
+
+func typed(object runtime.Object) (*certrotation.CertificateRotation, error) {
+	rotation, ok := object.(*certrotation.CertificateRotation)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a CertificateRotation", object)
+	}
+	return rotation, nil
 }

@@ -5,14 +5,12 @@ package certificaterotation
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
-	"certrotation.dev/apis/certrotation"
 	"certrotation.dev/registry/columns"
 )
 
@@ -32,7 +30,7 @@ func headers() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the Secret."},
 		{Name: "Role", Type: "string", Description: "Signer or Leaf."},
 		{Name: "Signer", Type: "string", Description: "Secret of the signer."},
-		{Name: "Stage", Type: "string", Description: "Stage of the trust domain's rotation."},
+		columns.Stage(),
 		{Name: "Trusted", Type: "string", Description: "Members that have loaded the CA that they need, of all that must; ? for those of whom nothing is known."},
 		{Name: "Expires", Type: "string", Description: "Time until the certificate expires."},
 		{Name: "Rotates", Type: "string", Description: "Time until the certificate is due for rotation."},
@@ -50,9 +48,9 @@ func (t *table) ConvertToTable(_ context.Context, object, options runtime.Object
 }
 
 func (t *table) row(object runtime.Object) ([]any, error) {
-	rotation, ok := object.(*certrotation.CertificateRotation)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a CertificateRotation", object)
+	rotation, err := typed(object)
+	if err != nil {
+		return nil, err
 	}
 	now, status := t.clock.Now(), &rotation.Status
 	expires, serial, key := columns.None, columns.None, columns.None

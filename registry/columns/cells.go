@@ -15,6 +15,11 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
+// Stage is the column of the stage.
+func Stage() metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: "Stage", Type: "string", Description: "Stage of the trust domain's rotation."}
+}
+
 // None is the cell of a value that does not exist.
 const None = "<none>"
 

@@ -90,7 +90,7 @@ func profileOf(signerName string) (terms, error) {
 	if signerName == "" {
 		return terms{}, refuse(InvalidObject, "spec.signerName is required: one of %s", strings.Join(known, ", "))
 	}
-	return terms{}, refuse(UnknownSigner, "spec.signerName is %s; this signer knows %s", quote(signerName), strings.Join(known, ", "))
+	return terms{}, refuse(UnknownSignerName, "spec.signerName is %s; this signer knows %s", quote(signerName), strings.Join(known, ", "))
 }
 
 // usagesOf checks the requested usages against those of the profile. Usages that were not requested are not granted.

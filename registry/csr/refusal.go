@@ -24,8 +24,8 @@ const (
 	InvalidSignature Reason = "InvalidSignature"
 	// InvalidExpiration: spec.expirationSeconds is less than ten minutes.
 	InvalidExpiration Reason = "InvalidExpiration"
-	// UnknownSigner: spec.signerName does not belong to any profile.
-	UnknownSigner Reason = "UnknownSigner"
+	// UnknownSignerName: spec.signerName does not belong to any profile that this signer has a CA for.
+	UnknownSignerName Reason = "UnknownSignerName"
 	// SubjectNotAllowed: the subject is not that of the profile.
 	SubjectNotAllowed Reason = "SubjectNotAllowed"
 	// NodeNotAllowed: the node is not configured.

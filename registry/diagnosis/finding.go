@@ -3,7 +3,10 @@
 
 package diagnosis
 
-import "certrotation.dev/registry/nodedisk"
+import (
+	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/registry/pki"
+)
 
 // Severity of a finding.
 type Severity string
@@ -21,7 +24,7 @@ const (
 // Reasons of findings, beside those of defects.
 const (
 	ReasonManifestMounts       nodedisk.Reason = "ManifestMounts"
-	ReasonNotYetValid          nodedisk.Reason = "NotYetValid"
+	ReasonNotYetValid          nodedisk.Reason = pki.ReasonNotYetValid
 	ReasonExpiresSoon          nodedisk.Reason = "ExpiresSoon"
 	ReasonAuthorityExpired     nodedisk.Reason = "AuthorityExpired"
 	ReasonAuthorityExpiresSoon nodedisk.Reason = "AuthorityExpiresSoon"

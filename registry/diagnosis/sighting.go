@@ -5,7 +5,6 @@ package diagnosis
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -116,55 +115,25 @@ func DescribePeers(verdicts []Verdict) []Finding {
 // peersNeeded is how many of the peers make a quorum together with this member.
 func peersNeeded(peers int) int { return (peers + 1) / 2 }
 
-// verify says why a client with these anchors would refuse a server at an address, "" if it would not.
-func verify(chain, anchors []*pki.Certificate, address string, now time.Time) string {
-	if len(chain) == 0 {
-		return "it presents no certificate"
-	}
+// verify says why a client with these anchors would refuse a server at an address, and whose leaf it presents, "" if it would
+// not.
+func verify(presents, anchors []*pki.Certificate, address string, now time.Time) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		host = address
 	}
-	leaf, err := x509.ParseCertificate(chain[0].DER())
-	if err != nil {
-		return "it presents a certificate that cannot be read"
-	}
-	_, err = leaf.Verify(x509.VerifyOptions{
-		DNSName: host, Roots: pool(anchors), Intermediates: pool(chain[1:]), CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	return refusal(chain[0], err)
-}
-
-func pool(certs []*pki.Certificate) *x509.CertPool {
-	out := x509.NewCertPool()
-	for _, c := range certs {
-		if parsed, err := x509.ParseCertificate(c.DER()); err == nil {
-			out.AddCert(parsed)
+	var chain []*x509.Certificate
+	for i, c := range presents {
+		parsed, err := x509.ParseCertificate(c.DER())
+		if err == nil {
+			chain = append(chain, parsed)
+		} else if i == 0 {
+			return "it presents a certificate that cannot be read"
 		}
 	}
-	return out
-}
-
-// refusal puts an error of crypto/x509 into words.
-func refusal(leaf *pki.Certificate, err error) string {
-	var (
-		invalid x509.CertificateInvalidError
-		unknown x509.UnknownAuthorityError
-		host    x509.HostnameError
-	)
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &unknown):
-		return fmt.Sprintf("it presents a leaf of %s, which our trust does not verify", leaf.Issuer)
-	case errors.As(err, &host):
-		return "it presents a leaf that is not for " + host.Host
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("it presents a leaf that is valid from %s to %s only, or whose authority is not valid now",
-			stamp(leaf.NotBefore), stamp(leaf.NotAfter))
-	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		return "it presents a leaf that is not for servers"
+	refusal := pki.Refusal(chain, anchors, host, now)
+	if refusal == "" || len(chain) == 0 {
+		return refusal
 	}
-	return "it presents a leaf that cannot be verified"
+	return fmt.Sprintf("%s: the leaf is of %s and valid from %s to %s", refusal, presents[0].Issuer, stamp(presents[0].NotBefore), stamp(presents[0].NotAfter))
 }

@@ -6,7 +6,10 @@ package nodedisk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+
+	"certrotation.dev/registry/pki"
 )
 
 // Reason says what kind of defect there is: a word in CamelCase for programs.
@@ -38,13 +41,13 @@ const (
 	// Unreadable is what the disk or its permissions do not give.
 	Unreadable Reason = "Unreadable"
 	// Unparsable is a bundle, certificate or key that is none.
-	Unparsable Reason = "Unparsable"
+	Unparsable Reason = pki.ReasonUnparsable
 	// KeyMismatch is a key that belongs to another certificate.
-	KeyMismatch Reason = "KeyMismatch"
+	KeyMismatch Reason = pki.ReasonKeyMismatch
 	// Untrusted is a leaf that no anchor of the same generation has signed.
 	Untrusted Reason = "Untrusted"
 	// Expired is a leaf that has expired, or must not replace a valid one.
-	Expired Reason = "Expired"
+	Expired Reason = pki.ReasonExpired
 )
 
 // Defect is something that is not as the installer leaves it. It has no content of a file.
@@ -69,6 +72,18 @@ type Defects []Defect
 // Add notes a defect.
 func (d *Defects) Add(reason Reason, path, format string, args ...any) {
 	*d = append(*d, Defect{Reason: reason, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *Defects) addUnseen(path string, err error) {
+	d.Add(Unreadable, path, "it cannot be looked at: %v", err)
+}
+
+func (d *Defects) addUnread(path string, err error) {
+	d.Add(Unreadable, path, "it cannot be read: %v", err)
+}
+
+func (d *Defects) addMode(path string, is, want fs.FileMode) {
+	d.Add(FileMode, path, "its mode is %v, want %v", is, want)
 }
 
 // Has tells whether one of them has the reason.

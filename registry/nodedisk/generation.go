@@ -65,13 +65,13 @@ func checkMode(defects *Defects, fsys fs.FS, name, file string, want fs.FileMode
 	info, err := fs.Lstat(fsys, name)
 	switch {
 	case err != nil:
-		defects.Add(Unreadable, file, "it cannot be looked at: %v", err)
+		defects.addUnseen(file, err)
 		return false
 	case info.Mode().Type() != want.Type():
 		defects.Add(FileUnexpected, file, "it is neither a plain file nor a directory where one belongs: %v", info.Mode())
 		return false
 	case info.Mode() != want:
-		defects.Add(FileMode, file, "its mode is %v, want %v", info.Mode(), want)
+		defects.addMode(file, info.Mode(), want)
 	}
 	return true
 }
@@ -98,7 +98,7 @@ func (r *generationReader) read(name string) {
 	}
 	data, err := ReadFile(r.fs, path.Join(r.dir, name), MaxFileBytes)
 	if err != nil {
-		r.add(Unreadable, name, "it cannot be read: %v", err)
+		r.g.Defects.addUnread(filepath.Join(r.g.Path, name), err)
 		return
 	}
 	r.files[name] = data

@@ -90,17 +90,17 @@ func (l Layout) ReadManifest(fsys fs.FS, dir string) Manifest {
 	m.Present = true
 	switch {
 	case err != nil:
-		m.Defects.Add(Unreadable, m.Path, "it cannot be looked at: %v", err)
+		m.Defects.addUnseen(m.Path, err)
 		return m
 	case !info.Mode().IsRegular():
 		m.Defects.Add(ManifestUnreadable, m.Path, "it is no plain file: %v", info.Mode())
 		return m
 	case info.Mode() != PlainMode:
-		m.Defects.Add(FileMode, m.Path, "its mode is %v, want %v", info.Mode(), PlainMode)
+		m.Defects.addMode(m.Path, info.Mode(), PlainMode)
 	}
 	text, err := ReadFile(fsys, name, MaxManifestBytes)
 	if err != nil {
-		m.Defects.Add(Unreadable, m.Path, "it cannot be read: %v", err)
+		m.Defects.addUnread(m.Path, err)
 		return m
 	}
 	l.ParseManifest(&m, text)

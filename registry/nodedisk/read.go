@@ -128,7 +128,7 @@ func (l Layout) ReadPointer(resources fs.FS, dir string) Pointer {
 		p.Defects.Add(PointerMissing, p.Path, "there is no pointer to a generation")
 		return p
 	case err != nil:
-		p.Defects.Add(Unreadable, p.Path, "it cannot be looked at: %v", err)
+		p.Defects.addUnseen(p.Path, err)
 		return p
 	case info.Mode().Type() != fs.ModeSymlink:
 		p.Defects.Add(PointerBroken, p.Path, "it is no symbolic link: %v", info.Mode())
@@ -136,7 +136,7 @@ func (l Layout) ReadPointer(resources fs.FS, dir string) Pointer {
 	}
 	target, err := fs.ReadLink(resources, name)
 	if err != nil {
-		p.Defects.Add(Unreadable, p.Path, "it cannot be read: %v", err)
+		p.Defects.addUnread(p.Path, err)
 		return p
 	}
 	n, ok := ParseGenerationName(target)

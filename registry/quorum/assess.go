@@ -55,7 +55,7 @@ func (o Observation) unusable(strategy configv1alpha1.QuorumStrategy) (v Verdict
 	case o.Problem != "":
 		return unsafe(ReasonContradiction, o.Problem), true
 	case n == 0:
-		return unsafe(ReasonNotObserved, "no member says who belongs to the cluster: "+o.failures()), true
+		return unsafe(ReasonStateUnknown, "no member says who belongs to the cluster: "+o.failures()), true
 	case strategy != configv1alpha1.QuorumAutomatic && strategy != fitting(n):
 		return unsafe(ReasonStrategyMismatch, fmt.Sprintf(
 			"the quorum strategy %s does not fit %s, %s does: change it, or remove it to have it chosen",
@@ -101,7 +101,7 @@ func (o Observation) assessAny(strategy configv1alpha1.QuorumStrategy) Verdict {
 		}
 	}
 	if against.Reason == "" {
-		return unsafe(ReasonNotObserved, "no node was asked; look again")
+		return unsafe(ReasonStateUnknown, "no node was asked; look again")
 	}
 	return against
 }
@@ -156,7 +156,7 @@ func (o Observation) assessMany(m *Member) Verdict {
 	if len(well) < len(others) {
 		return unsafe(ReasonDegraded, "another member is already broken and has to be repaired first: "+listBroken(others))
 	}
-	return safe(ReasonHealthy, fmt.Sprintf("without %s, %d healthy voters are left, of %d that a quorum needs",
+	return safe(ReasonQuorumKept, fmt.Sprintf("without %s, %d healthy voters are left, of %d that a quorum needs",
 		m.display(), len(well), o.Quorum()))
 }
 

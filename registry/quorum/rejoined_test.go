@@ -39,7 +39,7 @@ func TestRejoined(t *testing.T) {
 		{"two others have lost each other", cut(cluster("hhh"), "b", "c"), quorum.ReasonRejoined, ""},
 		{"it sees another leader", change(cluster("hhh"), "a", elsewhere), quorum.ReasonNotRejoined, "leader"},
 		{"an election", change(cluster("hhh"), "a", nowhere), quorum.ReasonNotRejoined, "election"},
-		{"nobody was asked", nil, quorum.ReasonNotObserved, "not asked"},
+		{"nobody was asked", nil, quorum.ReasonStateUnknown, "not asked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := quorum.Rejoined(quorum.Observe(test.answers), "a")

@@ -16,8 +16,8 @@ type Reason string
 
 // Reasons for which it is safe.
 const (
-	// ReasonHealthy: the other members keep the quorum.
-	ReasonHealthy Reason = "Healthy"
+	// ReasonQuorumKept: the other members keep the quorum.
+	ReasonQuorumKept Reason = "QuorumKept"
 	// ReasonRepair: the member is broken, and the others keep the quorum.
 	ReasonRepair Reason = "Repair"
 	// ReasonNoVote: the node has no vote.
@@ -30,8 +30,8 @@ const (
 
 // Reasons for which it is not.
 const (
-	// ReasonNotObserved: the voters, or the state of the node, are not known.
-	ReasonNotObserved Reason = "NotObserved"
+	// ReasonStateUnknown: the voters, or the state of the node, are not known.
+	ReasonStateUnknown Reason = "StateUnknown"
 	// ReasonContradiction: the answers cannot come from one cluster.
 	ReasonContradiction Reason = "Contradiction"
 	// ReasonStrategyMismatch: the configured strategy does not fit the number of voters.

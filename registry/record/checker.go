@@ -64,17 +64,26 @@ func (c *checker) kind(field string, kind trust.EvidenceKind) {
 
 // ordered checks a list that has to be in order and without duplicates, as it is written.
 func (c *checker) ordered(field string, list []string, most int, entry func(field, s string)) {
-	if len(list) > most {
-		c.fail(field, fmt.Sprintf("it has %d entries, the limit is %d", len(list), most))
+	if !c.bounded(field, len(list), most) {
 		return
 	}
 	for i, s := range list {
 		entry(fmt.Sprintf("%s[%d]", field, i), s)
 		if i > 0 && s <= list[i-1] {
-			c.fail(fmt.Sprintf("%s[%d]", field, i), "it is out of order")
+			c.disordered(fmt.Sprintf("%s[%d]", field, i))
 		}
 	}
 }
+
+// bounded says whether a list is not too long.
+func (c *checker) bounded(field string, entries, most int) bool {
+	if entries > most {
+		c.fail(field, fmt.Sprintf("it has %d entries, the limit is %d", entries, most))
+	}
+	return entries <= most
+}
+
+func (c *checker) disordered(field string) { c.fail(field, "it is out of order") }
 
 func (c *checker) sum(field, s string) {
 	if sum, err := hex.DecodeString(s); err != nil || len(sum) != 32 || hex.EncodeToString(sum) != s {

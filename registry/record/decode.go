@@ -144,15 +144,14 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
 	c.ordered("roster.populated", r.Populated, maxParties, c.name)
 	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated}
-	if len(r.Members) > maxRoster {
-		c.fail("roster.members", fmt.Sprintf("it has %d entries, the limit is %d", len(r.Members), maxRoster))
+	if !c.bounded("roster.members", len(r.Members), maxRoster) {
 		return out
 	}
 	for i := range r.Members {
 		field := fmt.Sprintf("roster.members[%d]", i)
 		out.Members = append(out.Members, c.rosterMember(field, &r.Members[i]))
 		if i > 0 && compareMembers(r.Members[i-1], r.Members[i]) >= 0 {
-			c.fail(field, "it is out of order")
+			c.disordered(field)
 		}
 	}
 	return out
@@ -188,8 +187,7 @@ func (c *checker) evidence(e *configv1alpha1.RecordedEvidence) *Evidence {
 	c.name("evidence.party", e.Party)
 	c.name("evidence.member", e.Member)
 	out := &Evidence{Party: e.Party, Member: e.Member}
-	if len(e.Processes) > maxProcesses {
-		c.fail("evidence.processes", fmt.Sprintf("it has %d entries, the limit is %d", len(e.Processes), maxProcesses))
+	if !c.bounded("evidence.processes", len(e.Processes), maxProcesses) {
 		return out
 	}
 	seen := map[string]bool{}

@@ -58,7 +58,7 @@ func (a *assessor) drainsUntil() time.Time {
 	return since.Add(a.d.Unlisted.Drain)
 }
 
-// undelivered are the members (party/member) that are not proven to present only their current leaves.
+// undelivered are the members, by MemberName, that are not proven to present only their current leaves.
 func (a *assessor) undelivered() []string {
 	var out []string
 	for _, b := range a.undelivering().blockers {
@@ -66,7 +66,7 @@ func (a *assessor) undelivered() []string {
 			out = append(out, b.Object)
 			continue
 		}
-		out = append(out, b.Party+"/"+b.Member)
+		out = append(out, MemberName(b.Party, b.Member))
 	}
 	return out
 }

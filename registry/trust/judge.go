@@ -15,7 +15,7 @@ type Violation struct {
 	Invariant Invariant
 	// Object that is edited, as Kind/name.
 	Object string
-	// Affected are the parties (party/member), leaves (Secret/name) or anchors that would break, ordered.
+	// Affected are the members (by MemberName), leaves (Secret/name) or anchors that would break, ordered.
 	Affected []string
 	// Message says what would break.
 	Message string
@@ -75,12 +75,12 @@ func (j *judge) judgeContent(object string, before, after *Problem) bool {
 	return false
 }
 
-// untrustingNames lists as party/member those that verify a leaf and do not show evidence of ca.
+// untrustingNames lists by MemberName those that verify a leaf and do not show evidence of ca.
 func untrustingNames(blockers []Blocker) []string {
 	var names []string
 	for _, b := range blockers {
 		if b.Party != "" {
-			names = append(names, b.Party+"/"+b.Member)
+			names = append(names, MemberName(b.Party, b.Member))
 		}
 	}
 	return names

@@ -41,7 +41,7 @@ func TestJudgeBundle(t *testing.T) {
 		{name: "the old anchor removed while leaves need it", before: func(w *world) { publishedNext(w); w.reload("server"); w.settle() }, edit: only(1),
 			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"Secret/signer", "Secret/server"}, says: "(active)", way: "rotate"},
 		{name: "the old anchor removed while it may be presented", before: inStage(Draining), edit: only(1),
-			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"server/server", "client-a/client-a", "client-b/client-b"},
+			invariant: AnchorInUse, object: "ConfigMap/bundle", affected: []string{"server", "client-a", "client-b"},
 			says: "(previous)", way: "let the rotation end"},
 		{name: "the old anchor removed when nothing needs it", before: inStage(Retiring), edit: only(1)},
 		{name: "a lost signer's anchor removed", before: func(w *world) { deleteSigner(&w.d); w.settle() }, edit: only(1),

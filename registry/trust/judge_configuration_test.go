@@ -152,47 +152,41 @@ func (tt *gateCase) run(t *testing.T) {
 
 // TestConfigurationInFlight: while a rotation is in flight, a configuration only grows.
 func TestConfigurationInFlight(t *testing.T) {
-	members := func(names ...string) []string {
-		for i, name := range names {
-			names[i] = name + "/" + name
-		}
-		return names
-	}
 	trust, use, one := []Invariant{TrustBeforeUse}, []Invariant{AnchorInUse}, []Invariant{OneRotation}
 	const counts, processes, objects = "who counts goes on to count", "evidence is of the same processes", "a rotation keeps its objects"
 	tests := []gateCase{
-		{name: "a party removed", rule: counts, want: trust, affected: members("client-0"), edit: func(c *Configured) {
+		{name: "a party removed", rule: counts, want: trust, affected: []string{"client-0"}, edit: func(c *Configured) {
 			d := c.Domains[0]
 			d.Parties = slices.DeleteFunc(d.Parties, func(p Party) bool { return p.Name == "client-0" })
 		}},
-		{name: "a party removed that is not recorded yet", prepare: func(g *gate) { g.begun(); g.d.Roster = nil }, rule: counts, want: trust, affected: members("client-1"),
+		{name: "a party removed that is not recorded yet", prepare: func(g *gate) { g.begun(); g.d.Roster = nil }, rule: counts, want: trust, affected: []string{"client-1"},
 			edit: func(c *Configured) {
 				d := c.Domains[0]
 				d.Parties = slices.DeleteFunc(d.Parties, func(p Party) bool { return p.Name == "client-1" })
 			}},
-		{name: "an acknowledgement becomes a grace period of a nanosecond", rule: counts, want: trust, affected: members("client-0"),
+		{name: "an acknowledgement becomes a grace period of a nanosecond", rule: counts, want: trust, affected: []string{"client-0"},
 			edit: func(c *Configured) { p := c.named("client-0"); p.Kind, p.Grace, p.Lease = GracePeriod, 1, 0 }},
-		{name: "a grace period becomes a nanosecond", rule: counts, want: trust, affected: members("client-1"),
+		{name: "a grace period becomes a nanosecond", rule: counts, want: trust, affected: []string{"client-1"},
 			edit: func(c *Configured) { c.named("client-1").Grace = 1 }},
 		{name: "a grace period becomes longer", edit: func(c *Configured) { c.named("client-1").Grace *= 2 }},
-		{name: "a probe becomes none", rule: counts, want: trust, affected: members("server-0"),
+		{name: "a probe becomes none", rule: counts, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { p := c.named("server-0"); p.Kind, p.Reason = None, "in a hurry" }},
-		{name: "renewed with a tiny delay", rule: counts, want: trust, affected: members("client-2"),
+		{name: "renewed with a tiny delay", rule: counts, want: trust, affected: []string{"client-2"},
 			edit: func(c *Configured) { c.named("client-2").Grace = time.Second }},
-		{name: "a grace period becomes renewed", rule: counts, want: trust, affected: members("client-1"),
+		{name: "a grace period becomes renewed", rule: counts, want: trust, affected: []string{"client-1"},
 			edit: func(c *Configured) { c.named("client-1").Kind = Renewed }},
 		{name: "none becomes a probe", edit: func(c *Configured) { p := c.named("client-3"); p.Kind, p.Grace = Acknowledgement, 0 }},
 		{name: "a party of none removed", edit: func(c *Configured) {
 			d := c.Domains[0]
 			d.Parties = slices.DeleteFunc(d.Parties, func(p Party) bool { return p.Name == "client-3" })
 		}},
-		{name: "verifies less", rule: counts, want: trust, affected: members("server-0"),
+		{name: "verifies less", rule: counts, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { p := c.named("server-0"); p.Verifies = p.Verifies[1:] }},
-		{name: "verifies nothing", rule: counts, want: trust, affected: members("server-0"),
+		{name: "verifies nothing", rule: counts, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { p := c.named("server-0"); p.Verifies, p.VerifiesNothing = nil, true }},
-		{name: "presents less", rule: counts, want: trust, affected: members("client-0"),
+		{name: "presents less", rule: counts, want: trust, affected: []string{"client-0"},
 			edit: func(c *Configured) { c.named("client-0").Members[0].Holds = nil }},
-		{name: "a member renamed", rule: counts, want: trust, affected: members("client-0"),
+		{name: "a member renamed", rule: counts, want: trust, affected: []string{"client-0"},
 			edit: func(c *Configured) { c.named("client-0").Members[0].Name = "other" }},
 		{name: "the member of a node that cannot run yet is removed", prepare: func(g *gate) {
 			g.begun()
@@ -217,17 +211,17 @@ func TestConfigurationInFlight(t *testing.T) {
 			p.Verifies = append(slices.Clone(p.Verifies), "server-0")
 		}},
 
-		{name: "a probe asks somebody else", rule: processes, want: trust, affected: members("server-0"),
+		{name: "a probe asks somebody else", rule: processes, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { c.named("server-0").Members[0].Probes[0].Address = "obliging:443" }},
-		{name: "a probe asks for another server name", rule: processes, want: trust, affected: members("server-0"),
+		{name: "a probe asks for another server name", rule: processes, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { c.named("server-0").Members[0].Probes[0].ServerName = "obliging" }},
-		{name: "a probe takes another proof", rule: processes, want: trust, affected: members("server-0"),
+		{name: "a probe takes another proof", rule: processes, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { c.named("server-0").Members[0].Probes[0].Handshake = true }},
 		{name: "one of two addresses removed", prepare: func(g *gate) {
 			g.begun()
 			m := &g.party("server-0").Members[0]
 			m.Probes = append(m.Probes, Probe{Address: "second:443", Presents: "server-0"})
-		}, rule: processes, want: trust, affected: members("server-0"),
+		}, rule: processes, want: trust, affected: []string{"server-0"},
 			edit: func(c *Configured) { m := &c.named("server-0").Members[0]; m.Probes = m.Probes[:1] }},
 		{name: "an address added", edit: func(c *Configured) {
 			m := &c.named("server-0").Members[0]
@@ -278,7 +272,7 @@ func TestConfigurationInFlight(t *testing.T) {
 			deleteLeaf("client-0")(&g.d)
 			g.d.Roster.Leaves = slices.DeleteFunc(g.d.Roster.Leaves, func(name string) bool { return name == "client-0" })
 			g.remove("client-0")
-		}, affected: members("client-0"), edit: func(c *Configured) { c.Domains[0].Released = []string{"client-0"} }},
+		}, affected: []string{"client-0"}, edit: func(c *Configured) { c.Domains[0].Released = []string{"client-0"} }},
 		{name: "a leaf claimed by something else", rule: "a leaf counts somewhere", want: use, affected: []string{"Secret/client-3"}, edit: func(c *Configured) {
 			d := c.Domains[0]
 			d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Name == "client-3" })

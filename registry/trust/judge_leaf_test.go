@@ -82,7 +82,7 @@ func inStage(stage Stage) func(w *world) {
 }
 
 func TestJudgeLeaf(t *testing.T) {
-	clients := []string{"client-a/client-a", "client-b/client-b"}
+	clients := []string{"client-a", "client-b"}
 	tests := []judgement{
 		{name: "a leaf of a foreign CA", edit: func(w *world, d *Domain) {
 			leafOf(d, "server").Certificate = signedLeaf(w, "server", foreign(w))
@@ -105,7 +105,7 @@ func TestJudgeLeaf(t *testing.T) {
 		}, invariant: TrustBeforeUse, object: "Secret/client-a", says: "evidence", way: "blockers"},
 		{name: "a leaf of next that is published and not loaded", before: publishedNext, edit: func(w *world, d *Domain) {
 			leafOf(d, "client-a").Certificate = signedLeaf(w, "client-a", w.d.Signer.Next)
-		}, invariant: TrustBeforeUse, object: "Secret/client-a", affected: []string{"server/server"}, says: "evidence", way: "blockers"},
+		}, invariant: TrustBeforeUse, object: "Secret/client-a", affected: []string{"server"}, says: "evidence", way: "blockers"},
 		{name: "a leaf of next once its verifier trusts it", before: func(w *world) { publishedNext(w); w.reload("server") },
 			edit: func(w *world, d *Domain) {
 				leafOf(d, "client-a").Certificate = signedLeaf(w, "client-a", w.d.Signer.Next)

@@ -44,19 +44,19 @@ func TestJudgeWhatAnObjectIs(t *testing.T) {
 		{name: "a leaf that has expired", edit: func(w *world, d *Domain) {
 			l := leafOf(d, "server")
 			l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.NotAfter = w.now.Add(-time.Second) }, w.d.Signer.Active)
-		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a/client-a", "client-b/client-b"}, says: "expired", way: "delete Secret/server"},
+		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a", "client-b"}, says: "expired", way: "delete Secret/server"},
 		{name: "a leaf of tomorrow", edit: func(w *world, d *Domain) {
 			l := leafOf(d, "server")
 			l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.NotBefore = w.now.Add(day) }, w.d.Signer.Active)
-		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a/client-a", "client-b/client-b"}, says: "not valid before", way: "delete Secret/server"},
+		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a", "client-b"}, says: "not valid before", way: "delete Secret/server"},
 		{name: "a leaf of another name", edit: func(w *world, d *Domain) {
 			l := leafOf(d, "server")
 			l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.DNSNames = []string{"other.example"} }, w.d.Signer.Active)
-		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a/client-a", "client-b/client-b"}, says: "lacks the names", way: "delete Secret/server"},
+		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a", "client-b"}, says: "lacks the names", way: "delete Secret/server"},
 		{name: "a leaf for another use", edit: func(w *world, d *Domain) {
 			l := leafOf(d, "server")
 			l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, w.d.Signer.Active)
-		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a/client-a", "client-b/client-b"}, says: "lacks the usage", way: "delete Secret/server"},
+		}, invariant: TrustBeforeUse, object: "Secret/server", affected: []string{"client-a", "client-b"}, says: "lacks the usage", way: "delete Secret/server"},
 		{name: "a leaf that outlives what its verifiers have loaded", before: func(w *world) {
 			renewed := resigned(w, w.d.Signer.Active)
 			w.keys[renewed.Fingerprint] = w.keys[w.d.Signer.Active.Fingerprint]

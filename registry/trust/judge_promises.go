@@ -18,7 +18,7 @@ func (e *domainEdit) membersKept() []Violation {
 	for p, m := range each(e.was.parties) {
 		// Of whom nothing is asked, and who cannot run yet, has nothing to lose.
 		if p.Kind != None && !e.was.idle[m] && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
-			lost = append(lost, p.nameOf(m))
+			lost = append(lost, MemberName(p.Name, m.Name))
 		}
 	}
 	return broken(TrustBeforeUse, lost,
@@ -74,7 +74,7 @@ func (e *domainEdit) moved(p, q *Party) []string {
 	for i := range p.Members {
 		m := &p.Members[i]
 		if n := q.member(m.Name); n != nil && !e.was.idle[m] && !probesKept(m.Probes, n.Probes) {
-			out = append(out, p.Name+"/"+m.Name)
+			out = append(out, MemberName(p.Name, m.Name))
 		}
 	}
 	return out

@@ -149,7 +149,7 @@ func (e *domainEdit) consequences() []string {
 	}
 	for _, m := range Missing(e.kept) {
 		if !former[AbsenceKey(&m)] {
-			out = append(out, fmt.Sprintf("trust domain %s: %s/%s still counts until it is seen to be gone, or waived", e.kept.Name, m.Party, m.Member))
+			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, or waived", e.kept.Name, MemberName(m.Party, m.Member)))
 		}
 	}
 	for i := range e.old.Leaves {

@@ -84,7 +84,7 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 		"another signer": {edit: func(c *Configured) { c.Domains[0].Signer.Name = "other" }, letsGo: true,
 			want: []string{"trust domain service: its signer would no longer be Secret/signer; nothing renews what it leaves behind"}},
 		"a node without its label": {edit: func(c *Configured) { c.Domains[0].Parties = c.Domains[0].Parties[1:] }, letsGo: true,
-			want: []string{"trust domain service: client-0/client-0 still counts until it is seen to be gone, or waived"}},
+			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, or waived"}},
 		"a leaf not named": {edit: func(c *Configured) { c.Domains[0].Leaves[0].Unnamed = true },
 			want: []string{"Secret/client-0 counts until it is deleted or named in releasedLeaves, and is not renewed"}},
 		"a leaf released": {edit: func(c *Configured) {

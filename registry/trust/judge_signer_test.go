@@ -12,7 +12,7 @@ import (
 
 func TestJudgeSigner(t *testing.T) {
 	leaves := []string{"Secret/client-a", "Secret/client-b", "Secret/server"}
-	members := []string{"server/server", "client-a/client-a", "client-b/client-b"}
+	members := []string{"server", "client-a", "client-b"}
 	remove := func(_ *world, d *Domain) { deleteSigner(d) }
 	replace := func(w *world, d *Domain) { d.Signer.Active = foreign(w) }
 	tests := []judgement{

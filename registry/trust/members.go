@@ -25,9 +25,6 @@ func each(parties []*Party) iter.Seq2[*Party, *Member] {
 	}
 }
 
-// name of a member of the party, as PARTY/MEMBER.
-func (p *Party) nameOf(m *Member) string { return p.Name + "/" + m.Name }
-
 // assessMembers says of each member what is known of it, once, in the order of the parties.
 func (a *assessor) assessMembers(stage Stage) []MemberAssessment {
 	var out []MemberAssessment

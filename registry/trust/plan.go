@@ -32,7 +32,7 @@ type Step struct {
 	Action ActionKind
 	// Object as Kind/name.
 	Object string
-	// WaitsFor are the members (party/member) whose evidence the step needs, ordered.
+	// WaitsFor are the members, by MemberName, whose evidence the step needs, ordered.
 	WaitsFor []string
 	Message  string
 }
@@ -197,7 +197,7 @@ func (a *assessor) assumptions() string {
 	}
 	for i := range a.d.Waivers {
 		if w := &a.d.Waivers[i]; w.Expires.After(a.now) {
-			out = append(out, fmt.Sprintf("%s/%s is waived until %s: %s", w.Party, w.Member, w.Expires.UTC().Format(time.RFC3339), w.Reason))
+			out = append(out, fmt.Sprintf("%s is waived until %s: %s", MemberName(w.Party, w.Member), w.Expires.UTC().Format(time.RFC3339), w.Reason))
 		}
 	}
 	if len(out) == 0 {
@@ -210,7 +210,7 @@ func membersOf(parties []*Party) []string {
 	var out []string
 	for p, m := range each(parties) {
 		if !p.VerifiesNothing {
-			out = append(out, p.nameOf(m))
+			out = append(out, MemberName(p.Name, m.Name))
 		}
 	}
 	return sortedSet(out)
@@ -221,7 +221,7 @@ func (a *assessor) holders() []string {
 	var out []string
 	for p, m := range each(a.parties) {
 		if len(m.Holds) > 0 {
-			out = append(out, p.nameOf(m))
+			out = append(out, MemberName(p.Name, m.Name))
 		}
 	}
 	slices.Sort(out)

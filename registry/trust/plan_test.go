@@ -19,8 +19,8 @@ func TestPlanRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, all := []string{"client-a/client-a", "client-b/client-b"}, []string{"client-a/client-a", "client-b/client-b", "server/server"}
-	servers := []string{"server/server"}
+	clients, all := []string{"client-a", "client-b"}, []string{"client-a", "client-b", "server"}
+	servers := []string{"server"}
 	want := []Step{
 		{Stage: Distributing, Action: GenerateNext, Object: "Secret/signer"},
 		{Stage: Distributing, Action: PublishAnchors, Object: "ConfigMap/bundle"},

@@ -17,8 +17,8 @@ type Reason string
 
 // Reasons of problems with an object or a configuration.
 const (
-	ReasonUnparsable         Reason = "Unparsable"
-	ReasonKeyMismatch        Reason = "KeyMismatch"
+	ReasonUnparsable         Reason = pki.ReasonUnparsable
+	ReasonKeyMismatch        Reason = pki.ReasonKeyMismatch
 	ReasonWrongType          Reason = "WrongType"
 	ReasonNotCA              Reason = "NotCA"
 	ReasonEmptyBundle        Reason = "EmptyBundle"
@@ -26,7 +26,7 @@ const (
 	// ReasonAddressNotBelieved and ReasonAddressCollision are about what a kubelet reports as the address of its node.
 	ReasonAddressNotBelieved Reason = "AddressNotBelieved"
 	ReasonAddressCollision   Reason = "AddressCollision"
-	ReasonExpired            Reason = "Expired"
+	ReasonExpired            Reason = pki.ReasonExpired
 	ReasonMissing            Reason = "Missing"
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
@@ -109,7 +109,7 @@ func Subject(party, member, object, reason string) string {
 	return reason
 }
 
-// MemberName is PARTY/MEMBER, or the party alone where its member has its name.
+// MemberName names a member in every text: PARTY/MEMBER, or the party alone where its member has its name.
 func MemberName(party, member string) string {
 	if member == "" || member == party {
 		return party
@@ -184,7 +184,7 @@ func (a *assessor) diverged() []Problem {
 	for p, m := range each(a.parties) {
 		if !p.VerifiesNothing && a.denies(p, m, a.d.Signer.Active) {
 			out = append(out, Problem{
-				Object: secret(a.d.Signer.Name), Reason: ReasonDiverged, Message: p.nameOf(m) + " " + divergence(a.d.Signer.Active),
+				Object: secret(a.d.Signer.Name), Reason: ReasonDiverged, Message: MemberName(p.Name, m.Name) + " " + divergence(a.d.Signer.Active),
 			})
 		}
 	}
@@ -259,7 +259,7 @@ func (a *assessor) latestRecord() time.Time {
 	return latest
 }
 
-// outlived are the members (party/member) that present a leaf which works, though every leaf in a Secret and the active CA
+// outlived are the members, by MemberName, that present a leaf which works, though every leaf in a Secret and the active CA
 // have expired: what `certrotation recover` leaves behind until the manifests that it wrote are applied. Those leaves need
 // the key of the active CA. until is when the last of them ends.
 //
@@ -274,7 +274,7 @@ func (a *assessor) outlived() (members []string, until time.Time) {
 		if p.Kind != TLSProbe || last.IsZero() || last.Before(a.now) {
 			continue
 		}
-		members = append(members, p.nameOf(m))
+		members = append(members, MemberName(p.Name, m.Name))
 		if last.After(until) {
 			until = last
 		}

@@ -170,7 +170,7 @@ func TestRecoveredMembersKeepTheirKey(t *testing.T) {
 				t.Fatalf("actions %+v, want none", a.Actions)
 			}
 			p := a.ProblemOf("Secret/signer")
-			if p == nil || p.Reason != ReasonOutlived || !strings.Contains(p.Message, "server/server present") || !strings.Contains(p.Message, "certrotation recover") {
+			if p == nil || p.Reason != ReasonOutlived || !strings.Contains(p.Message, "server present") || !strings.Contains(p.Message, "certrotation recover") {
 				t.Fatalf("problem %+v", p)
 			}
 			if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Message == p.Message }) {

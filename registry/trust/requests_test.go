@@ -288,9 +288,9 @@ func TestPlanSaysWhatDistrustWouldBreak(t *testing.T) {
 		return p.Breaks
 	}
 	want := []string{
-		"Secret/client-a at server/server",
-		"Secret/client-b at server/server",
-		"Secret/server at client-a/client-a, client-b/client-b",
+		"Secret/client-a at server",
+		"Secret/client-b at server",
+		"Secret/server at client-a, client-b",
 	}
 	if diff := cmp.Diff(want, breaks()); diff != "" {
 		t.Errorf("breaks (-want +got):\n%s", diff)

@@ -174,7 +174,7 @@ func TestWhatThesePatternsFind(t *testing.T) {
 func TestReasonsAreExplained(t *testing.T) {
 	t.Parallel()
 	page := read(t, "docs/known-issues.md")
-	for _, dir := range []string{"registry/trust", "registry/rollout"} {
+	for _, dir := range []string{"registry/pki", "registry/trust", "registry/rollout"} {
 		reasons := aReason.FindAllStringSubmatch(sources(t, dir), -1)
 		if len(reasons) == 0 {
 			t.Errorf("%s has no reasons", dir)
@@ -188,4 +188,4 @@ func TestReasonsAreExplained(t *testing.T) {
 }
 
 // aReason is the declaration of one.
-var aReason = regexp.MustCompile(`(?m)^\s*(?:const )?Reason\w+\s+Reason = "(\w+)"`)
+var aReason = regexp.MustCompile(`(?m)^\s*(?:const )?Reason\w+\s+(?:Reason )?= "(\w+)"`)

@@ -261,7 +261,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 		w.follow()
 		w.expect(w.pair("signer").Certificate.Equal(ca.Certificate), "the key that the member needs was destroyed")
 		problem := w.assess().ProblemOf("Secret/signer")
-		w.expect(problem != nil && strings.Contains(problem.Message, "server/server"), "nobody is told why nothing happens: %+v", problem)
+		w.expect(problem != nil && strings.Contains(problem.Message, "server present"), "nobody is told why nothing happens: %+v", problem)
 
 		w.apply("signer", again)
 		w.apply("server", leaf)

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,59 +20,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/generated/informers/externalversions"
-	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
-
-const demoNamespace = "mtls-demo"
-
-const demoConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
-kind: RotationConfiguration
-metadata: {name: service}
-spec:
-  preset:
-    name: mtls-service
-    mtlsService:
-      clients: [a, b]
-      serverAddresses: ["127.0.0.1:1"]
-`
-
-// names of the certificates of the demo.
-func demoNames() []string {
-	return []string{"service-client-a", "service-client-b", "service-server", "service-signer"}
-}
-
-// demo makes the objects that the controller would make: nothing rotates, so that every answer is known.
-func demo(t *testing.T, s *served) {
-	t.Helper()
-	makeNamespace(t, s.client, demoNamespace)
-	ca := newSigner(t, demoNamespace, "service-signer")
-	now := time.Now()
-	leaf := pki.Profile{Key: pki.ECDSAP256, Validity: 500 * time.Hour, Backdate: 5 * time.Minute}
-	create(t, s.client, tlsSecret(t, demoNamespace, "service-signer", ca))
-	for name, usage := range map[string]pki.Usage{
-		"service-server": pki.ServerAuth, "service-client-a": pki.ClientAuth, "service-client-b": pki.ClientAuth,
-	} {
-		profile := leaf
-		profile.CommonName, profile.Usages = name, []pki.Usage{usage}
-		if usage == pki.ServerAuth {
-			profile.DNSNames = []string{"localhost", "service.mtls-demo.svc"}
-		}
-		pair, err := ca.Issue(profile, now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		create(t, s.client, tlsSecret(t, demoNamespace, name, pair))
-	}
-	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "service-ca-bundle", Annotations: consent}, Data: map[string]string{"ca-bundle.crt": string(ca.CertPEM())}}
-	if _, err := s.client.CoreV1().ConfigMaps(demoNamespace).Create(t.Context(), bundle, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	configure(t, s.own, demoNamespace, demoConfiguration)
-}
 
 // TestAPI asks as users do.
 func TestAPI(t *testing.T) {
@@ -320,161 +268,6 @@ func testReader(t *testing.T, s *served) {
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("the reader rotates: %v, want Forbidden", err)
 	}
-}
-
-func testRotateDryRun(t *testing.T, s *served, client versioned.Interface) {
-	before := recordsOf(t, s)
-	plan, err := client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
-		Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plan.Target != "service-signer" || len(plan.Steps) == 0 || plan.Hash == "" {
-		t.Errorf("plan %+v, want steps and a hash", plan)
-	}
-	if diff := cmp.Diff(before, recordsOf(t, s)); diff != "" {
-		t.Errorf("a dry run has written (-before +after):\n%s", diff)
-	}
-	_, err = client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
-		Rotate(t.Context(), "nobody", &v1alpha1.RotationRequest{}, metav1.CreateOptions{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("rotating what does not exist: %v, want NotFound", err)
-	}
-}
-
-func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
-	signer, err := rotations.Get(t.Context(), "service-signer", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	started := metav1.NewMicroTime(time.Now().Add(-time.Hour))
-	report := func() *v1alpha1.Acknowledgement {
-		return &v1alpha1.Acknowledgement{
-			Party: "client-a", Member: "client-a", Instance: "pod-1", Trusts: []string{signer.Status.Certificate.Fingerprint},
-			StartedAt: started, ObservedAt: metav1.NowMicro(),
-		}
-	}
-	for _, tc := range []struct {
-		name     string
-		change   func(*v1alpha1.Acknowledgement)
-		refused  func(error) bool
-		evidence []string // the processes that are recorded then
-	}{
-		{name: "a process", change: func(*v1alpha1.Acknowledgement) {}, evidence: []string{"pod-1"}},
-		{name: "the same again", change: func(*v1alpha1.Acknowledgement) {}, evidence: []string{"pod-1"}},
-		{name: "a replica with nothing loaded", change: func(a *v1alpha1.Acknowledgement) { a.Instance, a.Trusts = "pod-2", []string{} }, evidence: []string{"pod-1", "pod-2"}},
-		{name: "a stranger", change: func(a *v1alpha1.Acknowledgement) { a.Party, a.Member = "stranger", "x" }, refused: apierrors.IsConflict},
-		{name: "no start", change: func(a *v1alpha1.Acknowledgement) { a.StartedAt = metav1.MicroTime{} }, refused: apierrors.IsInvalid},
-		{name: "a start in the future", change: func(a *v1alpha1.Acknowledgement) { a.StartedAt = metav1.NewMicroTime(time.Now().Add(time.Hour)) }, refused: apierrors.IsConflict},
-		{name: "no look", change: func(a *v1alpha1.Acknowledgement) { a.ObservedAt = metav1.MicroTime{} }, refused: apierrors.IsInvalid},
-		{name: "a look of 30 days ago", change: func(a *v1alpha1.Acknowledgement) {
-			a.StartedAt, a.ObservedAt = metav1.NewMicroTime(time.Now().AddDate(0, 0, -31)), metav1.NewMicroTime(time.Now().AddDate(0, 0, -30))
-		}, refused: apierrors.IsConflict},
-		{name: "an older process of the same name", change: func(a *v1alpha1.Acknowledgement) { a.StartedAt = metav1.NewMicroTime(started.Add(-time.Hour)) }, refused: apierrors.IsConflict},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			before := recordsOf(t, s)
-			ack := report()
-			tc.change(ack)
-			answer, err := rotations.Acknowledge(t.Context(), "service-signer", ack, metav1.CreateOptions{})
-			if tc.refused != nil {
-				if !tc.refused(err) {
-					t.Errorf("error %v", err)
-				}
-				if diff := cmp.Diff(before, recordsOf(t, s)); diff != "" {
-					t.Errorf("it has written all the same (-before +after):\n%s", diff)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if answer.Expires == nil || time.Until(answer.Expires.Time) < 59*time.Minute || time.Until(answer.Expires.Time) > time.Hour {
-				t.Errorf("it counts until %v, want an hour from now", answer.Expires)
-			}
-			var processes []string
-			for _, process := range recordsOf(t, s)["evidence.service.client-a.client-a"].Evidence.Processes {
-				processes = append(processes, process.Instance)
-			}
-			if !slices.Equal(processes, tc.evidence) {
-				t.Errorf("the evidence is of %q, want %q", processes, tc.evidence)
-			}
-		})
-	}
-}
-
-func testRotate(t *testing.T, s *served, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
-	if _, err := rotations.Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{Reason: "drill", Compromised: true}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	got := recordsOf(t, s)["rotate.service-signer"].Request
-	if got == nil || got.RequestedBy == "" {
-		t.Fatalf("the request is recorded as %+v", got)
-	}
-	want := &configv1alpha1.RecordedRequest{
-		Kind: configv1alpha1.RequestRotate, SecretName: "service-signer", Reason: "drill", Compromised: true, RequestedBy: got.RequestedBy,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the request (-want +got):\n%s", diff)
-	}
-	secret, err := s.client.CoreV1().Secrets(demoNamespace).Get(t.Context(), "service-signer", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(secret.ManagedFields) != 1 {
-		t.Errorf("the Secret is written by %v, and serve writes no Secret", secret.ManagedFields)
-	}
-}
-
-// testWaive has a person decide that a member is not waited for.
-func testWaive(t *testing.T, s *served, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
-	before := recordsOf(t, s)
-	waiver := func() *v1alpha1.Waiver {
-		return &v1alpha1.Waiver{Party: "client-b", Reason: "switched off", Expires: &metav1.Time{Time: time.Now().Add(time.Hour)}}
-	}
-	if _, err := rotations.Waive(t.Context(), "service-signer", waiver(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
-		t.Errorf("a dry run: %v", err)
-	}
-	for name, tc := range map[string]struct {
-		change  func(*v1alpha1.Waiver)
-		refused func(error) bool
-	}{
-		"without a reason": {func(w *v1alpha1.Waiver) { w.Reason = "" }, apierrors.IsInvalid},
-		"of a stranger":    {func(w *v1alpha1.Waiver) { w.Party = "stranger" }, apierrors.IsConflict},
-	} {
-		w := waiver()
-		tc.change(w)
-		if _, err := rotations.Waive(t.Context(), "service-signer", w, metav1.CreateOptions{}); !tc.refused(err) {
-			t.Errorf("a waiver %s: %v", name, err)
-		}
-	}
-	if diff := cmp.Diff(before, recordsOf(t, s)); diff != "" {
-		t.Errorf("what was refused, or tried, is written (-before +after):\n%s", diff)
-	}
-	if _, err := rotations.Waive(t.Context(), "service-signer", waiver(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	got := recordsOf(t, s)["waiver.service.client-b.client-b"].Waiver
-	if got == nil || got.Reason != "switched off" || got.WaivedBy == "" || got.Member != "client-b" {
-		t.Errorf("the waiver is recorded as %+v", got)
-	}
-}
-
-// recordsOf is what is remembered of the demo, by name.
-func recordsOf(t *testing.T, s *served) map[string]configv1alpha1.RotationRecordSpec {
-	t.Helper()
-	list, err := s.own.ConfigV1alpha1().RotationRecords(demoNamespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]configv1alpha1.RotationRecordSpec{}
-	for i := range list.Items {
-		out[list.Items[i].Name] = list.Items[i].Spec
-	}
-	return out
 }
 
 // testListeners checks health on both ports against the CA of the system's signer.

@@ -345,7 +345,7 @@ type PlanStep struct {
 	Action string `json:"action"`
 	// object is the object that is written, as Kind/name.
 	Object string `json:"object"`
-	// waitsFor are the members (party/member) whose evidence the step needs.
+	// waitsFor are the members whose evidence the step needs, as PARTY/MEMBER, or PARTY alone where its member has its name.
 	// +optional
 	// +listType=atomic
 	WaitsFor []string `json:"waitsFor,omitempty"`

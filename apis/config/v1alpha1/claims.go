@@ -31,8 +31,13 @@ func (c claims) claim(kind objectKind, name string, path *field.Path) field.Erro
 	if owner := publishedBy(object); owner != "" {
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the %s %s belongs to %s", kind, name, owner))}
 	}
+	return c.once(object, path)
+}
+
+// once claims an object that nothing else has claimed.
+func (c claims) once(object claimedObject, path *field.Path) field.ErrorList {
 	if first, ok := c[object]; ok {
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("this %s is already claimed by %s", kind, first))}
+		return field.ErrorList{field.Invalid(path, object.name, fmt.Sprintf("this %s is already claimed by %s", object.kind, first))}
 	}
 	c[object] = path.String()
 	return nil

@@ -5,7 +5,6 @@ package v1alpha1
 
 import (
 	"cmp"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -42,9 +41,5 @@ func (v *validator) copy(c *Copy, namespace string, path *field.Path) {
 		return
 	}
 	object := claimedObject{kind: kind, name: toNamespace + "/" + toName}
-	if first, ok := v.copies[object]; ok {
-		v.add(field.Invalid(path, object.name, fmt.Sprintf("this %s is already claimed by %s", kind, first)))
-		return
-	}
-	v.copies[object] = path.String()
+	v.add(v.copies.once(object, path)...)
 }

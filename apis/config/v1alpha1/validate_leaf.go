@@ -69,7 +69,7 @@ func validateSubject(text string, limit int, path *field.Path) field.ErrorList {
 		errs = append(errs, field.TooLongCharacters(path, text, limit))
 	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		errs = append(errs, field.Invalid(path, text, "must not contain control characters"))
+		errs = append(errs, field.Invalid(path, text, "a subject must not contain control characters"))
 	}
 	if strings.Contains(text, NodePlaceholder) {
 		errs = append(errs, field.Invalid(path, text, fmt.Sprintf("%s is replaced in names of objects only", NodePlaceholder)))

@@ -35,7 +35,7 @@ the rotation end and to rotate again.`,
 		Args: named,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.abort(cmd.Context(), o, args[0]) },
 	}
-	cmd.Flags().StringVar(&o.reason, "reason", "", "Why, for events and for people. At most 256 characters.")
+	addReasonFlag(cmd.Flags(), &o.reason)
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "Wait until the domain is Stable again, and show the progress.")
 	addTimeoutFlag(cmd, &o.timeout)
 	return cmd

@@ -63,8 +63,7 @@ the fingerprints are computed; "-" reads the standard input.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.acknowledge(cmd.Context(), o, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.party, "party", "", "The relying party.")
-	flags.StringVar(&o.member, "member", "", "The member of the party. Defaults to the name of the party.")
+	addMemberFlags(flags, &o.party, &o.member)
 	flags.StringSliceVar(&o.trusts, "trusts", nil, `Fingerprints of all anchors that the member has loaded; "" for none.`)
 	flags.StringSliceVar(&o.presents, "presents", nil, "Fingerprints of the leaves that the member presents.")
 	flags.StringVar(&o.bundle, "bundle", "", "A PEM file with all anchors that the member has loaded.")

@@ -233,7 +233,7 @@ func plan() *v1alpha1.RotationPlan {
 		Steps: []v1alpha1.PlanStep{
 			{Stage: v1alpha1.StageDistributing, Action: "GenerateNext", Object: "Secret/service-signer", Message: "make a new CA that cannot sign yet"},
 			{Stage: v1alpha1.StageDistributing, Action: "PublishAnchors", Object: "ConfigMap/service-ca-bundle", Message: "trust the old and the new CA"},
-			{Stage: v1alpha1.StageReissuing, Action: "Promote", Object: "Secret/service-signer", WaitsFor: []string{"clients/client-a", "clients/client-b", "server/server"}, Message: "sign with the new CA; keep the old key"},
+			{Stage: v1alpha1.StageReissuing, Action: "Promote", Object: "Secret/service-signer", WaitsFor: []string{"clients/client-a", "clients/client-b", "server"}, Message: "sign with the new CA; keep the old key"},
 			{Stage: v1alpha1.StageRetiring, Action: "DestroyPrevious", Object: "Secret/service-signer", Message: "destroy the old key"},
 		},
 	}

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	"certrotation.dev/registry/trust"
 )
 
 // verbRotate is the subresource that a plan and a rotation are asked of.
@@ -124,15 +123,14 @@ func header(titles ...string) row {
 // maxNamed bounds how many members are named in one place.
 const maxNamed = 4
 
-// members joins names of members (party/member), "-" for none.
+// members joins names of members, "-" for none.
 func members(names []string) string {
 	if len(names) == 0 {
 		return "-"
 	}
 	shown := make([]string, 0, maxNamed)
 	for _, name := range names[:min(len(names), maxNamed)] {
-		party, member, _ := strings.Cut(name, "/")
-		shown = append(shown, oneLine(trust.MemberName(party, member)))
+		shown = append(shown, oneLine(name))
 	}
 	list := strings.Join(shown, ",")
 	if more := len(names) - len(shown); more > 0 {

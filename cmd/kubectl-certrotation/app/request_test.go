@@ -24,7 +24,7 @@ import (
 func TestPlan(t *testing.T) {
 	blocked := plan()
 	blocked.Blockers = []v1alpha1.Blocker{{Object: "Secret/service-server", Reason: "ObjectProblem", Message: "cannot be\nread"}}
-	blocked.Steps[2].WaitsFor = []string{"a/1", "a/2", "a/3", "a/4", "a/5", "b/b"}
+	blocked.Steps[2].WaitsFor = []string{"a/1", "a/2", "a/3", "a/4", "a/5", "b"}
 	tests := []struct {
 		name, golden string
 		plan         *v1alpha1.RotationPlan

@@ -50,11 +50,11 @@ goes on.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.rotate(cmd.Context(), o, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.reason, "reason", "", "Why, for events and for people. At most 256 characters.")
+	addReasonFlag(flags, &o.reason)
 	flags.BoolVar(&o.compromised, "compromised", false, "The key must not be trusted any longer than needed.")
 	flags.BoolVar(&o.wait, "wait", false, "Wait until the rotation has ended, and show its progress.")
 	addTimeoutFlag(cmd, &o.timeout)
-	flags.StringVar(&o.dryRun, "dry-run", "none", `"none", or "server" to have the request checked and change nothing.`)
+	addDryRunFlag(flags, &o.dryRun)
 	return cmd
 }
 
@@ -63,10 +63,10 @@ func addTimeoutFlag(cmd *cobra.Command, timeout *time.Duration) {
 }
 
 func (o *rotateOptions) validate() error {
-	switch {
-	case o.dryRun != "none" && o.dryRun != "server":
-		return fmt.Errorf("unknown value %q of --dry-run: use none or server", o.dryRun)
-	case o.dryRun == "server" && o.wait:
+	if err := checkDryRun(o.dryRun); err != nil {
+		return err
+	}
+	if o.dryRun == dryRunServer && o.wait {
 		return fmt.Errorf("--wait and --dry-run=server cannot be combined: a dry run starts nothing to wait for")
 	}
 	return checkTimeout(o.timeout)

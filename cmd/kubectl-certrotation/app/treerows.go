@@ -173,9 +173,9 @@ func (v *treeView) signedBy(l *Leaf) cell {
 }
 
 func (v *treeView) parties(d *Domain) row {
-	blocking := map[string]bool{}
+	blocking := map[[2]string]bool{}
 	for i := range d.Blockers {
-		blocking[d.Blockers[i].Party+"/"+d.Blockers[i].Member] = true
+		blocking[[2]string{d.Blockers[i].Party, d.Blockers[i].Member}] = true
 	}
 	r := text("relying parties")
 	for i := range d.Parties {
@@ -183,7 +183,7 @@ func (v *treeView) parties(d *Domain) row {
 		rows := text(oneLine(party.Name))
 		for k := range party.Members {
 			m := &party.Members[k]
-			rows.children = append(rows.children, v.member(m, blocking[m.Party+"/"+m.Member]))
+			rows.children = append(rows.children, v.member(m, blocking[[2]string{m.Party, m.Member}]))
 		}
 		r.children = append(r.children, rows)
 	}

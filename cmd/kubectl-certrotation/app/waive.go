@@ -49,13 +49,12 @@ certificaterotations/waive.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.waive(cmd.Context(), o, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.party, "party", "", "The relying party.")
-	flags.StringVar(&o.member, "member", "", "The member of the party. Defaults to the name of the party.")
-	flags.StringVar(&o.reason, "reason", "", "Why, for events and for people. At most 256 characters.")
+	addMemberFlags(flags, &o.party, &o.member)
+	addReasonFlag(flags, &o.reason)
 	flags.DurationVar(&o.lasts, "for", 0, "How long the waiver lasts, at most 720h.")
 	flags.StringVar(&o.until, "until", "", "When the waiver ends, in RFC 3339.")
 	flags.BoolVar(&o.withdraw, "withdraw", false, "End the waiver at once.")
-	flags.StringVar(&o.dryRun, "dry-run", "none", `"none", or "server" to have the request checked and change nothing.`)
+	addDryRunFlag(flags, &o.dryRun)
 	// The flags exist: they were added above.
 	_ = cmd.MarkFlagRequired("party")
 	_ = cmd.MarkFlagRequired("reason")
@@ -96,10 +95,11 @@ func (p *plugin) waive(ctx context.Context, o *waiveOptions, name string) error 
 
 // waiver makes the body of the request.
 func (o *waiveOptions) waiver(now time.Time) (*v1alpha1.Waiver, error) {
+	if err := checkDryRun(o.dryRun); err != nil {
+		return nil, err
+	}
 	out := &v1alpha1.Waiver{Party: o.party, Member: o.member, Reason: o.reason}
 	switch {
-	case o.dryRun != "none" && o.dryRun != "server":
-		return nil, fmt.Errorf("unknown value %q of --dry-run: use none or server", o.dryRun)
 	case o.withdraw:
 		out.ExpiresAfter = &metav1.Duration{}
 	case o.until != "":

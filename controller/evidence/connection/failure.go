@@ -6,7 +6,6 @@ package connection
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"syscall"
 
 	"certrotation.dev/controller/dial"
+	"certrotation.dev/registry/pki"
 )
 
 // Failure puts the failure to connect, or to shake hands, into words. ctx is the one that bounded the attempt. The words
@@ -44,7 +44,7 @@ func Failure(ctx context.Context, err error) string {
 	case errors.As(err, &record):
 		return "it does not speak TLS"
 	case errors.As(err, &refused):
-		return Verification(refused.Err)
+		return pki.RefusalOf(refused.Err)
 	case errors.As(err, &errno):
 		return "it cannot be reached: " + errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -78,28 +78,6 @@ func Refused(ctx context.Context, err error) bool {
 func Alerted(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error"
-}
-
-// Verification puts the refusal of a chain into words, "" for none.
-func Verification(err error) string {
-	var (
-		invalid x509.CertificateInvalidError
-		unknown x509.UnknownAuthorityError
-		host    x509.HostnameError
-	)
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &unknown):
-		return "it presents a certificate that chains to no anchor of the bundle"
-	case errors.As(err, &host):
-		return "it presents a certificate that is not for the name " + host.Host
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "it presents a certificate that is expired or not valid yet"
-	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		return "it presents a certificate that is not for servers"
-	}
-	return "it presents a certificate that cannot be verified"
 }
 
 // Unproven is all that is told of an address where nobody has proven to belong to the trust domain. Whether nobody listens,

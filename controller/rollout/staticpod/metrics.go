@@ -34,7 +34,7 @@ func newMeters(m *memory, c clock.PassiveClock) *meters {
 		attempts: counter("installer_attempts_total", "Installer pods that were started.", "namespace", "rollout", "node"),
 		failures: counter("installer_failures_total", "Installer pods that have failed.", "namespace", "rollout", "node"),
 		restarts: counter("restarts_initiated_total", "Installer pods that were started to restart the static pod.", "namespace", "rollout", "node"),
-		writes: counter("writes_total", "Write requests to the API server, by verb, resource and result (done, conflict, error).",
+		writes: counter("writes_total", "Write requests of rollouts to the API server, by verb, resource and result (done, conflict, error).",
 			"verb", "resource", "result"),
 		statuses: newStatusCollector(m, c),
 	}

@@ -16,7 +16,6 @@ const (
 	reasonUsable         = "Usable"
 	reasonNotBlocked     = "NotBlocked"
 	reasonHealthy        = "Healthy"
-	reasonNotYetValid    = "NotYetValid"
 	reasonNoActiveCA     = "NoActiveCA"
 	reasonNotPublished   = "AnchorNotPublished"
 	reasonDomainProblems = "ProblemsInDomain"
@@ -125,7 +124,7 @@ func (r *renderer) notValidNow(c *pki.Certificate) (verdict, bool) {
 		}, true
 	}
 	return verdict{
-		reason:  reasonNotYetValid,
+		reason:  pki.ReasonNotYetValid,
 		message: "the certificate is not valid before " + c.NotBefore.UTC().Format(time.RFC3339),
 	}, true
 }

@@ -20,8 +20,9 @@ import (
 // one, as they have few clients.
 const perSecond, metricsPerSecond = 20, 5
 
-// probeTimeout bounds one connection.
-const probeTimeout = 10 * time.Second
+// probeTimeout bounds one connection to a member. The API server is never restarted while it is probed, so only one that
+// does not answer for as long as its clients wait is away: until then the machine is merely busy.
+const probeTimeout, serverTimeout = 10 * time.Second, time.Minute
 
 // target is a TLS server to which the prober connects all the time, as one of its clients would.
 type target struct {
@@ -123,14 +124,18 @@ var errNoClient = errors.New("no such client")
 // connect makes one connection and exchanges data: with TLS 1.3 a server refuses the certificate of a client only after
 // the handshake of the client has completed.
 func connect(ctx context.Context, t target) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	timeout := probeTimeout
+	if t.member == "" {
+		timeout = serverTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	raw, config, err := t.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
-	if err := raw.SetDeadline(time.Now().Add(probeTimeout)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
 	config.NextProtos = []string{"h2"}
@@ -165,7 +170,8 @@ func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []tar
 	t.Logf("probed: %d new connections to %d targets, %d tried a second time, failed: %d", total, len(outcomes), retried, countFailures(outcomes))
 	for _, tt := range targets {
 		if tt.member == "" && len(outcomes[tt.name].away) > 0 && !slices.Contains(disturbed, tt.name) {
-			t.Errorf("%s was away %d times, first %v", tt.name, len(outcomes[tt.name].away), outcomes[tt.name].away[0])
+			first := outcomes[tt.name].away[0]
+			t.Errorf("%s was away %d times, first at %s: %v", tt.name, len(outcomes[tt.name].away), first.at.Format(time.TimeOnly), first.err)
 		}
 	}
 	logAway(t, outcomes, targets)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/cmd/certrotation/app/nodeflags"
 	"certrotation.dev/controller/recovery"
 	"certrotation.dev/registry/nodedisk"
 )
@@ -29,37 +29,31 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout: nodedisk.Layout{
-			Name: "etcd", ManifestDirectory: configv1alpha1.DefaultManifestDirectory, ResourceDirectory: configv1alpha1.DefaultResourceDirectory,
-		},
-		PeerTimeout: 5 * time.Second,
+		Layout:      nodeflags.Layout("etcd"),
+		PeerTimeout: nodeflags.PeerTimeout,
 	}
 }
 
 // AddFlags adds the flags of the command.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Name, "name", o.Name, "The name of the static pod. Its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
-	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods.")
-	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories of the static pod.")
+	nodeflags.AddName(flags, "name", &o.Layout)
+	nodeflags.AddDirectories(flags, &o.Layout)
 	flags.StringSliceVar(&o.Peers, "peers", o.Peers,
 		"The other members, as NAME=https://HOST:2380, HOST:PORT or HOST. If not set, they are read from --initial-cluster in the manifest.")
 	flags.BoolVar(&o.SkipPeers, "skip-peers", o.SkipPeers, "If true, only check the disk.")
-	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "The time that a peer may take to answer.")
+	nodeflags.AddPeerTimeout(flags, &o.PeerTimeout)
 	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: empty for a table, or json.")
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Accepted for symmetry with recover; doctor never writes.")
 }
 
 // Validate finds what is wrong with the command line.
 func (o *Options) Validate() error {
-	var errs []error
+	errs := []error{nodeflags.ValidatePeerTimeout(o.PeerTimeout)}
 	if o.Name == "" {
 		errs = append(errs, errors.New("--name is empty"))
 	}
 	if o.Output != "" && o.Output != "json" {
-		errs = append(errs, fmt.Errorf("--output %q must be empty or json", o.Output))
-	}
-	if o.PeerTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("--peer-timeout %s must be more than zero", o.PeerTimeout))
+		errs = append(errs, fmt.Errorf("--output is %q, want json or nothing for a table", o.Output))
 	}
 	if _, err := recovery.ParsePeers(o.Peers); err != nil {
 		errs = append(errs, fmt.Errorf("--peers: %w", err))

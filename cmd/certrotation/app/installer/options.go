@@ -16,12 +16,10 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/cmd/certrotation/app/nodeflags"
 	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
-
-// DefaultTimeout is how long all of an installation may take, the wait for another installer included.
-const DefaultTimeout = 2 * time.Minute
 
 // Options of the command.
 type Options struct {
@@ -52,10 +50,10 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout:          nodedisk.Layout{ResourceDirectory: configv1alpha1.DefaultResourceDirectory, ManifestDirectory: configv1alpha1.DefaultManifestDirectory},
+		Layout:          nodeflags.Layout(""),
 		SourceDirectory: "/revision",
 		PodKey:          revision.DefaultPodKey,
-		Timeout:         DefaultTimeout,
+		Timeout:         nodeflags.Timeout,
 		TerminationLog:  "/dev/termination-log",
 		Clock:           clock.RealClock{},
 		Logs:            logs.NewOptions(),
@@ -66,7 +64,7 @@ func NewOptions() *Options {
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	fs := sections.FlagSet("revision")
-	fs.StringVar(&o.Name, "rollout", o.Name, "The name of the rollout, such as etcd. Its static pod is NAME-pod on the disk.")
+	nodeflags.AddName(fs, "rollout", &o.Layout)
 	fs.IntVar(&o.Revision, "revision", o.Revision, "The number of the revision.")
 	fs.StringVar(&o.SourceDirectory, "source-dir", o.SourceDirectory,
 		"The directory in which the objects of the revision are mounted: configmaps/NAME/KEY and secrets/NAME/KEY, with names without the number.")
@@ -91,11 +89,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs = sections.FlagSet("node")
 	fs.StringVar(&o.NodeName, "node-name", o.NodeName, "The name of the node: NODE_NAME in the pod template.")
 	fs.StringVar(&o.NodeIP, "node-ip", o.NodeIP, "The IP address of the node: NODE_IP in the pod template.")
-	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION. Its path has to be the same here and on the node.")
-	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
+	nodeflags.AddDirectories(fs, &o.Layout)
 
 	fs = sections.FlagSet("run")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "The time limit, including the wait for another installer or pruner on this node.")
+	nodeflags.AddTimeout(fs, &o.Timeout)
 	fs.StringVar(&o.TerminationLog, "termination-log", o.TerminationLog, "The file to which the outcome is written as one line of JSON, if it exists.")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
@@ -110,25 +107,21 @@ func (o *Options) Complete() {
 
 // Validate returns everything that is wrong with the options.
 func (o *Options) Validate() error {
-	var errs []error
+	errs := []error{nodeflags.Validate(&o.Layout, o.Timeout)}
 	refuse := func(wrong bool, format string, args ...any) {
 		if wrong {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(o.Name == "", "--rollout is required")
 	refuse(o.Revision < 1, "--revision is %d, want 1 or more", o.Revision)
 	refuse(o.NodeName == "", "--node-name is required")
 	_, err := netip.ParseAddr(o.NodeIP)
 	refuse(err != nil, "--node-ip is %q, want an IP address", o.NodeIP)
 	refuse(!filepath.IsAbs(o.SourceDirectory), "--source-dir is %q, want an absolute path", o.SourceDirectory)
-	refuse(!filepath.IsAbs(o.ResourceDirectory), "--resource-dir is %q, want an absolute path", o.ResourceDirectory)
-	refuse(!filepath.IsAbs(o.ManifestDirectory), "--manifest-dir is %q, want an absolute path", o.ManifestDirectory)
 	refuse(o.PodKey == "", "--pod-key is empty")
 	refuse(o.ContentHash == "", "--content-hash is required")
 	refuse(o.RestartHash == "", "--restart-hash is required: without it nothing proves that all of the revision is mounted")
 	refuse(o.NodeContentHash == "", "--node-content-hash is required: without it nothing proves what is mounted")
 	refuse(len(o.Permitted.Images) == 0, "--permit-image is required: without one no pod is permitted")
-	refuse(o.Timeout <= 0, "--timeout is %s, want more than 0", o.Timeout)
 	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"certrotation.dev/controller/rollout/generation"
+	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
 
@@ -103,12 +104,5 @@ func readKey(fsys fs.FS, dir string, entry fs.DirEntry) ([]byte, error) {
 	if !entry.Type().IsRegular() {
 		return nil, fmt.Errorf("%s: want a plain file, it is %v", name, entry.Type())
 	}
-	info, err := entry.Info()
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", name, err)
-	}
-	if info.Size() > maxKeyBytes {
-		return nil, fmt.Errorf("%s has more than %d bytes", name, maxKeyBytes)
-	}
-	return fs.ReadFile(fsys, name)
+	return nodedisk.ReadFile(fsys, name, maxKeyBytes)
 }

@@ -6,7 +6,6 @@ package prune
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,13 +14,10 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/cmd/certrotation/app/nodeflags"
 	"certrotation.dev/registry/nodedisk"
 	"certrotation.dev/registry/revision"
 )
-
-// DefaultTimeout is how long all of it may take.
-const DefaultTimeout = 2 * time.Minute
 
 // Options of the command.
 type Options struct {
@@ -40,8 +36,8 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Layout:  nodedisk.Layout{ResourceDirectory: configv1alpha1.DefaultResourceDirectory, ManifestDirectory: configv1alpha1.DefaultManifestDirectory},
-		Timeout: DefaultTimeout,
+		Layout:  nodeflags.Layout(""),
+		Timeout: nodeflags.Timeout,
 		Logs:    logs.NewOptions(),
 	}
 }
@@ -50,13 +46,12 @@ func NewOptions() *Options {
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	fs := sections.FlagSet("prune")
-	fs.StringVar(&o.Name, "rollout", o.Name, "The name of the rollout, such as etcd. Its static pod is NAME-pod on the disk.")
+	nodeflags.AddName(fs, "rollout", &o.Layout)
 	fs.StringVar(&o.StaticPodName, "static-pod-name", o.StaticPodName, "The name of the rollout with the suffix -pod, such as etcd-pod. Either this flag or --rollout is required.")
 	fs.IntVar(&o.MaxEligible, "max-eligible-revision", o.MaxEligible, "The highest revision that may be removed. Required.")
 	fs.StringSliceVar(&o.ProtectedRevisions, "protected-revisions", o.ProtectedRevisions, "Comma-separated list of revisions that are kept.")
-	fs.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION.")
-	fs.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "The time limit, including the wait for an installer on this node.")
+	nodeflags.AddDirectories(fs, &o.Layout)
+	nodeflags.AddTimeout(fs, &o.Timeout)
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
 }
@@ -86,16 +81,9 @@ func (o *Options) Complete() error {
 
 // Validate returns everything that is wrong with the options.
 func (o *Options) Validate() error {
-	var errs []error
-	refuse := func(wrong bool, format string, args ...any) {
-		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+	err := nodeflags.Validate(&o.Layout, o.Timeout)
+	if o.MaxEligible < 1 {
+		err = errors.Join(err, fmt.Errorf("--max-eligible-revision is %d, want 1 or more", o.MaxEligible))
 	}
-	refuse(o.Name == "", "--rollout is required")
-	refuse(o.MaxEligible < 1, "--max-eligible-revision is %d, want 1 or more", o.MaxEligible)
-	refuse(!filepath.IsAbs(o.ResourceDirectory), "--resource-dir is %q, want an absolute path", o.ResourceDirectory)
-	refuse(!filepath.IsAbs(o.ManifestDirectory), "--manifest-dir is %q, want an absolute path", o.ManifestDirectory)
-	refuse(o.Timeout <= 0, "--timeout is %s, want more than 0", o.Timeout)
-	return errors.Join(errs...)
+	return err
 }

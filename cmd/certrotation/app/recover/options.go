@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/cmd/certrotation/app/nodeflags"
 	"certrotation.dev/controller/recovery"
-	"certrotation.dev/registry/nodedisk"
 )
 
 // Options of the command.
@@ -29,10 +28,8 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{Options: recovery.Options{
-		Layout: nodedisk.Layout{
-			Name: "etcd", ManifestDirectory: configv1alpha1.DefaultManifestDirectory, ResourceDirectory: configv1alpha1.DefaultResourceDirectory,
-		},
-		PeerTimeout:     5 * time.Second,
+		Layout:          nodeflags.Layout("etcd"),
+		PeerTimeout:     nodeflags.PeerTimeout,
 		EtcdPrefix:      "/registry",
 		Namespace:       "openshift-etcd",
 		ClientSecrets:   []string{"etcd-client", "etcd-metric-client"},
@@ -43,12 +40,11 @@ func NewOptions() *Options {
 // AddFlags adds the flags of the command.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "If true, print what would be done, and write nothing.")
-	flags.StringVar(&o.Name, "name", o.Name, "The name of the static pod. Its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
-	flags.StringVar(&o.ManifestDirectory, "manifest-dir", o.ManifestDirectory, "The directory in which kubelet finds static pods.")
-	flags.StringVar(&o.ResourceDirectory, "resource-dir", o.ResourceDirectory, "The directory that contains the directories of the static pod.")
+	nodeflags.AddName(flags, "name", &o.Layout)
+	nodeflags.AddDirectories(flags, &o.Layout)
 	flags.StringSliceVar(&o.Peers, "peers", o.Peers, "The other members, as NAME=https://HOST:2380, HOST:PORT or HOST; --peers= for a single member. "+
 		"If not set, they are read from --initial-cluster in the manifest, or from the data of etcd.")
-	flags.DurationVar(&o.PeerTimeout, "peer-timeout", o.PeerTimeout, "The time that a peer may take to answer.")
+	nodeflags.AddPeerTimeout(flags, &o.PeerTimeout)
 	flags.StringVar(&o.Revision, "revision", o.Revision, "The generation to restore, as certrotation doctor names it: REVISION/NUMBER, or NUMBER.")
 	flags.BoolVar(&o.Reissue, "reissue", o.Reissue, "If true, reissue what has expired, even if an older generation would work.")
 	flags.StringVar(&o.DataDirectory, "data-dir", o.DataDirectory, "The data directory of etcd. If empty, the one in the manifest is used.")
@@ -81,14 +77,11 @@ func (o *Options) Complete(now clock.PassiveClock) (recovery.Options, error) {
 }
 
 func (o *Options) validate() error {
-	var errs []error
+	errs := []error{nodeflags.ValidatePeerTimeout(o.PeerTimeout)}
 	for flag, value := range map[string]string{"--name": o.Name, "--namespace": o.Namespace, "--etcd-prefix": o.EtcdPrefix} {
 		if value == "" {
 			errs = append(errs, fmt.Errorf("%s is empty", flag))
 		}
-	}
-	if o.PeerTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("--peer-timeout %s must be more than zero", o.PeerTimeout))
 	}
 	if o.Revision != "" && o.Reissue {
 		errs = append(errs, errors.New("--revision and --reissue exclude each other: one brings back, the other makes anew"))

@@ -66,7 +66,7 @@ func (s *Server) sign(ctx context.Context, requester csr.Requester, object, know
 	ca, err := s.files.authority(approval.Authority, now)
 	if errors.Is(err, errNoAuthority) {
 		return nil, 0, s.refused(ctx, requester, object.Name, unless(wasSigned(known), object), &csr.Refusal{
-			Reason: csr.UnknownSigner, Message: fmt.Sprintf("this signer has no %s CA, which signs for the profile %s", approval.Authority, approval.Profile),
+			Reason: csr.UnknownSignerName, Message: fmt.Sprintf("this signer has no %s CA, which signs for the profile %s", approval.Authority, approval.Profile),
 		})
 	}
 	if err != nil {

@@ -187,7 +187,7 @@ func readAll(file *os.File, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
+		return nil, fmt.Errorf("%s is longer than the %d bytes that are read", name, limit)
 	}
 	return data, nil
 }

@@ -98,7 +98,7 @@ func refusals() map[string]refusalCase {
 		"no server usage":           {object: usages(certificatesv1.UsageClientAuth), code: denied, reason: csr.UsageNotAllowed, message: `"server auth"`},
 		"no usage":                  {object: usages(), code: denied, reason: csr.UsageNotAllowed, message: `"server auth"`},
 		"usage twice":               {object: usages(certificatesv1.UsageServerAuth, certificatesv1.UsageServerAuth), code: invalid, reason: csr.InvalidObject, message: "twice"},
-		"unknown signer":            {object: func(o *certificatesv1.CertificateSigningRequest) { o.Spec.SignerName = "kubernetes.io/kubelet-serving" }, code: denied, reason: csr.UnknownSigner, message: "certrotation.dev/etcd-peer"},
+		"unknown signer":            {object: func(o *certificatesv1.CertificateSigningRequest) { o.Spec.SignerName = "kubernetes.io/kubelet-serving" }, code: denied, reason: csr.UnknownSignerName, message: "certrotation.dev/etcd-peer"},
 		"signer of another profile": {object: func(o *certificatesv1.CertificateSigningRequest) { o.Spec.SignerName = csr.EtcdMetric.SignerName() }, code: denied, reason: csr.SubjectNotAllowed, message: "system:etcd-metrics"},
 		"no signer":                 {object: func(o *certificatesv1.CertificateSigningRequest) { o.Spec.SignerName = "" }, code: invalid, reason: csr.InvalidObject, message: "spec.signerName is required"},
 		"name that climbs":          {object: name("../../etc/passwd"), code: invalid, reason: csr.InvalidName, message: `"../../etc/passwd"`},

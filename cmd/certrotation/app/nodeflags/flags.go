@@ -1,0 +1,77 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeflags
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/nodedisk"
+)
+
+const (
+	// Timeout is how long all that a command writes may take by default, the wait for another one included.
+	Timeout = 2 * time.Minute
+	// PeerTimeout is how long a peer may take to answer by default.
+	PeerTimeout = 5 * time.Second
+)
+
+// Layout is where the revisions of a rollout are by default.
+func Layout(rollout string) nodedisk.Layout {
+	return nodedisk.Layout{
+		Name: rollout, ManifestDirectory: configv1alpha1.DefaultManifestDirectory, ResourceDirectory: configv1alpha1.DefaultResourceDirectory,
+	}
+}
+
+// AddName adds the name of the layout as a flag of this name.
+func AddName(flags *pflag.FlagSet, flag string, l *nodedisk.Layout) {
+	flags.StringVar(&l.Name, flag, l.Name, "The name of the rollout, such as etcd. Its manifest is NAME-pod.yaml, its directories are NAME-pod-REVISION.")
+}
+
+// AddDirectories adds the directories of the layout.
+func AddDirectories(flags *pflag.FlagSet, l *nodedisk.Layout) {
+	flags.StringVar(&l.ResourceDirectory, "resource-dir", l.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION. Its path has to be the same here and on the node.")
+	flags.StringVar(&l.ManifestDirectory, "manifest-dir", l.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
+}
+
+// AddTimeout adds the time limit of a command that writes.
+func AddTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
+	flags.DurationVar(timeout, "timeout", *timeout, "The time limit, including the wait for another installer or pruner on this node.")
+}
+
+// AddPeerTimeout adds the time limit of a question to a peer.
+func AddPeerTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
+	flags.DurationVar(timeout, "peer-timeout", *timeout, "The time that a peer may take to answer.")
+}
+
+// Validate says what is wrong with the flags of a command that writes.
+func Validate(l *nodedisk.Layout, timeout time.Duration) error {
+	var errs []error
+	if l.Name == "" {
+		errs = append(errs, errors.New("--rollout is required"))
+	}
+	if !filepath.IsAbs(l.ResourceDirectory) {
+		errs = append(errs, fmt.Errorf("--resource-dir is %q, want an absolute path", l.ResourceDirectory))
+	}
+	if !filepath.IsAbs(l.ManifestDirectory) {
+		errs = append(errs, fmt.Errorf("--manifest-dir is %q, want an absolute path", l.ManifestDirectory))
+	}
+	if timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--timeout is %s, want more than 0", timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// ValidatePeerTimeout says what is wrong with the time limit of a question to a peer.
+func ValidatePeerTimeout(timeout time.Duration) error {
+	if timeout <= 0 {
+		return fmt.Errorf("--peer-timeout %s must be more than zero", timeout)
+	}
+	return nil
+}
