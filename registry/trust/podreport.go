@@ -34,17 +34,24 @@ func CheckReportingPod(d *Domain, party, member, instance string, by *Account) e
 	return refuse("%s is a pod, and reports for itself alone: %s", MemberName(party, member), by.notOf(d.Namespace, member, pods))
 }
 
-// namesakes are the UIDs of the pods that count under a name, and whether somebody else does under the same name: whoever
-// had it before the party was one of pods.
+// namesakes are the UIDs of the pods that may report under a name, and whether somebody else counts under the same name:
+// whoever had it before the party was one of pods. Where there is a pod of that name, those of the roster are gone, proven
+// or not.
 func namesakes(d *Domain, party, member string) (pods []string, others bool) {
+	var former []string
 	for p, m := range each(newAssessor(d, time.Time{}).parties) {
 		switch {
 		case p.Name != party || m.Name != member:
-		case m.Pod != nil:
-			pods = append(pods, m.Instance)
-		default:
+		case m.Pod == nil:
 			others = true
+		case p.recorded:
+			former = append(former, m.Instance)
+		default:
+			pods = append(pods, m.Instance)
 		}
+	}
+	if len(pods) == 0 {
+		pods = former
 	}
 	return sortedSet(pods), others
 }

@@ -45,9 +45,9 @@ func TestCheckReportingPod(t *testing.T) {
 			d.Signer.Next = nil
 		}, ""},
 		{"the pod that has its name now", "clients", "a", "uid-a", pod("a", "uid-a"), replacedInFlight, ""},
-		{"the one that has not gone yet", "clients", "a", "uid-before", pod("a", "uid-before"), replacedInFlight, ""},
+		{"the one that had it before", "clients", "a", "uid-before", pod("a", "uid-before"), replacedInFlight, "and the pod that counts has uid-a"},
 		{"the one for the other", "clients", "a", "uid-before", pod("a", "uid-a"), replacedInFlight, "of a pod the instance is its UID, uid-a"},
-		{"one that is neither", "clients", "a", "uid-a", pod("a", "uid-0"), replacedInFlight, "the pod that counts has uid-a, uid-before"},
+		{"one that is neither", "clients", "a", "uid-a", pod("a", "uid-0"), replacedInFlight, "the pod that counts has uid-a;"},
 
 		{"a process that had the name before the pod", "clients", "a", "1", &Account{Name: "alice"}, namedInFlight, ""},
 		{"such a process as the pod", "clients", "a", "uid-a", &Account{Name: "alice"}, namedInFlight, "is bound to no pod"},
@@ -85,7 +85,7 @@ func inFlight(d *Domain) {
 	d.Roster = &Roster{Members: []RosterMember{{Party: "former", Member: "x", Instance: "uid-x", Pod: true, Kind: Acknowledgement, Started: true}}}
 }
 
-// replacedInFlight has a pod count beside the one that took its name.
+// replacedInFlight has a pod count, as it is not proven to be gone, beside the one that took its name.
 func replacedInFlight(d *Domain) {
 	inFlight(d)
 	d.Roster.Members[0] = RosterMember{Party: "clients", Member: "a", Instance: "uid-before", Pod: true, Kind: Acknowledgement, Started: true}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -43,6 +44,9 @@ spec:
       reporters: {serviceAccounts: [server]}
       evidence: {kind: acknowledgement}
 `
+
+// stableTimeout covers that the controller asks each minute whether a pod is gone that it does not watch any more.
+const stableTimeout = 3 * time.Minute
 
 // podStage is a namespace in which pods are the members. There is no kubelet: the test says what runs.
 type podStage struct {
@@ -184,7 +188,7 @@ func (s *podStage) waitsFor(t *testing.T, says string, members ...string) {
 // stable waits until a CA other than before is the only one, while pods report what they load.
 func (s *podStage) stable(t *testing.T, before string, pods ...*runningPod) {
 	t.Helper()
-	eventually(t, "the trust domain is stable", func(ctx context.Context) error {
+	eventuallyWithin(t, stableTimeout, "the trust domain is stable", func(ctx context.Context) error {
 		for _, pod := range pods {
 			if err := pod.acknowledge(ctx); err != nil {
 				return err

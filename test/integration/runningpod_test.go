@@ -93,7 +93,9 @@ func (p *runningPod) start(t *testing.T) {
 	p.starts++
 }
 
-func (p *runningPod) startedAt() time.Time { return p.pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time }
+func (p *runningPod) startedAt() time.Time {
+	return p.pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
+}
 
 // acknowledge reports, as the pod, that it has loaded what is published now.
 func (p *runningPod) acknowledge(ctx context.Context) error {
