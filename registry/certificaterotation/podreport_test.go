@@ -76,7 +76,6 @@ func TestAcknowledgeOfPods(t *testing.T) {
 		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
 			t.Run(strings.Join(append([]string{name}, dryRun...), ", dry run: "), func(t *testing.T) {
 				s := newStage(t)
-				s.answerDryRuns()
 				s.ofPods(s.now)
 				if tt.change != nil {
 					tt.change(s)
