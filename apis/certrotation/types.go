@@ -313,8 +313,9 @@ type Acknowledgement struct {
 	Trusts []string
 	// Presents are the fingerprints of the leaves that the member presents.
 	Presents []string
-	// Instance identifies the process among those of the member, such as the UID of its pod. Defaults to a value that
-	// is derived from startedAt. A member has loaded an anchor only if all of its processes have.
+	// Instance identifies the process among those of the member. Of a member that is a pod it is the UID of the pod, whose
+	// own token is needed. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of
+	// its processes have.
 	Instance string
 	// StartedAt is when the process started.
 	StartedAt metav1.MicroTime

@@ -208,7 +208,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_Acknowledgement(ref commo
 					},
 					"instance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "instance identifies the process among those of the member, such as the UID of its pod. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of its processes have.",
+							Description: "instance identifies the process among those of the member. Of a member that is a pod it is the UID of the pod, whose own token is needed. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of its processes have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

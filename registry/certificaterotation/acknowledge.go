@@ -63,7 +63,7 @@ func (r *AcknowledgeREST) Create(ctx context.Context, name string, object runtim
 		return nil, err
 	}
 	// Before anything is said of the party and its members; a dry run is no different.
-	if err := r.actions.mayReport(ctx, target, ack.Party, ack.Member); err != nil {
+	if err := r.actions.mayReport(ctx, target, ack); err != nil {
 		return nil, err
 	}
 	report := r.actions.reported(ctx, target, ack)

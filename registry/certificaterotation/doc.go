@@ -10,7 +10,8 @@
 // Users make requests through the subresources, each with RBAC of its own. These do not change certificates: they write
 // RotationRecords, that is a request (rotate, abort), the report of a process (acknowledge) or a waiver (waive). The
 // API server checks that write with its own admission chain, and the controller acts on the record. registry/trust
-// decides whether a request is accepted; its refusals become 409 Conflict with its text.
+// decides whether a request is accepted; its refusals become 409 Conflict with its text. Who reports for a member that is a
+// pod is told by the pod that the token is bound to, which the API server says in the extras of the user.
 //
 // A request that wrote something is answered once the inventory of this replica has seen the write, or with a warning
 // when that takes too long. The package starts no goroutine.

@@ -64,7 +64,7 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 		return "", time.Time{}, err
 	}
 	inFlight := func() bool { return trust.Assess(domain, now).InFlight() }
-	if former := record.Standing(known, r.recorded, now, inFlight); former != nil {
+	if former := record.Standing(known, r.recorded, now, inFlight); former != nil && !trust.BeforeRestart(domain, r.party, r.member, former) {
 		return "", former.Expires, nil
 	}
 	wanted, err := record.OfEvidence(r.target.namespace, domain.Name, r.party, r.member, record.Replaced(known, r.recorded, now))

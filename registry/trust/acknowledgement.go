@@ -100,18 +100,23 @@ type Reporters struct {
 type Account struct {
 	Name   string
 	Groups []string
+	// PodName and PodUID are those of the pod that the token of a service account is bound to, "" if it is bound to none.
+	PodName, PodUID string
 }
+
+// serviceAccountPrefix begins the names of service accounts, before NAMESPACE:NAME.
+const serviceAccountPrefix = "system:serviceaccount:"
 
 // Admit says whether an account may report for a member of a party in a namespace. Names are compared whole: an account
 // whose name only contains, or begins as, that of a reporter is another one.
-func (r *Reporters) Admit(namespace, member string, a Account) bool {
+func (r *Reporters) Admit(namespace, member string, a *Account) bool {
 	if a.Name == "" {
 		return false
 	}
 	named := func(template string) bool { return a.Name == strings.Replace(template, memberPlaceholder, member, 1) }
 	return slices.ContainsFunc(r.Users, named) ||
 		slices.ContainsFunc(r.ServiceAccounts, func(name string) bool {
-			return named("system:serviceaccount:" + namespace + ":" + name)
+			return named(serviceAccountPrefix + namespace + ":" + name)
 		}) ||
 		slices.ContainsFunc(r.Groups, func(group string) bool { return group != "" && slices.Contains(a.Groups, group) })
 }

@@ -97,12 +97,12 @@ func TestCheckWaiver(t *testing.T) {
 }
 
 func TestReportersAdmit(t *testing.T) {
-	account := func(name string, groups ...string) Account { return Account{Name: name, Groups: groups} }
+	account := func(name string, groups ...string) *Account { return &Account{Name: name, Groups: groups} }
 	tests := []struct {
 		name      string
 		reporters Reporters
 		member    string
-		account   Account
+		account   *Account
 		want      bool
 	}{
 		{"a user", Reporters{Users: []string{"alice"}}, "a", account("alice"), true},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Pod is what the API server knows of the life of a member that is a pod.
@@ -92,9 +93,15 @@ func (m *Member) Runs(o *Observation) bool {
 	case m.Pod == nil:
 		return !o.ObservedAt.Before(m.RestartedAt)
 	case o.Kind == Acknowledgement:
-		return m.Pod.of(o, m.Instance) && !o.ObservedAt.Before(m.RestartedAt)
+		return m.Pod.of(o, m.Instance) && !o.before(m.RestartedAt)
 	}
 	return m.Pod.of(o, m.Instance)
+}
+
+// before says whether what a pod has reported of itself may be from before one of its containers was started again. The API
+// tells such a start in whole seconds: a report of the same second is of afterwards only if its process says so.
+func (o *Observation) before(restart time.Time) bool {
+	return o.ObservedAt.Before(restart) || o.StartedAt.Before(restart) && o.ObservedAt.Before(restart.Add(time.Second))
 }
 
 // hint is what a person has to know of a pod that a rotation waits for, "" if nothing.

@@ -236,10 +236,20 @@ func tlsSecret(t *testing.T, namespace, name string, pair *pki.Pair) *corev1.Sec
 // eventually waits until a condition holds, and fails with its last reason.
 func eventually(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
+	eventuallyWithin(t, startTimeout, what, condition)
+}
+
+// eventuallyWithin does so for what takes its time.
+func eventuallyWithin(t *testing.T, timeout time.Duration, what string, condition func(context.Context) error) {
+	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		last = condition(ctx)
-		return last == nil, nil
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		err := condition(ctx)
+		if last == nil || err == nil || ctx.Err() == nil {
+			// What is cut off by the end of the time says nothing.
+			last = err
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", what, last)

@@ -53,7 +53,14 @@ func configureAs(t *testing.T, client versioned.Interface, namespace, text strin
 func (w *world) honest(t *testing.T) string {
 	t.Helper()
 	namespace := w.namespace(t, true)
-	configureAs(t, w.own, namespace, honestConfiguration)
+	w.complete(t, namespace, honestConfiguration)
+	return namespace
+}
+
+// complete makes the PKI of a configuration and waits until it is complete.
+func (w *world) complete(t *testing.T, namespace, configuration string) {
+	t.Helper()
+	configureAs(t, w.own, namespace, configuration)
 	eventually(t, "the PKI of an honest namespace", func(ctx context.Context) error {
 		if _, err := w.admin.CoreV1().Secrets(namespace).Get(ctx, "pki-server", metav1.GetOptions{}); err != nil {
 			return err
@@ -63,7 +70,6 @@ func (w *world) honest(t *testing.T) string {
 		}
 		return w.accepted(ctx, namespace, "pki")
 	})
-	return namespace
 }
 
 // accepted says whether a configuration is Ready.

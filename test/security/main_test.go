@@ -47,6 +47,9 @@ func TestClaims(t *testing.T) {
 		{name: "evidence", attack: attackEvidence, border: []edit{
 			{"registry/certificaterotation/reporter.go", `return a.authorizedByName(ctx, t, who, trust.ReportName(t.name, party, member))`, `return nil`},
 		}},
+		{name: "evidence of pods", attack: attackPodEvidence, border: []edit{
+			{"registry/trust/podreport.go", `case len(pods) == 0:`, `case true:`},
+		}},
 		{name: "gate", attack: attackGate, border: []edit{
 			{"registry/trust/judge_configuration.go", `return judgeConfiguration(configurationRules(), name, before, after, now)`, `return judgeConfiguration(nil, name, before, after, now)`},
 		}},

@@ -371,8 +371,9 @@ type Acknowledgement struct {
 	// +optional
 	// +listType=set
 	Presents []string `json:"presents,omitempty"`
-	// instance identifies the process among those of the member, such as the UID of its pod. Defaults to a value that
-	// is derived from startedAt. A member has loaded an anchor only if all of its processes have.
+	// instance identifies the process among those of the member. Of a member that is a pod it is the UID of the pod, whose
+	// own token is needed. Defaults to a value that is derived from startedAt. A member has loaded an anchor only if all of
+	// its processes have.
 	// +optional
 	Instance string `json:"instance,omitempty"`
 	// startedAt is when the process started.

@@ -45,6 +45,9 @@ A member counts as far as all of its processes do, so each replica reports for i
 report of the same instance with a later start takes the place of the former one. Reports end: the answer says when, and
 a process that lives reports again before that while a rotation is in flight.
 
+A member that is a pod reports for itself alone: from inside the pod, with the token of its service account that kubelet
+mounts there, and with its UID as --instance. From anywhere else the server refuses.
+
 Report only what the running process has loaded. A file that was written is no evidence: the rotation goes on from
 what is reported here, and a member that does not trust the new CA after all is cut off.
 
@@ -54,7 +57,7 @@ the fingerprints are computed; "-" reads the standard input.`,
   kubectl certrotation acknowledge -n mtls-demo service-signer --party partner --trusts 5f1c...,a02b...
 
   # A sidecar reports the files that its process has just loaded
-  kubectl certrotation acknowledge -n mtls-demo service-signer --party clients --member client-b \
+  kubectl certrotation acknowledge -n mtls-demo service-signer --party clients --member "$POD_NAME" \
     --instance "$POD_UID" --started-at 2026-03-01T12:00:00Z --bundle /tls/ca-bundle.crt --leaf /tls/tls.crt`,
 		Args: named,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.acknowledge(cmd.Context(), o, args[0]) },
@@ -65,7 +68,7 @@ the fingerprints are computed; "-" reads the standard input.`,
 	flags.StringSliceVar(&o.presents, "presents", nil, "Fingerprints of the leaves that the member presents.")
 	flags.StringVar(&o.bundle, "bundle", "", "A PEM file with all anchors that the member has loaded.")
 	flags.StringSliceVar(&o.leaves, "leaf", nil, "A PEM file whose first certificate is the leaf that the member presents. May be repeated.")
-	flags.StringVar(&o.instance, "instance", "", "Which process of the member this is, such as the UID of its pod. Defaults to the name of the member.")
+	flags.StringVar(&o.instance, "instance", "", "Which process of the member this is; of a member that is a pod, its UID. Defaults to the name of the member.")
 	flags.StringVar(&o.startedAt, "started-at", "", "When the process started, in RFC 3339. Defaults to now: the report takes the place of former ones of the instance.")
 	flags.StringVar(&o.observedAt, "observed-at", "", "When it was looked at what the process has loaded, in RFC 3339. Defaults to now; a report of long ago is refused.")
 	// The flag exists: it was added above.

@@ -150,6 +150,18 @@ func TestAcknowledge(t *testing.T) {
 	}
 }
 
+// TestAcknowledgeOfPodFromOutside shows what the server says: who may report, and from where.
+func TestAcknowledgeOfPodFromOutside(t *testing.T) {
+	s := newShell()
+	const refusal = `clients/web-7d9f-x2x4k is a pod, and reports for itself alone: the credential of "ada" is bound to no pod of namespace demo; ` +
+		"report from inside the pod, with the token that kubelet mounts there"
+	s.answer("acknowledge", nil, apierrors.NewConflict(v1alpha1.Resource("certificaterotations"), "service-signer", errors.New(refusal)))
+	code := s.run(t.Context(), "acknowledge", "service-signer", "--party", "clients", "--member", "web-7d9f-x2x4k", "--trusts", oldCA)
+	if code != 1 || !strings.HasPrefix(s.errOut.String(), "error: "+refusal+"\n") {
+		t.Errorf("exit code %d, printed %q: want what the server says", code, s.errOut.String())
+	}
+}
+
 func TestWaive(t *testing.T) {
 	after := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	tests := []struct {
