@@ -18,6 +18,8 @@ type mutant struct {
 	make func() Protocol
 	// often are the events that come more often while it is hunted, as it is wrong only where they meet.
 	often []string
+	// pods says that it is hunted in worlds with pods.
+	pods bool
 }
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,

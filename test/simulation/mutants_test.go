@@ -21,7 +21,8 @@ const (
 // the server.
 func TestMutantsAreCaught(t *testing.T) {
 	var all []int
-	for _, m := range mutants() {
+	hunted := append(mutants(), podMutants()...)
+	for _, m := range hunted {
 		t.Run(m.name, func(t *testing.T) {
 			var took []int
 			var found error
@@ -39,15 +40,17 @@ func TestMutantsAreCaught(t *testing.T) {
 			fmt.Printf("simulation: mutant caught after %5d steps (median of %d): %s\n", took[mutantSeeds/2], mutantSeeds, m.name)
 		})
 	}
-	fmt.Printf("simulation: %d of %d mutants caught\n", len(all), len(mutants()))
+	fmt.Printf("simulation: %d of %d mutants caught\n", len(all), len(hunted))
 }
 
 // TestNoMutantIsNone shows that what hunts mutants finds nothing in the protocol itself.
 func TestNoMutantIsNone(t *testing.T) {
 	for seed := range uint64(20) {
-		c := newCounts()
-		if err := story(newRandomDice(seed+1), &mutant{make: func() Protocol { return trust.Assess }}, c); err != nil {
-			t.Errorf("seed %d: %v", seed+1, err)
+		for _, pods := range []bool{false, true} {
+			none := mutant{make: func() Protocol { return trust.Assess }, pods: pods}
+			if err := story(newRandomDice(seed+1), &none, newCounts()); err != nil {
+				t.Errorf("seed %d, pods %t: %v", seed+1, pods, err)
+			}
 		}
 	}
 }
@@ -65,12 +68,16 @@ func hunt(m *mutant, seed uint64) (int, error) {
 
 // story is one world with sixty events, and its rest.
 func story(d dice, m *mutant, c *counts) error {
-	w, err := newWorld(drawTopology(d), options{dice: d, protocol: m.make(), counts: c})
+	draw := drawTopology
+	if m.pods {
+		draw = drawPods
+	}
+	w, err := newWorld(draw(d), options{dice: d, protocol: m.make(), counts: c})
 	if err != nil {
 		return err
 	}
 	defer w.close()
-	all, _ := allEvents()
+	all, _ := w.topology.events()
 	for i := range all {
 		if slices.Contains(m.often, all[i].name) {
 			all[i].weight *= 6

@@ -104,6 +104,7 @@ func (w *world) checkRefused(d *trust.Domain) error {
 
 // round has every leader look until it does nothing, and everybody be observed, load and be observed again.
 func (w *world) round() error {
+	w.restPods()
 	for _, p := range w.processes {
 		p.reachable = true
 		if p.up {
@@ -124,6 +125,7 @@ func (w *world) round() error {
 	}
 	if w.wrong {
 		w.putsRight()
+		w.lists()
 	}
 	w.helpOut()
 	w.tick()
@@ -191,6 +193,10 @@ func (w *world) helpOut() {
 		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil &&
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
+		}
+		if w.mistyped && a.Blocked() {
+			w.putsRight()
+			w.lists()
 		}
 		if w.appliesManifestsAgain(d, a) {
 			continue
@@ -317,7 +323,7 @@ func (w *world) lastCheck() error {
 	w.unguarded = false
 	defer func() { w.unguarded = unguarded }()
 	for _, p := range w.processes {
-		if !p.up {
+		if !p.up && p.runnable() {
 			return violated("Handshake", "at rest %s does not start", p.name)
 		}
 		for name, c := range p.leaves {
