@@ -80,6 +80,7 @@ func (t topology) events() (all, between []event) {
 	if t.pods {
 		ofPods, ofPodsBetween := podEvents()
 		all, between = append(all, ofPods...), append(between, ofPodsBetween...)
+		all = slices.DeleteFunc(all, func(e event) bool { return slices.Contains(notOfPods(), e.name) })
 	}
 	return all, between
 }

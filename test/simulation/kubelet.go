@@ -61,16 +61,24 @@ func (w *world) mountable(what string) *publication {
 	return one(w.dice, what, list)
 }
 
+// mayBeLate says whether a kubelet may have cached something older. One that does so between the look that confirms a step
+// and the write of the step is not promised anything.
+func (w *world) mayBeLate() bool {
+	n := len(w.published)
+	return !w.nested && !w.faultless && n > 1 && !w.clock.now().After(w.published[n-2].until.Add(kubeletLag))
+}
+
 // startPod starts the container of a pod, for the first time or again, with what its kubelet has mounted. It may have cached
 // something older than is published, and even older than what the container before had, unless with that the pod could not
-// handshake at this moment: that is assumed of kubelets (docs/protocol.md), and counted.
+// handshake at this moment: that is assumed of kubelets (docs/protocol.md), and counted. It need not report before it takes
+// traffic, as the API server knows of its start.
 func (w *world) startPod(p *process) bool {
 	o := p.pod
-	if o.ended || o.lost || o.terminating || o.unschedulable || len(w.published) == 0 || (w.reporting(p) && !p.reachable) || !w.followed(p) {
+	if o.ended || o.lost || o.terminating || o.unschedulable || len(w.published) == 0 || !w.followed(p) {
 		return false
 	}
 	trusted, leaves := w.latestPublication(), w.latestPublication()
-	if !w.nested && in(w.dice, 2, "the kubelet has cached something older") {
+	if w.mayBeLate() && in(w.dice, 2, "the kubelet has cached something older") {
 		trusted, leaves = w.mountable("bundle"), w.mountable("leaf")
 	}
 	was := *p
@@ -97,7 +105,10 @@ func (w *world) startPod(p *process) bool {
 	w.counts.event(podStart)
 	w.takesBackWaivers(p)
 	w.showPod(p)
-	w.reportsAtStart(p)
+	p.reportedAt = w.clock.now()
+	if p.reachable && !in(w.dice, 3, "it says nothing at its start") {
+		w.reportsAtStart(p)
+	}
 	return true
 }
 

@@ -20,6 +20,8 @@ type mutant struct {
 	often []string
 	// pods says that it is hunted in worlds with pods.
 	pods bool
+	// breaks are the promises that it is to be found by, any if there are none.
+	breaks []string
 }
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,

@@ -14,20 +14,26 @@ import (
 // podEvents are what happens to pods only. All of them come in between, too, but what makes people take something away.
 func podEvents() (all, between []event) {
 	between = []event{
-		{"a workload is scaled", 3, plain((*world).scales)},
-		{"a pod is deleted", 2, plain((*world).deletesPod)},
-		{"a pod is gone", 3, plain((*world).podGoes)},
-		{"a pod is evicted", 1, plain((*world).evicts)},
+		{"pod started", 6, plain((*world).startsPending)},
+		{"scale", 2, plain((*world).scales)},
+		{"pod deleted", 2, plain((*world).deletesPod)},
+		{"pod gone", 3, plain((*world).podGoes)},
+		{"pod evicted", 1, plain((*world).evicts)},
 		{"kubelet", 2, plain((*world).syncs)},
 		{"label of a pod", 2, plain((*world).relabels)},
-		{"a pod reports for its neighbour", 2, plain((*world).reportsForNeighbour)},
-		{"a report of a former process", 2, plain((*world).strayArrives)},
-		{"pods are listed, or are not", 1, plain((*world).listing)},
+		{"report for a neighbour", 1, plain((*world).reportsForNeighbour)},
+		{"report of a former process", 1, plain((*world).strayArrives)},
+		{"listing", 1, plain((*world).listing)},
 	}
 	return append([]event{
-		{"the node of pods vanishes", 1, plain((*world).nodeOfPodsVanishes)},
-		{"a selector is put right", 1, plain((*world).correctsSelector)},
+		{"vanished node", 1, plain((*world).nodeOfPodsVanishes)},
+		{"selector", 1, plain((*world).correctsSelector)},
 	}, between...), between
+}
+
+// notOfPods are events that do not happen in worlds with pods.
+func notOfPods() []string {
+	return []string{"node joins", "node leaves", "label of a node", "object of a node", "recovery", "the recovery is applied"}
 }
 
 // scales has a workload have more pods, or fewer, or none.
@@ -57,6 +63,20 @@ func (w *world) scales() bool {
 			w.counts.event(scaledToZero)
 		}
 	}
+	return true
+}
+
+// startsPending starts a pod that does not run and can.
+func (w *world) startsPending() bool {
+	down := slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.up || p.pod == nil || p.pod.unschedulable })
+	if len(down) == 0 {
+		return false
+	}
+	p := one(w.dice, "pod", down)
+	if !w.startPod(p) {
+		return false
+	}
+	w.say("the pod %s starts", p.name)
 	return true
 }
 
@@ -260,13 +280,32 @@ func (w *world) chooses(d *configv1alpha1.TrustDomain, label string) bool {
 	return true
 }
 
+// populates does what a rotation asks for that waits because a selector has never chosen a pod: it is put right, and a pod is
+// started.
+func (w *world) populates(d *trust.Domain, a *trust.Assessment) {
+	if !a.Blocked() {
+		return
+	}
+	if w.mistyped {
+		w.putsRight()
+		w.lists()
+	}
+	for _, l := range w.workloads {
+		if len(w.podsOf(l)) == 0 && (d.Roster == nil || !slices.Contains(d.Roster.Populated, l.party)) {
+			w.say("somebody starts a pod of %s", l.party)
+			w.createPod(l)
+		}
+	}
+}
+
 // allRecorded says whether the roster of a domain has every pod that runs, or may.
 func (w *world) allRecorded() bool {
 	return !slices.ContainsFunc(w.processes, func(p *process) bool { return p.pod != nil && w.unrecorded(p) })
 }
 
 // restPods brings the life of pods to an end where it is about to end. What has no node goes on to have none, and who was
-// evicted stays so.
+// evicted stays so. One that was started while all clocks were ahead
+// is deleted, as nothing that is known of it is younger.
 func (w *world) restPods() {
 	w.lists()
 	for _, p := range w.processes {
@@ -276,10 +315,16 @@ func (w *world) restPods() {
 		if p.pod.lost || p.pod.terminating && !p.up {
 			w.say("the pod %s is gone", p.name)
 			w.removePod(p)
+			continue
 		}
 		if p.pod.unlabelled {
 			p.pod.unlabelled = false
 			w.showPod(p)
+		}
+		if p.up && p.startedAt.After(w.clock.now()) {
+			w.say("the pod %s, which was started in the future, is deleted", p.name)
+			w.removePod(p)
+			w.createPod(p.pod.workload)
 		}
 	}
 }

@@ -14,21 +14,24 @@ import (
 
 // podMutants are broken in what the life of a pod means.
 func podMutants() []mutant {
-	churn := []string{"a workload is scaled", "a pod is deleted", "start", "restart", "observe", "load and observe", "leader"}
+	churn := []string{"scale", "pod deleted", "start", "restart", "observe", "load and observe", "leader"}
 	out := []mutant{
-		{name: "a pod that never started counts", make: believing(pendingRuns)},
+		{name: "a pod that never started counts", make: believing(pendingRuns), breaks: []string{"NoSilentWait"}},
 		{name: "a pod that is terminating does not count", make: believing(terminatingGone), often: churn},
-		{name: "a pod that has ended counts", make: believing(endedCounts), often: []string{"a pod is evicted"}},
+		{name: "a pod that has ended counts", make: believing(endedCounts), often: []string{"pod evicted"}, breaks: []string{"NoSilentWait"}},
 		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), often: []string{"stop", "start", "restart", "observe"}},
-		{name: "a pod of the same name is the same", make: believing(sameName), often: []string{"a report of a former process", "a pod is deleted", "a pod is gone", "start"}},
-		{name: "a pod speaks for its neighbour", make: believing(neighbourSpeaks), often: []string{"a pod reports for its neighbour"}},
+		{name: "a pod of the same name is the same", make: believing(sameName), often: []string{"report of a former process", "pod deleted", "pod gone", "start"}},
+		{name: "a pod speaks for its neighbour", make: believing(neighbourSpeaks), often: []string{"report for a neighbour"}},
 		{name: "the roster has no pods in flight", make: believing(podsForgotten), often: []string{"label of a pod", "configuration"}},
 		{name: "a selector that has never chosen a pod is one of no pods", make: believing(mistypedIsEmpty)},
-		{name: "pods that are not listed are none", make: believing(unlistedIsEmpty), often: []string{"pods are listed, or are not", "leader"}},
+		{name: "pods that are not listed are none", make: believing(unlistedIsEmpty), often: []string{"listing", "leader"}},
 		{name: "a pod that lost its label is gone", make: believing(relabelledGone), often: []string{"label of a pod"}},
 	}
 	for i := range out {
 		out[i].pods = true
+		if out[i].breaks == nil {
+			out[i].breaks = []string{"Handshake", "TrustBeforeUse", "AnchorInUse"}
+		}
 	}
 	return out
 }

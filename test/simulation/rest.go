@@ -194,10 +194,8 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
-		if w.mistyped && a.Blocked() {
-			w.putsRight()
-			w.lists()
-		}
+		w.populates(d, a)
+		w.waivesStrangers(d, a)
 		if w.appliesManifestsAgain(d, a) {
 			continue
 		}
@@ -327,7 +325,7 @@ func (w *world) lastCheck() error {
 			return violated("Handshake", "at rest %s does not start", p.name)
 		}
 		for name, c := range p.leaves {
-			if l := w.leaf(name); l != nil && c.Expired(w.clock.now().Add(time.Minute)) {
+			if l := w.leaf(name); p.up && l != nil && c.Expired(w.clock.now().Add(time.Minute)) {
 				return violated("Handshake", "at rest %s presents a leaf that has expired", p.name)
 			}
 		}
