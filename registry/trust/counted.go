@@ -52,7 +52,8 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
 		if r.Pod {
-			p.Members[0].Pod = &Pod{Started: r.Started}
+			// One that was pending when it was seen last may have started since, with whatever was published then.
+			p.Members[0].Pod = &Pod{Started: true}
 		}
 		p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind)
 		return p

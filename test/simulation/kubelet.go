@@ -79,7 +79,7 @@ func (w *world) startPod(p *process) bool {
 	}
 	trusted, leaves := w.latestPublication(), w.latestPublication()
 	if w.mayBeLate() && in(w.dice, 2, "the kubelet has cached something older") {
-		trusted, leaves = w.mountable("bundle"), w.mountable("leaf")
+		trusted, leaves = w.published[len(w.published)-2], w.mountable("leaf")
 	}
 	was := *p
 	p.up = true

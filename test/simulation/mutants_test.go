@@ -78,7 +78,11 @@ func story(d dice, m *mutant, c *counts) error {
 	if m.pods {
 		draw = drawPods
 	}
-	w, err := newWorld(draw(d), options{dice: d, protocol: m.make(), counts: c})
+	t := draw(d)
+	if m.shape != nil {
+		m.shape(&t)
+	}
+	w, err := newWorld(t, options{dice: d, protocol: m.make(), counts: c})
 	if err != nil {
 		return err
 	}

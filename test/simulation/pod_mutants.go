@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 )
 
@@ -19,9 +20,9 @@ func podMutants() []mutant {
 		{name: "a pod that never started counts", make: believing(pendingRuns), breaks: []string{"NoSilentWait"}},
 		{name: "a pod that is terminating does not count", make: believing(terminatingGone), often: churn},
 		{name: "a pod that has ended counts", make: believing(endedCounts), often: []string{"pod evicted"}, breaks: []string{"NoSilentWait"}},
-		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), often: []string{"stop", "start", "restart", "observe"}},
-		{name: "a pod of the same name is the same", make: believing(sameName), often: []string{"report of a former process", "pod deleted", "pod gone", "start"}},
-		{name: "a pod speaks for its neighbour", make: believing(neighbourSpeaks), often: []string{"report for a neighbour"}},
+		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), often: []string{"restart", "load and observe", "leader"}, shape: reusing},
+		{name: "a pod of the same name is the same", make: believing(sameName), shape: reusing, often: []string{"pod deleted", "pod gone", "pod started", "load and observe", "leader"}},
+		{name: "a pod speaks for its neighbour", make: believing(neighbourSpeaks), often: []string{"report for a neighbour", "scale", "pod started", "load and observe", "leader"}, shape: reusing},
 		{name: "the roster has no pods in flight", make: believing(podsForgotten), often: []string{"label of a pod", "configuration"}},
 		{name: "a selector that has never chosen a pod is one of no pods", make: believing(mistypedIsEmpty)},
 		{name: "pods that are not listed are none", make: believing(unlistedIsEmpty), often: []string{"listing", "leader"}},
@@ -34,6 +35,11 @@ func podMutants() []mutant {
 		}
 	}
 	return out
+}
+
+// reusing has names of pods be used again, and reports be what is proven by, in one trust domain.
+func reusing(t *topology) {
+	t.stateful, t.serverKind, t.crossed, t.mistyped, t.pacing = true, configv1alpha1.EvidenceAcknowledgement, false, false, false
 }
 
 // eachPod calls fn for the members that are pods.
