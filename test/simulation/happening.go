@@ -80,7 +80,10 @@ func leastInCI() map[happening]int {
 
 // leastOfPods is how often what pods do has to happen in 100,000 steps, of which a fifth is in worlds with pods.
 func leastOfPods() map[happening]int {
-	return map[happening]int{}
+	return map[happening]int{
+		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 10, scaledToZero: 5,
+		lateContent: 5, staleStart: 1, staleHeld: 1,
+	}
 }
 
 // lacking lists what has not happened as often as it has to.

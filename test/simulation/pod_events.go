@@ -291,7 +291,8 @@ func (w *world) populates(d *trust.Domain, a *trust.Assessment) {
 		w.lists()
 	}
 	for _, l := range w.workloads {
-		if len(w.podsOf(l)) == 0 && (d.Roster == nil || !slices.Contains(d.Roster.Populated, l.party)) {
+		living := slices.ContainsFunc(w.podsOf(l), func(p *process) bool { return !p.pod.ended && !p.pod.lost })
+		if !living && (d.Roster == nil || !slices.Contains(d.Roster.Populated, l.party)) {
 			w.say("somebody starts a pod of %s", l.party)
 			w.createPod(l)
 		}

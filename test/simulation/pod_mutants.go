@@ -37,9 +37,10 @@ func podMutants() []mutant {
 	return out
 }
 
-// reusing has names of pods be used again, and reports be what is proven by, in one trust domain.
+// reusing has names of pods be used again where few count, so that each of them is needed.
 func reusing(t *topology) {
-	t.stateful, t.serverKind, t.crossed, t.mistyped, t.pacing = true, configv1alpha1.EvidenceAcknowledgement, false, false, false
+	t.servers, t.podServers, t.serverKind, t.clientKinds = 1, false, configv1alpha1.EvidenceTLSProbe, t.clientKinds[:1]
+	t.stateful, t.crossed, t.mistyped, t.peers, t.pacing, t.short = true, false, false, false, false, false
 }
 
 // eachPod calls fn for the members that are pods.
