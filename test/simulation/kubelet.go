@@ -106,7 +106,7 @@ func (w *world) startPod(p *process) bool {
 	w.takesBackWaivers(p)
 	w.showPod(p)
 	p.reportedAt = w.clock.now()
-	if p.reachable && !in(w.dice, 3, "it says nothing at its start") {
+	if p.reachable && !in(w.dice, 2, "it says nothing at its start") {
 		w.reportsAtStart(p)
 	}
 	return true

@@ -20,7 +20,7 @@ func podMutants() []mutant {
 		{name: "a pod that never started counts", make: believing(pendingRuns), breaks: []string{"NoSilentWait"}},
 		{name: "a pod that is terminating does not count", make: believing(terminatingGone), often: churn},
 		{name: "a pod that has ended counts", make: believing(endedCounts), often: []string{"pod evicted"}, breaks: []string{"NoSilentWait"}},
-		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), often: []string{"restart", "load and observe", "leader"}, shape: reusing},
+		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), often: []string{"restart", "load and observe", "leader", "rotate"}, shape: reusing},
 		{name: "a pod of the same name is the same", make: believing(sameName), shape: reusing, often: []string{"pod deleted", "pod gone", "pod started", "load and observe", "leader"}},
 		{name: "a pod speaks for its neighbour", make: believing(neighbourSpeaks), often: []string{"report for a neighbour", "scale", "pod started", "load and observe", "leader"}, shape: reusing},
 		{name: "the roster has no pods in flight", make: believing(podsForgotten), often: []string{"label of a pod", "configuration"}},
