@@ -35,8 +35,9 @@ func CheckAcknowledgement(d *Domain, party, member string, report *Observation, 
 	case report.ObservedAt.Before(now.Add(-reportAge)):
 		return refuse("it was observed at %s, which is too long ago: look again and report that", report.ObservedAt.UTC().Format(time.RFC3339))
 	}
+	// What has lapsed says nothing: a clock that was ahead must not silence a pod, whose containers report under one UID, for ever.
 	for i := range observations {
-		if o := &observations[i]; o.Instance == report.Instance && o.Kind == Acknowledgement && report.StartedAt.Before(o.StartedAt) {
+		if o := &observations[i]; o.Instance == report.Instance && o.Kind == Acknowledgement && o.Expires.After(now) && report.StartedAt.Before(o.StartedAt) {
 			return refuse("the process %s was started again at %s and has reported since", o.Instance, o.StartedAt.UTC().Format(time.RFC3339))
 		}
 	}

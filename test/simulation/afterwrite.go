@@ -38,6 +38,7 @@ func (w *world) afterWrite(l *leader, object string, before *inventory.Namespace
 
 // objectWritten notes who has something to load.
 func (w *world) objectWritten() {
+	w.publishes()
 	for _, p := range w.processes {
 		if p.behind.IsZero() {
 			p.behind = w.clock.now()

@@ -15,6 +15,11 @@
 // replayed; Secrets are spoilt, or deleted all at once; who cannot run is waived; everything expires while the power is off,
 // and is recovered offline.
 //
+// In one world of five (in all with WORLDS=pods) the clients, and mostly the servers, are pods: they come and go, crash,
+// terminate slowly, are evicted, vanish with their nodes, lose their labels and get them back; workloads scale to zero and
+// back, names are used again; selectors are edited in flight, or wrong from the beginning; pods are not listed for a while;
+// a pod reports for its neighbour, and a report arrives when the pod is gone.
+//
 // After every event, and after every write of a leader, the invariants of docs/protocol.md are checked. Handshakes
 // are judged by crypto/x509 with the anchors that a process has loaded, not by the model. What a process verifies and
 // presents is what it began with, whatever the configuration says later.
@@ -37,7 +42,12 @@
 //   - a member that is waived does not run, and the waiver ends when it does; one that was recovered goes on to run until the
 //     manifests are applied;
 //   - what the configuration says while nothing is in flight is true of the processes. In flight it may say anything;
-//   - a node whose object is gone starts nothing before it has registered again.
+//   - a node whose object is gone starts nothing before it has registered again;
+//   - a kubelet mounts nothing that was replaced more than ten minutes ago, and nothing with which the pod would refuse what is
+//     live at its start, be refused, or not know who signs; between the look that confirms a step and its write it mounts what is
+//     published. How often the dice wanted more is counted;
+//   - a pod whose object is gone does not run;
+//   - a pod that a rotation has not recorded is not taken out of the selector, and none starts outside of it.
 //
 // A cache does not lag for longer than ten minutes: a leaf is issued on what the cache says of the time since an anchor was
 // published. Clocks of leaders and processes are up to two minutes off, which the five minutes by which certificates are

@@ -32,8 +32,8 @@ func (e *event) happens(w *world) (bool, error) {
 	return e.do(w)
 }
 
-// allEvents are all. Those that come in between come in the middle of what a leader does, too.
-func allEvents() (all, between []event) {
+// events are all. Those that come in between come in the middle of what a leader does, too.
+func (t topology) events() (all, between []event) {
 	between = []event{
 		{"load", 4, plain((*world).loads)},
 		{"load the trust only", 1, plain((*world).loadsTrust)},
@@ -77,6 +77,11 @@ func allEvents() (all, between []event) {
 		{"backup of everything", 1, plain((*world).backsUp)},
 		{"restore of everything", 1, plain((*world).restoresAll)},
 	}, between...)
+	if t.pods {
+		ofPods, ofPodsBetween := podEvents()
+		all, between = append(all, ofPods...), append(between, ofPodsBetween...)
+		all = slices.DeleteFunc(all, func(e event) bool { return slices.Contains(notOfPods(), e.name) })
+	}
 	return all, between
 }
 
@@ -114,6 +119,7 @@ func (w *world) step(e *event) (bool, error) {
 
 func (w *world) afterStep() error {
 	w.settleConfiguration()
+	w.settleLabels()
 	w.settleProcesses()
 	w.keepReporting()
 	if err := w.replaceDead(); err != nil {
@@ -135,7 +141,7 @@ func (w *world) meanwhile(l *leader) {
 	}
 	w.nested = true
 	defer func() { w.nested = false }()
-	_, between := allEvents()
+	_, between := w.topology.events()
 	list := weighted(between)
 	e := &list[w.dice.roll(len(list), "what comes in between")]
 	w.tick()
@@ -147,6 +153,7 @@ func (w *world) meanwhile(l *leader) {
 	w.counts.faults["in between"]++
 	l.undisturbed = false
 	w.settleConfiguration()
+	w.settleLabels()
 	w.settleProcesses()
 	w.breaks(err)
 	w.breaks(w.check())
@@ -175,8 +182,12 @@ func (w *world) loadPart(what parts, text string) bool {
 	if p == nil {
 		return false
 	}
-	w.load(p, what)
 	w.say("%s %s", p.name, text)
+	if p.pod != nil && in(w.dice, 2, "the kubelet is late") {
+		w.loadMounted(p, what)
+		return true
+	}
+	w.load(p, what)
 	return true
 }
 
@@ -210,6 +221,9 @@ func (w *world) restarts() bool {
 		return false
 	}
 	w.say("%s restarts", p.name)
+	if p.pod != nil {
+		return w.startPod(p)
+	}
 	w.load(p, everything)
 	p.startedAt, p.machine = w.clock.now(), cmp.Or(w.uidOf(p.member), p.machine)
 	w.reportsAtStart(p)
@@ -265,6 +279,9 @@ func (w *world) stops() bool {
 // end is the end of a process. A second one is not started again.
 func (w *world) end(p *process) {
 	p.up = false
+	if p.pod != nil {
+		w.showPod(p)
+	}
 	if p.number > 0 {
 		w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
 	}

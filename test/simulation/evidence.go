@@ -30,6 +30,12 @@ func (w *world) kindOf(m membership) trust.EvidenceKind {
 	if p, _ := memberOf(d, m); p != nil {
 		kind = p.Kind
 	}
+	for i := range d.Parties {
+		// Pods know by what they are proven before anybody knows of them.
+		if p := &d.Parties[i]; p.OfPods && p.Name == m.party && kind == "" {
+			kind = p.Kind
+		}
+	}
 	if d.Roster == nil {
 		return kind
 	}
@@ -109,6 +115,9 @@ func (w *world) probe(m membership) {
 // probeOne is a look at one process, nil if nothing is there to be looked at.
 func (w *world) probeOne(p *process, m membership, address string) *trust.Observation {
 	instance := fmt.Sprintf("%s@%d", address, p.number)
+	if p.pod != nil {
+		instance = fmt.Sprintf("%s/%d", p.pod.uid, p.pod.starts)
+	}
 	switch {
 	case !p.up && p.number > 0:
 		return nil
@@ -294,6 +303,12 @@ func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[stri
 	out := map[string]string{}
 	for i := range missing {
 		r := &missing[i]
+		if r.Pod {
+			if proof := w.absentPod(r); proof != "" {
+				out[trust.AbsenceKey(r)] = proof
+			}
+			continue
+		}
 		if n := w.api.nodes[r.Member]; n != nil && string(n.UID) != r.Instance && trust.Returned(d, r, string(n.UID), n.Addresses) {
 			continue
 		}
@@ -303,6 +318,15 @@ func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[stri
 		out[trust.AbsenceKey(r)] = "its machine is gone"
 	}
 	return out
+}
+
+// absentPod is the proof that a pod is gone, "" if there is none.
+func (w *world) absentPod(r *trust.RosterMember) string {
+	pod := w.api.latest().Pods[r.Member]
+	if pod == nil {
+		return trust.AbsentPod(r, "", "")
+	}
+	return trust.AbsentPod(r, string(pod.UID), pod.Life.Life())
 }
 
 func (w *world) nodeOf(uid string) bool {

@@ -46,15 +46,43 @@ const (
 	unlabelled     happening = "a node loses its label"
 	unregistered   happening = "a node loses its object"
 	recordedAbsent happening = "a member is proven to be gone"
+	// Of pods.
+	podStart        happening = "a container of a pod starts"
+	podTerminating  happening = "a pod terminates"
+	podEnded        happening = "a pod is evicted"
+	podLost         happening = "a pod vanishes with its node"
+	podRelabelled   happening = "a pod loses its label"
+	podsUnlisted    happening = "pods are not listed"
+	selectorEdit    happening = "a selector is edited in flight"
+	scaledToZero    happening = "a workload is scaled to zero"
+	scaledBack      happening = "a workload is scaled up from zero"
+	neighbourReport happening = "a pod reports for its neighbour"
+	strayReport     happening = "a report of a former process arrives"
+	lateContent     happening = "a pod loads less than is published"
+	// A start with an older bundle is harmless because nothing that is live needs more, and the pod holds the rotation until
+	// it has loaded; with one that was outrun it would refuse, which kubelets are assumed not to do.
+	staleStart  happening = "a pod starts with something older than is published"
+	staleHeld   happening = "a rotation waits for a pod that started so"
+	outrunStart happening = "a pod would start with something older than live leaves need"
 )
 
 // leastInCI is how often each has to happen at least in the 100,000 steps of CI.
 func leastInCI() map[happening]int {
-	return map[happening]int{
+	out := map[happening]int{
 		dueLeaf: 100, renewedLeaf: 100, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
 		unreadableLeaf: 50, deletedAll: 100, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, recordedAbsent: 20,
+	}
+	maps.Copy(out, leastOfPods())
+	return out
+}
+
+// leastOfPods is how often what pods do has to happen in 100,000 steps, of which a fifth is in worlds with pods.
+func leastOfPods() map[happening]int {
+	return map[happening]int{
+		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 10, scaledToZero: 5,
+		lateContent: 5, staleStart: 1, staleHeld: 1,
 	}
 }
 

@@ -42,7 +42,7 @@ func (w *world) catchesUp() bool {
 	if l.view.upToDate() {
 		return false
 	}
-	l.view.advance(w.dice.roll(caches, "cache"), 1+w.dice.roll(2, "by"))
+	l.view.advance(w.dice.roll(l.view.caches(), "cache"), 1+w.dice.roll(2, "by"))
 	w.say("a cache of %s catches up", l.name)
 	return true
 }

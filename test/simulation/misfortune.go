@@ -63,7 +63,7 @@ func (w *world) clocksComeBack() {
 // doubles starts a second process of a member, as a rolling update does before the first ends.
 func (w *world) doubles() bool {
 	p := w.running()
-	return p != nil && p.number == 0 && len(w.processesOf(p.member)) == 1 && w.doubleOf(p)
+	return p != nil && p.pod == nil && p.number == 0 && len(w.processesOf(p.member)) == 1 && w.doubleOf(p)
 }
 
 // doubleOf starts a second process of the member of p.

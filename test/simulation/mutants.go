@@ -18,6 +18,12 @@ type mutant struct {
 	make func() Protocol
 	// often are the events that come more often while it is hunted, as it is wrong only where they meet.
 	often []string
+	// pods says that it is hunted in worlds with pods.
+	pods bool
+	// breaks are the promises that it is to be found by, any if there are none.
+	breaks []string
+	// shape changes the worlds in which it is hunted to what it takes, nil if it is found in any.
+	shape func(t *topology)
 }
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,

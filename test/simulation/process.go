@@ -49,6 +49,8 @@ type process struct {
 	pending map[membership]*trust.Observation
 	// replay is a report that was delivered before.
 	replay map[membership]*trust.Observation
+	// pod is set if it is one.
+	pod *pod
 }
 
 // role is what a process does in a party.
@@ -88,6 +90,9 @@ func (p *process) clone() *process {
 
 // instance identifies this start of the process.
 func (p *process) instance() string {
+	if p.pod != nil {
+		return p.pod.uid
+	}
 	return fmt.Sprintf("%s-%d-%d", p.member, p.number, p.startedAt.Unix())
 }
 
@@ -191,6 +196,9 @@ func (w *world) load(p *process, what parts) {
 	if what == everything {
 		p.behind = time.Time{}
 	}
+	if p.pod != nil && len(w.published) > 0 {
+		p.pod.trusted, p.pod.leaves = w.latestPublication(), w.latestPublication()
+	}
 }
 
 // readBundle is what a process finds in the file of a domain's anchors.
@@ -234,6 +242,9 @@ func (w *world) readLeaf(d *trust.Domain, name string) *pki.Certificate {
 // start runs a process that is down, if there is something to run with. Where it has to report first, and cannot, it does
 // not take traffic.
 func (w *world) start(p *process) bool {
+	if p.pod != nil {
+		return w.startPod(p)
+	}
 	fresh := newProcess(p.member, p.number)
 	fresh.roles = p.roles
 	w.load(fresh, everything)
@@ -295,7 +306,7 @@ func (w *world) reportsAtStart(p *process) {
 // lost nothing comes back: what an old leaf chains to may then be recorded nowhere, so that nobody could know of it.
 func (w *world) comesBack(p *process) bool {
 	lost := func(d *trust.Domain) bool { return !d.Bundle.Present }
-	if p.before == nil || p.within > 0 || (w.reporting(p) && !p.reachable) || slices.ContainsFunc(w.domains().Domains, lost) {
+	if p.pod != nil || p.before == nil || p.within > 0 || (w.reporting(p) && !p.reachable) || slices.ContainsFunc(w.domains().Domains, lost) {
 		return false
 	}
 	now := disk{pools: p.pools, leaves: p.leaves}

@@ -13,6 +13,9 @@ func (w *world) progress() error {
 		a := w.protocol(w.seen(d), w.clock.now())
 		h := w.history(d.Name)
 		w.happened(d, a, h)
+		if w.topology.pods && a.InFlight() {
+			w.heldUp(a)
+		}
 		if h.stage != a.Stage {
 			w.say("  %s is %s", d.Name, a.Stage)
 		}

@@ -70,7 +70,7 @@ func (w *world) recovers() bool {
 // recoverable says whether there is one domain at rest, whose servers are probed, and nothing that people have broken.
 func (w *world) recoverable() bool {
 	domains := w.domains().Domains
-	if w.recovery != nil || w.unguarded || w.wrong || w.ahead > 0 || len(domains) != 1 || len(w.api.refuses)+len(w.unregistered) > 0 ||
+	if w.recovery != nil || w.topology.pods || w.unguarded || w.wrong || w.ahead > 0 || len(domains) != 1 || len(w.api.refuses)+len(w.unregistered) > 0 ||
 		w.topology.serverKind != configv1alpha1.EvidenceTLSProbe || w.topology.aggregate {
 		return false
 	}

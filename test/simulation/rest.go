@@ -104,6 +104,7 @@ func (w *world) checkRefused(d *trust.Domain) error {
 
 // round has every leader look until it does nothing, and everybody be observed, load and be observed again.
 func (w *world) round() error {
+	w.restPods()
 	for _, p := range w.processes {
 		p.reachable = true
 		if p.up {
@@ -124,6 +125,7 @@ func (w *world) round() error {
 	}
 	if w.wrong {
 		w.putsRight()
+		w.lists()
 	}
 	w.helpOut()
 	w.tick()
@@ -192,6 +194,8 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
+		w.populates(d, a)
+		w.waivesStrangers(d, a)
 		if w.appliesManifestsAgain(d, a) {
 			continue
 		}
@@ -317,11 +321,11 @@ func (w *world) lastCheck() error {
 	w.unguarded = false
 	defer func() { w.unguarded = unguarded }()
 	for _, p := range w.processes {
-		if !p.up {
+		if !p.up && p.runnable() {
 			return violated("Handshake", "at rest %s does not start", p.name)
 		}
 		for name, c := range p.leaves {
-			if l := w.leaf(name); l != nil && c.Expired(w.clock.now().Add(time.Minute)) {
+			if l := w.leaf(name); p.up && l != nil && c.Expired(w.clock.now().Add(time.Minute)) {
 				return violated("Handshake", "at rest %s presents a leaf that has expired", p.name)
 			}
 		}

@@ -24,8 +24,8 @@ type configurationEdit struct {
 	guarded bool
 }
 
-func configurationEdits() []configurationEdit {
-	return []configurationEdit{
+func configurationEdits(pods bool) []configurationEdit {
+	out := []configurationEdit{
 		{"removes a relying party from", (*world).removesParty, false},
 		{"removes a member from a relying party of", (*world).removesMember, false},
 		{"asks for no more than a second of grace in", (*world).hurries, false},
@@ -36,6 +36,11 @@ func configurationEdits() []configurationEdit {
 		{"takes silence for life for longer in", (*world).lengthensLease, true},
 		{"lets a leaf go, by its name, of", (*world).releasesLeaf, true},
 	}
+	if pods {
+		out = append(out, configurationEdit{"has a selector choose nothing in", (*world).choosesNothing, false},
+			configurationEdit{"has a selector choose other pods in", (*world).choosesOthers, false})
+	}
+	return out
 }
 
 // editsRoster changes who counts while a rotation is in flight: with the guard or past it, as a restore does. What the
@@ -43,11 +48,11 @@ func configurationEdits() []configurationEdit {
 func (w *world) editsRoster() bool {
 	at := w.dice.roll(len(w.domains().Domains), "domain")
 	d := w.domains().Domains[at]
-	if !w.rotating(d) {
+	if !w.rotating(d) || w.mistyped || w.topology.pods && !w.allRecorded() {
 		return false
 	}
 	cfg := w.api.configuration.DeepCopy()
-	e := one(w.dice, "edit of the configuration", configurationEdits())
+	e := one(w.dice, "edit of the configuration", configurationEdits(w.topology.pods))
 	if at >= len(cfg.Spec.TrustDomains) || !e.make(w, &cfg.Spec.TrustDomains[at]) {
 		return false
 	}
@@ -99,7 +104,7 @@ func (w *world) rotating(d *trust.Domain) bool {
 func (w *world) putsRight() {
 	w.say("somebody puts the configuration right")
 	w.api.putConfiguration(w.configuration, w.clock.now())
-	w.wrong = false
+	w.wrong, w.mistyped = false, false
 }
 
 // settleConfiguration puts the configuration right when a domain is at rest.
@@ -225,7 +230,7 @@ func (w *world) shortensPolicy() bool {
 			d.Leaves[k].Policy.Validity = &metav1.Duration{Duration: d.Leaves[k].Policy.Validity.Duration / 2}
 		}
 	}
-	if w.wrong || configured(w.api.latest(), cfg).Configurations[cfg.Name].Loaded == nil {
+	if w.wrong || w.mistyped || configured(w.api.latest(), cfg).Configurations[cfg.Name].Loaded == nil {
 		return false
 	}
 	w.say("somebody has certificates be valid for half as long")

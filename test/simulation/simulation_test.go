@@ -74,6 +74,21 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
+// worlds are what is rolled, and what has to happen in it: one world in five has pods, and each if WORLDS of the environment
+// is "pods".
+func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
+	t.Helper()
+	switch text := os.Getenv("WORLDS"); text {
+	case "":
+		return drawWorld, leastInCI()
+	case "pods":
+		return drawPods, leastOfPods()
+	default:
+		t.Fatalf("WORLDS=%q is neither empty nor pods", text)
+		return nil, nil
+	}
+}
+
 // fewSteps are so few that not everything need happen in them.
 const fewSteps = 100_000
 
@@ -83,6 +98,7 @@ const worldsPerCheck = 100
 // TestSimulation plays random stories until the budget is used up, and lets each come to rest.
 func TestSimulation(t *testing.T) {
 	steps, first, total := budget(t), seed(t), newCounts()
+	draw, least := worlds(t)
 	for name, value := range map[string]string{
 		"rapid.checks": strconv.Itoa(worldsPerCheck), "rapid.steps": "50", "rapid.nofailfile": "true", "rapid.shrinktime": "20s",
 	} {
@@ -92,7 +108,7 @@ func TestSimulation(t *testing.T) {
 	for n := uint64(0); total.steps < steps; n++ {
 		set(t, "rapid.seed", strconv.FormatUint(first+n, 10))
 		// rapid plays a story that failed again and again; only the first time counts.
-		rapid.Check(t, func(rt *rapid.T) { play(rt, total) })
+		rapid.Check(t, func(rt *rapid.T) { play(rt, draw, total) })
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
 			fmt.Printf("simulation: seed %d, %.0f steps/s, %s\n", first, rate(total, begin), total)
@@ -100,7 +116,7 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("seed %d, %.0f steps/s: %s", first, rate(total, begin), total)
 	fmt.Println("simulation: what happened:", total.report())
-	for _, text := range total.lacking(leastInCI()) {
+	for _, text := range total.lacking(least) {
 		if total.steps >= fewSteps {
 			t.Errorf("the search proves little: %s", text)
 		}
@@ -118,9 +134,9 @@ func set(t *testing.T, name, value string) {
 }
 
 // play is one story.
-func play(rt *rapid.T, c *counts) {
+func play(rt *rapid.T, draw func(dice) topology, c *counts) {
 	d := &rapidDice{t: rt}
-	w, err := newWorld(drawTopology(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true})
+	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true})
 	d.resume()
 	if err != nil {
 		rt.Fatal(err)
@@ -132,7 +148,7 @@ func play(rt *rapid.T, c *counts) {
 			rt.Fatal(err)
 		}
 	}
-	all, _ := allEvents()
+	all, _ := w.topology.events()
 	actions := map[string]func(*rapid.T){}
 	for _, e := range all {
 		for i := range e.weight {

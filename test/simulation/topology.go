@@ -54,6 +54,9 @@ type topology struct {
 	handshake bool
 	// pacing says that leaves are reissued one in a minute where that can wait.
 	pacing bool
+	// pods says that the clients are pods, podServers that the servers are, too. stateful says that names of pods are used
+	// again, mistyped that a selector chooses none at first.
+	pods, podServers, stateful, mistyped bool
 }
 
 // drawTopology rolls one.
@@ -105,6 +108,10 @@ func (t topology) String() string {
 		{t.balanced, ", processes of a member are behind one address"},
 		{t.handshake, ", probes present leaves"},
 		{t.pacing, ", one leaf in a minute"},
+		{t.pods, ", clients are pods"},
+		{t.podServers, ", servers are pods"},
+		{t.stateful, ", names of pods are used again"},
+		{t.mistyped, ", a selector chooses none"},
 	} {
 		if x.yes {
 			b.WriteString(x.text)
@@ -184,6 +191,9 @@ func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.
 	if t.onNodes() {
 		servers.ForEachNode = serverNodes()
 	}
+	if t.podServers {
+		t.ofPods(&servers)
+	}
 	if len(clients) > 0 || t.peers {
 		servers.Verifies.Usages = []configv1alpha1.Usage{configv1alpha1.ClientAuth}
 	} else {
@@ -200,6 +210,9 @@ func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.
 		}
 		if i < len(clients) {
 			client.Presents = []string{clients[i].SecretName}
+		}
+		if t.pods {
+			t.ofPods(&client)
 		}
 		out = append(out, client)
 	}

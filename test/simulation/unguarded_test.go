@@ -33,13 +33,13 @@ func TestWithoutGuard(t *testing.T) {
 
 // unguarded is a story in which nobody asks the guard.
 func unguarded(d dice, c *counts, log func(string, ...any)) error {
-	w, err := newWorld(drawTopology(d), options{dice: d, protocol: trust.Assess, counts: c, log: log})
+	w, err := newWorld(drawWorld(d), options{dice: d, protocol: trust.Assess, counts: c, log: log})
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	w.unguarded = true
-	all, _ := allEvents()
+	all, _ := w.topology.events()
 	list := weighted(all)
 	for range 40 {
 		if _, err := w.step(&list[d.roll(len(list), "event")]); err != nil {

@@ -14,10 +14,10 @@ import (
 )
 
 // view is what a leader has in its caches. As each informer has a stream of its own, Secrets, ConfigMaps, Nodes,
-// configurations and records lag independently of each other.
+// configurations, records and pods lag independently of each other.
 type view struct {
-	leader                                              *leader
-	secrets, configMaps, nodes, configurations, records *inventory.Sources
+	leader                                                    *leader
+	secrets, configMaps, nodes, configurations, records, pods *inventory.Sources
 	// latest is what the parts are assembled to, with what is built of it.
 	latest *inventory.Sources
 	built  *inventory.Namespace
@@ -33,22 +33,27 @@ func (v *view) catchUp() {
 
 // show makes all caches show one state.
 func (v *view) show(s *inventory.Sources) {
-	v.secrets, v.configMaps, v.nodes, v.configurations, v.records = s, s, s, s, s
+	v.secrets, v.configMaps, v.nodes, v.configurations, v.records, v.pods = s, s, s, s, s, s
 	v.latest = nil
 }
 
 // caches are how many there are.
-const caches = 5
+func (v *view) caches() int {
+	if v.leader.world.topology.pods {
+		return 6
+	}
+	return 5
+}
 
 // upToDate says whether the caches show everything.
 func (v *view) upToDate() bool {
 	now := v.leader.world.api.latest()
-	return v.secrets == now && v.configMaps == now && v.nodes == now && v.configurations == now && v.records == now
+	return v.secrets == now && v.configMaps == now && v.nodes == now && v.configurations == now && v.records == now && (v.pods == now || v.caches() == 5)
 }
 
 // advance lets one cache catch up by some states. A cache never goes back.
 func (v *view) advance(which, by int) {
-	part := []**inventory.Sources{&v.secrets, &v.configMaps, &v.nodes, &v.configurations, &v.records}[which]
+	part := []**inventory.Sources{&v.secrets, &v.configMaps, &v.nodes, &v.configurations, &v.records, &v.pods}[which]
 	states := v.leader.world.api.states
 	at := 0
 	for i, s := range states {
@@ -66,7 +71,7 @@ func (v *view) Sources(string) *inventory.Sources {
 		v.latest = &inventory.Sources{
 			Namespace: namespace, Secrets: v.secrets.Secrets, Others: v.secrets.Others,
 			ConfigMaps: v.configMaps.ConfigMaps, Nodes: v.nodes.Nodes,
-			Configurations: v.configurations.Configurations, Records: v.records.Records,
+			Configurations: v.configurations.Configurations, Records: v.records.Records, Pods: v.pods.Pods, Selectors: v.pods.Selectors,
 		}
 		v.built = inventory.Build(v.latest)
 	}
@@ -90,7 +95,7 @@ func (v *view) Live(context.Context, string) (*inventory.Sources, error) {
 	rest := w.api.latest()
 	return &inventory.Sources{
 		Namespace: namespace, Secrets: secrets.Secrets, Others: secrets.Others, ConfigMaps: rest.ConfigMaps, Nodes: rest.Nodes,
-		Configurations: rest.Configurations, Records: rest.Records,
+		Configurations: rest.Configurations, Records: rest.Records, Pods: rest.Pods, Selectors: rest.Selectors,
 	}, nil
 }
 

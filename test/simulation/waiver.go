@@ -32,6 +32,16 @@ func (w *world) waivesIdle(d *trust.Domain) {
 	}
 }
 
+// waivesStrangers waives the pods that an edited selector has chosen in flight, and that never had a part in the party.
+func (w *world) waivesStrangers(d *trust.Domain, a *trust.Assessment) {
+	for _, b := range a.Blockers {
+		m := membership{domain: d.Name, party: b.Party, member: b.Member}
+		if p := w.process(b.Member); p != nil && p.pod != nil && p.roles[m] == nil {
+			w.waive(d, m)
+		}
+	}
+}
+
 // idle are the members of a domain whose processes are down and have nothing to start with: they wait for a leaf that
 // waits for them.
 func (w *world) idle(d *trust.Domain) []membership {

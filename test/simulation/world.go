@@ -69,6 +69,13 @@ type world struct {
 	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.
 	wrong        bool
 	unregistered []string
+	// workloads make pods, podsMade of them so far. mistyped says that a selector was wrong from the beginning.
+	workloads []*workload
+	podsMade  int
+	mistyped  bool
+	// published is what bundles and leaves were, the latest last; strays are reports of processes that are gone.
+	published []*publication
+	strays    []stray
 }
 
 // history is what was seen of a domain.
@@ -107,6 +114,12 @@ func newWorld(t topology, o options) (*world, error) {
 	w.say("%s", t)
 	w.configuration = t.configuration()
 	w.api.putConfiguration(w.configuration, birth)
+	w.lists()
+	w.deploy()
+	if w.mistyped = t.mistyped; w.mistyped {
+		w.api.putConfiguration(mistypes(w.configuration), birth)
+		w.lists()
+	}
 	if t.onNodes() {
 		w.join()
 		w.join()
@@ -184,6 +197,9 @@ func (w *world) settleProcesses() {
 	for _, d := range w.domains().Domains {
 		for i := range d.Parties {
 			p := &d.Parties[i]
+			if p.OfPods {
+				continue
+			}
 			for k := range p.Members {
 				m := &p.Members[k]
 				if len(w.processesOf(m.Name)) == 0 {

@@ -1,0 +1,184 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// pod is what makes a process a pod. The process runs and ends by itself; what the API server knows of that is written by
+// showPod.
+type pod struct {
+	uid string
+	// number of all pods that were made before.
+	number   int
+	workload *workload
+	// starts is how often its container was started.
+	starts int
+	// trusted and leaves are what its kubelet has mounted.
+	trusted, leaves *publication
+	// terminating, ended and unlabelled are as in its object; lost says that its node is gone and its object is not yet.
+	terminating, ended, unlabelled, lost bool
+	// unschedulable says that it never starts.
+	unschedulable bool
+	// stale says that it runs with an older bundle than was published at its start, and has not loaded since.
+	stale bool
+}
+
+// workload makes the pods of a relying party.
+type workload struct {
+	party string
+	// roles of its pods by domain.
+	roles map[string]*role
+	made  int
+	// zero says that it was scaled to zero.
+	zero bool
+}
+
+// deploy makes the workloads of all parties of pods, with their first pods.
+func (w *world) deploy() {
+	byParty := map[string]*workload{}
+	for _, d := range w.domains().Domains {
+		for i := range d.Parties {
+			p := &d.Parties[i]
+			if !p.OfPods {
+				continue
+			}
+			l := byParty[p.Name]
+			if l == nil {
+				l = &workload{party: p.Name, roles: map[string]*role{}}
+				byParty[p.Name] = l
+				w.workloads = append(w.workloads, l)
+			}
+			r := &role{holds: p.Presents}
+			if !p.VerifiesNothing {
+				r.verifies = p.Verifies
+			}
+			l.roles[d.Name] = r
+		}
+	}
+	for _, l := range w.workloads {
+		for range 1 + w.dice.roll(2, "pods") {
+			w.createPod(l)
+		}
+	}
+}
+
+// podsOf are the processes of the pods of a workload whose objects are there.
+func (w *world) podsOf(l *workload) []*process {
+	var out []*process
+	for _, p := range w.processes {
+		if p.pod != nil && p.pod.workload == l {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// createPod makes a pod, whose containers are started later. A name is used again if the one that had it is gone.
+func (w *world) createPod(l *workload) *process {
+	name := fmt.Sprintf("%s-%d", l.party, l.made)
+	for i := 0; w.topology.stateful; i++ {
+		if name = fmt.Sprintf("%s-%d", l.party, i); w.process(name) == nil {
+			break
+		}
+	}
+	l.made++
+	w.podsMade++
+	p := newProcess(name, 0)
+	p.off = []time.Duration{0, maxOff, -maxOff}[w.podsMade%3]
+	p.pod = &pod{uid: fmt.Sprintf("%s.%d", name, w.podsMade), number: w.podsMade, workload: l}
+	for domain, r := range l.roles {
+		p.roles[membership{domain: domain, party: l.party, member: name}] = r
+	}
+	w.processes = append(slices.Clip(w.processes), p)
+	w.showPod(p)
+	return p
+}
+
+// showPod has the API server know what has become of a pod.
+func (w *world) showPod(p *process) {
+	o := p.pod
+	out := &inventory.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: p.member, Namespace: namespace, UID: types.UID(o.uid), Labels: map[string]string{podLabel: o.workload.party},
+		},
+		Address: fmt.Sprintf("10.%d.%d.%d", 1+o.number>>16, o.number>>8&0xff, o.number&0xff),
+		Life:    trust.Pod{Started: o.starts > 0, Ended: o.ended, Terminating: o.terminating},
+	}
+	if o.unlabelled {
+		out.Labels = nil
+	}
+	switch {
+	case p.up:
+		out.Life.Process, out.RestartedAt = fmt.Sprintf("%s/%d", o.uid, o.starts), p.startedAt
+	case o.starts > 0 && !o.ended:
+		out.Life.Trouble = "its container main is in CrashLoopBackOff"
+	}
+	w.api.putPod(p.member, out)
+}
+
+// removePod takes a pod away, with its process.
+func (w *world) removePod(p *process) {
+	w.keepStrays(p)
+	w.api.putPod(p.member, nil)
+	w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
+}
+
+// terminates deletes a pod. One that was never started is gone at once.
+func (w *world) terminates(p *process) {
+	if p.pod.starts == 0 {
+		w.removePod(p)
+		return
+	}
+	p.pod.terminating = true
+	w.showPod(p)
+}
+
+// followed says whether those who ask know of a pod: its party chooses it, or is not listed yet, or the roster has it.
+func (w *world) followed(p *process) bool {
+	return !slices.ContainsFunc(p.memberships(), func(m membership) bool {
+		d := w.domain(m.domain)
+		return d == nil || !isRecorded(d, p) && !w.chosen(d, m, p)
+	})
+}
+
+func (w *world) chosen(d *trust.Domain, m membership, p *process) bool {
+	if w.mistyped {
+		return true
+	}
+	return slices.ContainsFunc(d.Parties, func(party trust.Party) bool {
+		return party.Name == m.party && party.OfPods && (party.Unlisted || slices.ContainsFunc(party.Members, func(member trust.Member) bool { return member.Instance == p.pod.uid }))
+	})
+}
+
+// isRecorded says whether the roster of a domain has a pod.
+func isRecorded(d *trust.Domain, p *process) bool {
+	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(r trust.RosterMember) bool { return r.Pod && r.Instance == p.pod.uid })
+}
+
+// unrecorded says whether a pod runs, or is about to, that the roster of one of its domains does not have: who takes it out
+// of the configuration then takes it out of sight.
+func (w *world) unrecorded(p *process) bool {
+	return !p.pod.ended && slices.ContainsFunc(p.memberships(), func(m membership) bool {
+		d := w.domain(m.domain)
+		return d != nil && !isRecorded(d, p)
+	})
+}
+
+// anyPod is a pod that is there, nil if the dice say another process.
+func (w *world) anyPod() *process {
+	if p := w.anyProcess(); p != nil && p.pod != nil {
+		return p
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+)
+
+// podLabel is the label by which a relying party chooses its pods; its value is the name of the party.
+const podLabel = "app"
+
+// podPort is where pods are probed.
+const podPort = 8443
+
+// drawWorld rolls a world: one in five has pods.
+func drawWorld(d dice) topology {
+	if in(d, 5, "pods") {
+		return drawPods(d)
+	}
+	return drawTopology(d)
+}
+
+// drawPods rolls a world in which the clients, and maybe the servers, are pods.
+func drawPods(d dice) topology {
+	kinds := []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceTLSProbe, configv1alpha1.EvidenceAcknowledgement}
+	t := topology{pods: true, servers: 1 + d.roll(2, "servers"), serverKind: one(d, "evidence of the servers", kinds)}
+	t.podServers, t.crossed = !in(d, 3, "servers are no pods"), in(d, 4, "two trust domains")
+	for range 1 + d.roll(2, "clients") {
+		// A client listens nowhere, so it is not probed.
+		t.clientKinds = append(t.clientKinds, configv1alpha1.EvidenceAcknowledgement)
+	}
+	t.peers, t.short, t.pacing = in(d, 2, "peers"), in(d, 3, "short validity"), in(d, 4, "pacing")
+	t.stateful = in(d, 2, "names are used again")
+	// A selector that is wrong from the beginning is found out where nobody else verifies or presents the same.
+	t.mistyped = in(d, 4, "a selector chooses nothing") && len(t.clientKinds) == 1 && !t.crossed && !t.peers
+	return t
+}
+
+// ofPods has the members of a party be the pods that have its name as their label.
+func (t topology) ofPods(p *configv1alpha1.RelyingParty) {
+	p.Members = nil
+	p.Pods = &configv1alpha1.PodMembers{Selector: choosing(p.Name)}
+	if p.Evidence.Kind == configv1alpha1.EvidenceTLSProbe {
+		p.Pods.ContainerPort = podPort
+		p.Evidence.TLSProbe = &configv1alpha1.TLSProbe{}
+	}
+}
+
+func choosing(label string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchLabels: map[string]string{podLabel: label}}
+}
+
+// mistypes has the first party of pods choose none.
+func mistypes(cfg *configv1alpha1.RotationConfiguration) *configv1alpha1.RotationConfiguration {
+	out := cfg.DeepCopy()
+	parties := out.Spec.TrustDomains[0].RelyingParties
+	for i := range parties {
+		if parties[i].Pods != nil {
+			parties[i].Pods.Selector = choosing("mistyped")
+			break
+		}
+	}
+	return out
+}
