@@ -104,7 +104,7 @@ func TestAcknowledgeAfterRestart(t *testing.T) {
 	s.ofPods(s.now)
 	report := func(writes string) {
 		t.Helper()
-		s.client.ClearActions()
+		s.api.ForgetActions()
 		if err := s.acknowledgeAs(t, bound("client", "uid-1"), s.acknowledgement("uid-1", "a", s.now)); err != nil {
 			t.Fatal(err)
 		}

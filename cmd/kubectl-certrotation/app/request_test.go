@@ -152,7 +152,7 @@ func TestAcknowledge(t *testing.T) {
 
 // TestAcknowledgeOfPodFromOutside shows what the server says: who may report, and from where.
 func TestAcknowledgeOfPodFromOutside(t *testing.T) {
-	s := newShell()
+	s := newShell(t)
 	const refusal = `clients/web-7d9f-x2x4k is a pod, and reports for itself alone: the credential of "ada" is bound to no pod of namespace demo; ` +
 		"report from inside the pod, with the token that kubelet mounts there"
 	s.answer("acknowledge", nil, apierrors.NewConflict(v1alpha1.Resource("certificaterotations"), "service-signer", errors.New(refusal)))
