@@ -60,7 +60,7 @@ func TestConfigurationOfPodsInFlight(t *testing.T) {
 			p := c.named("client-0")
 			p.OfPods, p.Selector = true, "app=client-0"
 			p.Members = []Member{{Name: "client-0", Instance: "uid", Holds: []string{"client-0"}, Pod: &Pod{Started: true}}}
-		}, prepare: (*gate).begun, rule: counts, want: trust, affected: []string{"client-0/client-0"}},
+		}, prepare: (*gate).begun, rule: counts, want: trust, affected: []string{"client-0"}},
 		{name: "the port changes", prepare: probed, edit: func(c *Configured) {
 			for i := range c.named("web").Members {
 				c.named("web").Members[i].Probes[0].Address += "1"

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -293,7 +294,8 @@ func TestRestartEndsEvidence(t *testing.T) {
 			if got := w.waitsFor(); !slices.Equal(got, []string{"a"}) {
 				t.Errorf("the evidence of a process that was replaced counts: it waits for %q", got)
 			}
-			w.now = w.now.Add(2)
+			// The API says of a start in which second it was.
+			w.now = w.now.Add(2 * time.Second)
 			w.loadPods()
 			if got := w.waitsFor(); len(got) > 0 {
 				t.Errorf("it waits for %q, which was observed after its restart", got)

@@ -114,6 +114,10 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 				},
 			},
 		},
+		Evidence: []trust.EvidenceRecord{
+			{Record: "evidence.web.clients.b", UID: "uid-evidence.web.clients.b", ResourceVersion: "7", Party: "clients", Member: "b", Expires: young.Expires},
+			{Record: "evidence.web.clients.gone", UID: "uid-evidence.web.clients.gone", ResourceVersion: "7", Party: "clients", Member: "gone", Expires: young.Expires},
+		},
 	}
 	if diff := cmp.Diff(want, n.Domain("web"), byFingerprint); diff != "" {
 		t.Errorf("Build() domain (-want +got):\n%s", diff)
