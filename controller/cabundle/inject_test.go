@@ -78,7 +78,7 @@ func TestLeavesAlone(t *testing.T) {
 			if test.change != nil {
 				test.change(w)
 			}
-			w.register(guard, test.annotations, nil)
+			w.register(guard, test.annotations)
 			before := w.stored(guard)
 			w.notice(c, guard)
 			for range 3 {
@@ -127,7 +127,7 @@ func TestCertManagersAnnotation(t *testing.T) {
 	w, _ := settled(t)
 	c := w.injector(func(cfg *Config) { cfg.CertManager = true })
 	t.Cleanup(c.queue.ShutDown)
-	w.register(guard, map[string]string{injection.AnnotationCertManager: home + "/" + bundleName}, nil)
+	w.register(guard, map[string]string{injection.AnnotationCertManager: home + "/" + bundleName})
 	w.look(c, guard)
 	if got := w.held(guard); len(got) != 2 {
 		t.Errorf("holds %v", got)
@@ -187,7 +187,7 @@ func TestDecidesOnLiveReads(t *testing.T) {
 			w.edit(guard, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 		},
 		"the target is gone": func(w *world) {
-			if err := w.targets.Tracker().Delete(injection.Resources["ValidatingWebhookConfiguration"], "", guard.Name); err != nil {
+			if err := w.api.Drop(addressed(guard)); err != nil {
 				w.t.Fatal(err)
 			}
 		},
@@ -197,7 +197,7 @@ func TestDecidesOnLiveReads(t *testing.T) {
 			w.rotate()
 			c := w.injector(nil)
 			t.Cleanup(func() { w.end(c) })
-			w.register(guard, annotated(home+"/"+bundleName), nil)
+			w.register(guard, annotated(home+"/"+bundleName))
 			w.notice(c, guard)
 			change(w)
 			if err := c.queue.Do(w.ctx(), key{target: guard}); !apply.Benign(err) || err == nil || len(w.wrote) > 0 {
@@ -228,7 +228,7 @@ func TestOutdatedCacheWritesNothing(t *testing.T) {
 			cache := frozen{world: w, sources: w.Sources(home), namespace: w.Namespace(home)}
 			c := w.injector(func(cfg *Config) { cfg.Inventory = cache })
 			t.Cleanup(func() { w.end(c) })
-			w.register(guard, annotated(home+"/"+bundleName), nil)
+			w.register(guard, annotated(home+"/"+bundleName))
 			w.notice(c, guard)
 			change(w)
 			err := c.queue.Do(w.ctx(), key{target: guard})

@@ -155,7 +155,7 @@ func newWebhook(rt *rapid.T) *webhook {
 	w := &webhook{world: newWorld(rt, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
 	w.rotate()
 	w.injector = w.world.injector(nil)
-	w.register(guard, annotated(home+"/"+bundleName), nil)
+	w.register(guard, annotated(home+"/"+bundleName))
 	w.look(w.injector, guard)
 	foreign, err := pki.NewAuthority(pki.Profile{CommonName: "foreign", Key: pki.ECDSAP256, Validity: time.Hour}, w.clock.Now())
 	if err != nil {

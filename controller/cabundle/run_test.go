@@ -16,25 +16,8 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/registry/injection"
 	"certrotation.dev/registry/pki"
 )
-
-// deliver has the watch of the metadata say how a target is.
-func (w *world) deliver(t target) {
-	w.t.Helper()
-	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
-	tracker := w.metadata.Tracker()
-	if _, err := tracker.Get(resource, "", t.Name); err != nil {
-		if err := tracker.Create(resource, w.metadataOf(t), ""); err != nil {
-			w.t.Fatal(err)
-		}
-		return
-	}
-	if err := tracker.Update(resource, w.metadataOf(t), ""); err != nil {
-		w.t.Fatal(err)
-	}
-}
 
 // TestRunFollowsAndRests runs the controller with its watches: targets that come, bundles that change and hands that edit are
 // followed, and at rest nothing is read or written.
@@ -51,17 +34,12 @@ func TestRunFollowsAndRests(t *testing.T) {
 		}()
 		synctest.Wait()
 		for object := range objects {
-			w.register(object, annotated(home+"/"+bundleName), nil)
-			w.deliver(object)
+			w.register(object, annotated(home+"/"+bundleName))
 		}
 		synctest.Wait()
 		if len(w.wrote) != len(objects) {
 			t.Fatalf("writes %v", w.wrote)
 		}
-		for object := range objects {
-			w.deliver(object)
-		}
-		synctest.Wait()
 		w.wrote, w.reads = nil, 0
 		c.NamespaceChanged(home)
 		c.NamespaceChanged("elsewhere")
@@ -91,7 +69,6 @@ func TestRunFollowsAndRests(t *testing.T) {
 		w.edit(guard, func(o *unstructured.Unstructured) {
 			delete(o.Object["webhooks"].([]any)[1].(map[string]any)["clientConfig"].(map[string]any), "caBundle")
 		})
-		w.deliver(guard)
 		synctest.Wait()
 		if diff := cmp.Diff(before, w.held(guard)); diff != "" {
 			t.Errorf("an edit stays (-want +got):\n%s", diff)

@@ -5,10 +5,8 @@ package cabundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,14 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
@@ -96,8 +89,6 @@ var guard = target{Kind: "ValidatingWebhookConfiguration", Name: "guard"}
 type world struct {
 	t        rapid.TB
 	api      *apifake.Server
-	targets  *dynamicfake.FakeDynamicClient
-	metadata *metadatafake.FakeMetadataClient
 	clock    *testclock.FakeClock
 	rotation *rotation.Controller
 	events   []string
@@ -107,8 +98,7 @@ type world struct {
 	reads int
 	wrote []string
 	// fault may refuse a write of a target.
-	fault   func() error
-	version int
+	fault func() error
 }
 
 var (
@@ -119,22 +109,9 @@ var (
 
 func newWorld(t rapid.TB, at time.Time) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	kinds := map[schema.GroupVersionResource]string{}
-	for kind, resource := range injection.Resources {
-		kinds[resource] = string(kind) + "List"
-	}
-	w := &world{t: t, clock: testclock.NewFakeClock(at), metadata: metadatafake.NewSimpleMetadataClient(scheme),
-		targets: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, kinds), version: 1000}
+	w := &world{t: t, clock: testclock.NewFakeClock(at)}
 	w.api = apifake.New(t, w.clock)
-	w.targets.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		w.reads++
-		return false, nil, nil
-	})
-	w.targets.PrependReactor("update", "*", w.update)
+	w.watchRequests()
 	cfg, err := configv1alpha1.Decode([]byte(webConfig))
 	if err != nil {
 		t.Fatal(err)
@@ -166,73 +143,71 @@ func (w *world) put(o runtime.Object) {
 	}
 }
 
-// update is what an API server does about an update of a target.
-func (w *world) update(action clienttesting.Action) (bool, runtime.Object, error) {
-	o := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured).DeepCopy()
-	w.wrote = append(w.wrote, o.GetKind()+"/"+o.GetName())
-	if w.fault != nil {
-		if err := w.fault(); err != nil {
-			return true, nil, err
+// ofTarget says whether a request is about a target.
+func ofTarget(r *apifake.Request) bool {
+	for _, resource := range injection.Resources {
+		if r.Resource == resource {
+			return true
 		}
 	}
-	live, err := w.targets.Tracker().Get(action.GetResource(), "", o.GetName())
-	if err != nil {
-		return true, nil, err
+	return false
+}
+
+// watchRequests notes what is read and written of targets, and has a test refuse a write.
+func (w *world) watchRequests() {
+	w.api.ReadFault = func(r *apifake.Request) apifake.Fault {
+		if r.Verb == "get" && ofTarget(r) {
+			w.reads++
+		}
+		return apifake.NoFault
 	}
-	if have := live.(*unstructured.Unstructured).GetResourceVersion(); have != o.GetResourceVersion() {
-		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), o.GetName(), errors.New("it is "+have))
+	w.api.Admit = func(r *apifake.Request) error {
+		if !ofTarget(r) {
+			return nil
+		}
+		w.wrote = append(w.wrote, r.String())
+		if w.fault != nil {
+			return w.fault()
+		}
+		return nil
 	}
-	w.version++
-	o.SetResourceVersion(strconv.Itoa(w.version))
-	return true, o, w.targets.Tracker().Update(action.GetResource(), o, "")
+}
+
+// addressed is what a target is stored under.
+func addressed(t target) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(injection.Resources[configv1alpha1.InjectionKind(t.Kind)].GroupVersion().WithKind(t.Kind))
+	o.SetName(t.Name)
+	return o
 }
 
 // stored is a target as it is.
 func (w *world) stored(t target) *unstructured.Unstructured {
 	w.t.Helper()
-	o, err := w.targets.Tracker().Get(injection.Resources[configv1alpha1.InjectionKind(t.Kind)], "", t.Name)
-	if err != nil {
-		w.t.Fatal(err)
+	o, ok := apifake.Get(w.api, addressed(t))
+	if !ok {
+		w.t.Fatalf("%v does not exist", t)
 	}
-	return o.(*unstructured.Unstructured).DeepCopy()
+	return o
 }
 
 // register makes or replaces a target as a person would.
-func (w *world) register(t target, annotations map[string]string, change func(*unstructured.Unstructured)) {
+func (w *world) register(t target, annotations map[string]string) {
 	w.t.Helper()
-	o := &unstructured.Unstructured{}
+	o := addressed(t)
 	if err := yaml.Unmarshal([]byte(objects[t]), &o.Object); err != nil {
 		w.t.Fatal(err)
 	}
-	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
-	o.SetAPIVersion(resource.GroupVersion().String())
-	o.SetKind(t.Kind)
-	o.SetName(t.Name)
-	o.SetUID("uid-of-a-target")
 	o.SetAnnotations(annotations)
-	w.replace(resource, o, change)
-}
-
-func (w *world) replace(resource schema.GroupVersionResource, o *unstructured.Unstructured, change func(*unstructured.Unstructured)) {
-	w.t.Helper()
-	if change != nil {
-		change(o)
-	}
-	w.version++
-	o.SetResourceVersion(strconv.Itoa(w.version))
-	err := w.targets.Tracker().Create(resource, o, "")
-	if apierrors.IsAlreadyExists(err) {
-		err = w.targets.Tracker().Update(resource, o, "")
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.put(o)
 }
 
 // edit changes a target as a person would.
 func (w *world) edit(t target, change func(*unstructured.Unstructured)) {
 	w.t.Helper()
-	w.replace(injection.Resources[configv1alpha1.InjectionKind(t.Kind)], w.stored(t), change)
+	o := w.stored(t)
+	change(o)
+	w.put(o)
 }
 
 // metadataOf is what the metadata client sees of a target.
@@ -261,7 +236,7 @@ func (w *world) notice(c *Controller, t target) {
 func (w *world) injector(change func(*Config)) *Controller {
 	w.t.Helper()
 	cfg := Config{
-		Targets: w.targets, Metadata: w.metadata, Client: w.api.Client, Configurations: w.api.Own.ConfigV1alpha1(),
+		Targets: w.api.Dynamic, Metadata: w.api.Metadata, Client: w.api.Client, Configurations: w.api.Own.ConfigV1alpha1(),
 		Inventory: w, Recorder: w, Every: true, Clock: w.clock,
 	}
 	if change != nil {
@@ -429,7 +404,7 @@ func settled(t *testing.T) (*world, *Controller) {
 	c := w.injector(nil)
 	t.Cleanup(func() { w.end(c) })
 	for object := range objects {
-		w.register(object, map[string]string{injection.Annotation: home + "/" + bundleName}, nil)
+		w.register(object, map[string]string{injection.Annotation: home + "/" + bundleName})
 		w.look(c, object)
 	}
 	w.wrote, w.reads = nil, 0

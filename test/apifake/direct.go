@@ -71,6 +71,9 @@ func (s *Server) addressed(o runtime.Object) (key, object, error) {
 	if !ok {
 		return key{}, nil, fmt.Errorf("store %T: it has no metadata of its own", o)
 	}
+	if stored, err = s.kinds.typed(stored); err != nil {
+		return key{}, nil, err
+	}
 	return key{GroupVersionResource: resource, NamespacedName: types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}, stored, nil
 }
 
@@ -84,7 +87,8 @@ const (
 	Cached Side = true
 )
 
-// Get is the object of a type, a namespace and a name as it is now, without a request. It says whether there is one.
+// Get is the object of a type, a namespace and a name as it is now, without a request; of an unstructured one its kind says
+// its type. It says whether there is one.
 func Get[T object](s *Server, like T) (T, bool) {
 	var none T
 	k, _, err := s.addressed(like)
@@ -97,7 +101,7 @@ func Get[T object](s *Server, like T) (T, bool) {
 	if live == nil {
 		return none, false
 	}
-	return live.DeepCopyObject().(T), true
+	return shown[T](s.kinds, live)
 }
 
 // All are the objects of a type in a namespace by name, without a request; those of all namespaces if it is empty.
@@ -111,8 +115,11 @@ func All[T object](s *Server, from Side, like T, namespace string) []T {
 	objects, _ := s.store.all(k.GroupVersionResource, bool(from))
 	var out []T
 	for _, o := range objects {
-		if namespace == "" || o.GetNamespace() == namespace {
-			out = append(out, o.DeepCopyObject().(T))
+		if namespace != "" && o.GetNamespace() != namespace {
+			continue
+		}
+		if o, ok := shown[T](s.kinds, o); ok {
+			out = append(out, o)
 		}
 	}
 	slices.SortFunc(out, func(a, b T) int { return cmp.Compare(placeOf(a), placeOf(b)) })

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apifake is the API server of unit tests: one store behind the clients of the core groups, of our own groups, of
-// APIServices and of metadata, with what our code relies on and client-go's fake clients lack. No other package of tests
-// has objects in memory that clients ask for; test/simulation has a store of its own, and says why.
+// APIServices, of metadata and of unstructured objects, with what our code relies on and client-go's fake clients lack. No
+// other package of tests has objects in memory that clients ask for; test/simulation has a store of its own, and says why.
 //
 // What is written gets a UID, a name if it has only generateName, a time, a generation and a resource version that only
 // grows. An update on an old version, of another UID or without any version conflicts, and so does a deletion whose

@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for fault, tc := range tests {
-		for _, write := range writes() {
+		for _, write := range append(writes(), unstructuredWrites()...) {
 			t.Run(string(fault)+", "+write.name, func(t *testing.T) {
 				api := newServer(t, configMap("there", "old"))
 				before := api.Version()

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -20,20 +22,28 @@ import (
 // kinds are what is served.
 type kinds struct {
 	scheme *runtime.Scheme
+	// lists are the kinds of the lists that the dynamic client makes.
+	lists *runtime.Scheme
 	// of has the kind of each resource.
 	of map[schema.GroupVersionResource]schema.GroupVersionKind
 }
 
 // served are the kinds of the groups of all clients.
 var served = sync.OnceValues(func() (*kinds, error) {
-	k := &kinds{scheme: runtime.NewScheme(), of: map[schema.GroupVersionResource]schema.GroupVersionKind{}}
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, ownscheme.AddToScheme, apiregistrationv1.AddToScheme} {
+	k := &kinds{scheme: runtime.NewScheme(), lists: runtime.NewScheme(), of: map[schema.GroupVersionResource]schema.GroupVersionKind{}}
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, ownscheme.AddToScheme, apiregistrationv1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
 		if err := add(k.scheme); err != nil {
 			return nil, fmt.Errorf("make the scheme: %w", err)
 		}
 	}
 	for kind := range k.scheme.AllKnownTypes() {
-		if !strings.HasSuffix(kind.Kind, "List") && kind.Version != runtime.APIVersionInternal {
+		switch {
+		case kind.Version == runtime.APIVersionInternal:
+		case strings.HasSuffix(kind.Kind, "List"):
+			k.lists.AddKnownTypeWithName(kind, &unstructured.UnstructuredList{})
+		default:
 			resource, _ := meta.UnsafeGuessKindToResource(kind)
 			k.of[resource] = kind
 		}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/metadata"
@@ -31,7 +32,8 @@ type Server struct {
 	Own    versioned.Interface
 	// Aggregator has the APIServices.
 	Aggregator aggregator.Interface
-	// Metadata has the metadata of all of them.
+	// Dynamic has all of them, and CustomResourceDefinitions; Metadata has their metadata.
+	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 
 	// Admit may change what is about to be written, or refuse it in words of its own.
@@ -80,7 +82,7 @@ func New(t T, c clock.PassiveClock, objects ...runtime.Object) *Server {
 		watched, err := s.watch(action, s.kinds.metadataOf)
 		return true, watched, err
 	})
-	s.Client, s.Own, s.Aggregator, s.Metadata = core, own, services, meta
+	s.Client, s.Own, s.Aggregator, s.Dynamic, s.Metadata = core, own, services, s.newDynamic(), meta
 	for _, o := range objects {
 		if err := s.Put(o); err != nil {
 			t.Fatalf("make an API server: %v", err)
@@ -95,7 +97,12 @@ func whole(o runtime.Object) (runtime.Object, error) { return o.DeepCopyObject()
 // react answers a request.
 func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.note(action)
-	r := requestOf(action)
+	o, err := s.respond(requestOf(action), action)
+	return true, o, err
+}
+
+// respond to a request of any client.
+func (s *Server) respond(r *Request, action clienttesting.Action) (runtime.Object, error) {
 	var o runtime.Object
 	var err error
 	answer := s.answerOf(r)
@@ -108,9 +115,9 @@ func (s *Server) react(action clienttesting.Action) (bool, runtime.Object, error
 		o, err = s.write(r, action)
 	}
 	if err != nil {
-		return true, nil, err
+		return nil, err
 	}
-	return true, o, nil
+	return o, nil
 }
 
 // reactMetadata answers a read of metadata; nobody writes those.
