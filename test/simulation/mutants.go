@@ -22,8 +22,6 @@ type mutant struct {
 	pods bool
 	// breaks are the promises that it is to be found by, any if there are none.
 	breaks []string
-	// shape changes the worlds in which it is hunted to what it takes, nil if it is found in any.
-	shape func(t *topology)
 }
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,

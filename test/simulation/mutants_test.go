@@ -79,9 +79,6 @@ func story(d dice, m *mutant, c *counts) error {
 		draw = drawPods
 	}
 	t := draw(d)
-	if m.shape != nil {
-		m.shape(&t)
-	}
 	w, err := newWorld(t, options{dice: d, protocol: m.make(), counts: c})
 	if err != nil {
 		return err

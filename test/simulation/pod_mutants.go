@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 )
 
@@ -20,12 +19,6 @@ func podMutants() []mutant {
 		{name: "a pod that never started counts", make: believing(pendingRuns), breaks: []string{"NoSilentWait"}},
 		{name: "a pod that is terminating does not count", make: believing(terminatingGone), often: churn},
 		{name: "a pod that has ended counts", make: believing(endedCounts), often: []string{"pod evicted"}, breaks: []string{"NoSilentWait"}},
-		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), often: []string{"restart", "load and observe", "leader", "rotate"}, shape: reusing},
-		{name: "a pod of the same name is the same", make: believing(sameName), shape: reusing, often: []string{"pod deleted", "pod gone", "pod started", "load and observe", "leader"}},
-		{name: "a pod speaks for its neighbour", make: believing(neighbourSpeaks), often: []string{"report for a neighbour", "scale", "pod started", "load and observe", "leader"}, shape: reusing},
-		{name: "the roster has no pods in flight", make: believing(podsForgotten), often: []string{"label of a pod", "configuration"}},
-		{name: "a selector that has never chosen a pod is one of no pods", make: believing(mistypedIsEmpty)},
-		{name: "pods that are not listed are none", make: believing(unlistedIsEmpty), often: []string{"listing", "leader"}},
 		{name: "a pod that lost its label is gone", make: believing(relabelledGone), often: []string{"label of a pod"}},
 	}
 	for i := range out {
@@ -35,12 +28,6 @@ func podMutants() []mutant {
 		}
 	}
 	return out
-}
-
-// reusing has names of pods be used again where few count, so that each of them is needed.
-func reusing(t *topology) {
-	t.servers, t.podServers, t.serverKind, t.clientKinds = 1, false, configv1alpha1.EvidenceTLSProbe, t.clientKinds[:1]
-	t.stateful, t.crossed, t.mistyped, t.peers, t.pacing, t.short = true, false, false, false, false, false
 }
 
 // eachPod calls fn for the members that are pods.
@@ -95,65 +82,6 @@ func endedCounts(d *trust.Domain, _ time.Time) {
 		if r := &d.Roster.Members[i]; strings.Contains(r.Absent, "have ended") {
 			r.Absent = ""
 		}
-	}
-}
-
-// restartIsNothing takes what was seen of the containers before for what runs now.
-func restartIsNothing(d *trust.Domain, _ time.Time) {
-	eachPod(d, func(_ *trust.Party, m *trust.Member) {
-		m.RestartedAt = time.Time{}
-		for i := range m.Observations {
-			if o := &m.Observations[i]; o.Kind == trust.TLSProbe && m.Pod.Process != "" && strings.HasPrefix(o.Instance, m.Instance+"/") {
-				o.Instance = m.Pod.Process
-			}
-		}
-	})
-}
-
-// sameName takes what a pod of the same name has reported for what this one did.
-func sameName(d *trust.Domain, _ time.Time) {
-	adopts(d, func(m *trust.Member, reporter string) bool { return reporter == m.Name })
-}
-
-// neighbourSpeaks takes what another pod has reported for what this one did.
-func neighbourSpeaks(d *trust.Domain, _ time.Time) {
-	adopts(d, func(m *trust.Member, reporter string) bool { return reporter != m.Name })
-}
-
-// adopts takes reports that were made under another UID for those of a pod, depending on the name that it had.
-func adopts(d *trust.Domain, whose func(m *trust.Member, reporter string) bool) {
-	eachPod(d, func(_ *trust.Party, m *trust.Member) {
-		for i := range m.Observations {
-			o := &m.Observations[i]
-			name, _, _ := strings.Cut(o.Instance, ".")
-			if o.Kind == trust.Acknowledgement && o.Instance != m.Instance && whose(m, name) {
-				o.Instance, m.RestartedAt = m.Instance, time.Time{}
-			}
-		}
-	})
-}
-
-// podsForgotten has the configuration of the moment say which pods count.
-func podsForgotten(d *trust.Domain, _ time.Time) {
-	forgets(d, func(*trust.RosterMember) bool { return true })
-}
-
-// mistypedIsEmpty takes a selector that has never chosen a pod for one whose pods were scaled to zero.
-func mistypedIsEmpty(d *trust.Domain, _ time.Time) {
-	if d.Roster == nil {
-		return
-	}
-	for i := range d.Parties {
-		if p := &d.Parties[i]; p.OfPods && !slices.Contains(d.Roster.Populated, p.Name) {
-			d.Roster.Populated = append(slices.Clip(d.Roster.Populated), p.Name)
-		}
-	}
-}
-
-// unlistedIsEmpty takes pods that nobody has listed for none.
-func unlistedIsEmpty(d *trust.Domain, _ time.Time) {
-	for i := range d.Parties {
-		d.Parties[i].Unlisted = false
 	}
 }
 
