@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"k8s.io/client-go/rest"
 
@@ -39,5 +41,9 @@ func Example() {
 	client := func(source *tlsreload.Source) *http.Client {
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: source.ClientConfig(nil)}}
 	}
-	_, _ = serve, client
+	_ = client
+	// Here nothing is mounted, and the server does not start.
+	missing, _, _ := strings.Cut(serve(context.Background(), http.NotFoundHandler()).Error(), "\n")
+	fmt.Println(missing)
+	// Output: load mounted files: read /tls/tls.crt: no such file or directory
 }

@@ -243,7 +243,7 @@ func TestPodsAreReadWhereTheyAreChosen(t *testing.T) {
 		c.drop(t, configuration("config", podsConfig))
 		synctest.Wait()
 		c.actions()
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // the clock of the bubble
 		if got := podRequests(c.actions()); len(got) > 0 {
 			t.Errorf("pods are read that nobody chooses any more: %q", got)
 		}

@@ -57,7 +57,7 @@ func (c *Config) serve(ctx context.Context) error {
 	if err := server.Shutdown(bounded); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("end the server of health and metrics: %w", err)
 	}
-	_ = <-ended // that it was shut down
+	<-ended // that it was shut down
 	return nil
 }
 
