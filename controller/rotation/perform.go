@@ -204,7 +204,7 @@ func withoutVersion(kind trust.ActionKind) bool {
 // expect has the next decision wait until the cache shows what an action has done.
 func (c *Controller) expect(k key, action *trust.Action, written metav1.Object) {
 	o := object{kind: action.ObjectKind, namespace: k.namespace, name: action.Object}
-	switch action.Kind { //nolint:exhaustive // all others have written something
+	switch action.Kind {
 	case trust.ClearRequest:
 		c.expected.expectGone(k, o, types.UID(action.Request.ID))
 	case trust.DropEvidence:

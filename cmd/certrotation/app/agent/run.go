@@ -57,7 +57,9 @@ func (c *Config) serve(ctx context.Context) error {
 	if err := server.Shutdown(bounded); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("end the server of health and metrics: %w", err)
 	}
-	<-ended // that it was shut down
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve health and metrics: %w", err)
+	}
 	return nil
 }
 
