@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
 	"k8s.io/component-base/metrics"
 
 	"certrotation.dev/controller/evidence/connection"

@@ -140,7 +140,7 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 			network := &dials{}
 			_, _, stop := inFlight(t, newPods(t, pods), network, perSecond)
 			defer stop()
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble
 			if most := network.most(); most > perSecond {
 				t.Errorf("%d handshakes in a second, want at most %d", most, perSecond)
 			}
@@ -157,7 +157,7 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 			defer stop()
 			// The interval is a second: after 2, 4, 8, 16 and then each 30 seconds, and a tenth. As the inventory of this
 			// test does not learn what was recorded, each look but the first is made twice.
-			time.Sleep(10 * time.Minute)
+			time.Sleep(10 * time.Minute) //nolint:forbidigo // the clock of the bubble
 			if made := len(network.since(time.Time{})); made < 2*20 || made > 2*24 {
 				t.Errorf("%d handshakes in ten minutes with a pod that does not answer", made)
 			}
@@ -168,7 +168,7 @@ func TestPodsThatDoNotAnswerInFlight(t *testing.T) {
 			restarted := time.Now()
 			inv.set(&again)
 			c.NamespaceChanged(testNamespace)
-			time.Sleep(4 * time.Second)
+			time.Sleep(4 * time.Second) //nolint:forbidigo // the clock of the bubble
 			after := network.since(restarted)
 			if len(after) < 2 || after[0] > 100*time.Millisecond || after[len(after)-1] < 2*time.Second {
 				t.Errorf("handshakes %s after its restart, want one at once and others soon", after)

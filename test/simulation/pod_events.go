@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"maps"
 	"slices"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -96,7 +97,7 @@ func (w *world) deletesPod() bool {
 // podGoes ends a pod that is terminating, or takes the object of one away that does not run any more.
 func (w *world) podGoes() bool {
 	p := w.anyPod()
-	if p == nil || !(p.pod.terminating || p.pod.ended || p.pod.lost) {
+	if p == nil || (!p.pod.terminating && !p.pod.ended && !p.pod.lost) {
 		return false
 	}
 	w.say("the pod %s is gone", p.name)
@@ -360,8 +361,6 @@ func (s *server) putSelectors(selectors []string) {
 
 func copied[V any](m map[string]V) map[string]V {
 	out := make(map[string]V, len(m)+1)
-	for k, v := range m {
-		out[k] = v
-	}
+	maps.Copy(out, m)
 	return out
 }
