@@ -27,6 +27,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.AggregatedBundleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Bundle"):
 		return &configv1alpha1.BundleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CABundleEvidence"):
+		return &configv1alpha1.CABundleEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Copy"):
 		return &configv1alpha1.CopyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
@@ -109,6 +111,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.TrustStoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UnlistedLeaves"):
 		return &configv1alpha1.UnlistedLeavesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Workload"):
+		return &configv1alpha1.WorkloadApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadRollout"):
+		return &configv1alpha1.WorkloadRolloutApplyConfiguration{}
 
 	}
 	return nil

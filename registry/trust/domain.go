@@ -161,6 +161,8 @@ const (
 	// fingerprints are those of the content that runs.
 	StaticPodRevision EvidenceKind = "staticPodRevision"
 	WorkloadRollout   EvidenceKind = "workloadRollout"
+	// CABundle are observations of what an object of the cluster holds by which kube-apiserver verifies.
+	CABundle EvidenceKind = "caBundle"
 	// None is the operator's word that a party needs no evidence, with a reason that is shown.
 	None EvidenceKind = "none"
 )

@@ -15,6 +15,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || has(self.evidence.tlsProbe) == (has(self.pods.containerPort) || has(self.pods.portName))",message="containerPort or portName say where pods are probed: with the kind tlsProbe, and only with it"
 // +kubebuilder:validation:XValidation:rule="!has(self.verifies) || !has(self.verifies.nothing) || !self.verifies.nothing || (has(self.presents) && size(self.presents) > 0)",message="a relying party verifies leaves, presents some, or both"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'staticPodRevision' || has(self.forEachNode)",message="staticPodRevision is seen on nodes: the party needs forEachNode"
+// +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'workloadRollout' || has(self.pods)",message="workloadRollout is seen on pods: the party needs pods"
+// +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'caBundle' || ![has(self.forEachNode), has(self.pods), has(self.members), has(self.presents)].exists(set, set)",message="the members of a party with the evidence caBundle are the objects of injectInto of the bundle, which present nothing: it takes no forEachNode, pods, members and presents"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'renewed' || (has(self.presents) && size(self.presents) > 0)",message="the evidence renewed is seen on the leaves that the party presents"
 type RelyingParty struct {
 	// name is unique within the trust domain.
@@ -75,7 +77,7 @@ type LeafSelection struct {
 }
 
 // EvidenceKind is the kind of observation that proves that a relying party has loaded an anchor.
-// +kubebuilder:validation:Enum=tlsProbe;acknowledgement;gracePeriod;renewed;staticPodRevision;none
+// +kubebuilder:validation:Enum=tlsProbe;acknowledgement;gracePeriod;renewed;staticPodRevision;workloadRollout;caBundle;none
 type EvidenceKind string
 
 // Evidence kinds.
@@ -86,6 +88,10 @@ const (
 	EvidenceRenewed         EvidenceKind = "renewed"
 	// EvidenceStaticPodRevision is for the members of the configuration's rollout.
 	EvidenceStaticPodRevision EvidenceKind = "staticPodRevision"
+	// EvidenceWorkloadRollout is for pods that read their files only when they start.
+	EvidenceWorkloadRollout EvidenceKind = "workloadRollout"
+	// EvidenceCABundle is for kube-apiserver, which verifies webhook servers and aggregated API servers by a caBundle.
+	EvidenceCABundle EvidenceKind = "caBundle"
 	// EvidenceNone is the operator's statement that the party needs no evidence.
 	EvidenceNone EvidenceKind = "none"
 )
@@ -94,6 +100,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.tlsProbe) == (self.kind == 'tlsProbe')",message="tlsProbe are the parameters of the kind tlsProbe, which needs them"
 // +kubebuilder:validation:XValidation:rule="has(self.gracePeriod) == (self.kind == 'gracePeriod')",message="gracePeriod is the parameter of the kind gracePeriod, which needs it"
 // +kubebuilder:validation:XValidation:rule="has(self.renewed) == (self.kind == 'renewed')",message="renewed are the parameters of the kind renewed, which needs them: nothing observes that a renewed leaf is presented, so say after which delay it is"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRollout) || self.kind == 'workloadRollout'",message="workloadRollout are the parameters of the kind workloadRollout"
+// +kubebuilder:validation:XValidation:rule="has(self.caBundle) == (self.kind == 'caBundle')",message="caBundle are the parameters of the kind caBundle, which needs them: nothing observes when a kube-apiserver begins to verify by what was written, so say after which delay it does"
 // +kubebuilder:validation:XValidation:rule="has(self.reason) == (self.kind == 'none')",message="the kind none, and no other, needs a reason: it is shown wherever somebody relies on it"
 // +kubebuilder:validation:XValidation:rule="!has(self.lease) || self.kind == 'acknowledgement'",message="lease is a parameter of the kind acknowledgement"
 type Evidence struct {
@@ -112,6 +120,12 @@ type Evidence struct {
 	// renewed are the parameters of the kind renewed.
 	// +optional
 	Renewed *RenewedEvidence `json:"renewed,omitempty"`
+	// workloadRollout are the parameters of the kind workloadRollout.
+	// +optional
+	WorkloadRollout *WorkloadRollout `json:"workloadRollout,omitempty"`
+	// caBundle are the parameters of the kind caBundle.
+	// +optional
+	CABundle *CABundleEvidence `json:"caBundle,omitempty"`
 	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
 	// 720h, defaults to 1h. For the kind acknowledgement.
 	// +optional
@@ -130,6 +144,64 @@ type Evidence struct {
 type RenewedEvidence struct {
 	// minimumDelay is how long after its renewal a leaf counts as presented, because a process does not load a Secret
 	// at the moment when it is written. It is an assumption of the operator, not an observation. At least 1s.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
+	MinimumDelay metav1.Duration `json:"minimumDelay"`
+}
+
+// WorkloadRollout is the evidence of pods whose template names the content that they start with, by annotations of the
+// form KIND.content.certrotation.dev/NAME (KIND configmap or secret) with the hash of the object of that name.
+type WorkloadRollout struct {
+	// startGate says what keeps a pod from starting with an older content that kubelet has cached. Defaults to Required.
+	// +optional
+	StartGate StartGate `json:"startGate,omitempty"`
+	// workloads of the namespace of the configuration whose pods the members are and which certrotation restarts, by
+	// those annotations of their templates, when a rotation waits for that. Without any somebody else changes the
+	// templates.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Workloads []Workload `json:"workloads,omitempty"`
+}
+
+// StartGate says whether a pod has to wait, at its start, for the content that its template names.
+// +kubebuilder:validation:Enum=Required;Assumed
+type StartGate string
+
+// Start gates.
+const (
+	// StartGateRequired counts only pods with an init container that runs `certrotation wait` for the hash of the annotation.
+	StartGateRequired StartGate = "Required"
+	// StartGateAssumed counts pods without one too. It is the weaker proof: kubelet may have mounted an older content.
+	StartGateAssumed StartGate = "Assumed"
+)
+
+// WorkloadKind is the kind of a workload that can be restarted.
+// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet
+type WorkloadKind string
+
+// Kinds of workloads.
+const (
+	Deployment  WorkloadKind = "Deployment"
+	StatefulSet WorkloadKind = "StatefulSet"
+	DaemonSet   WorkloadKind = "DaemonSet"
+)
+
+// Workload names a workload of the namespace of the configuration.
+type Workload struct {
+	// kind is Deployment, StatefulSet or DaemonSet.
+	Kind WorkloadKind `json:"kind"`
+	// name of the workload.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle.
+type CABundleEvidence struct {
+	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it. It is
+	// an assumption of the operator, not an observation. At least 1s.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"

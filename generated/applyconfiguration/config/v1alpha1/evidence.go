@@ -24,6 +24,10 @@ type EvidenceApplyConfiguration struct {
 	GracePeriod *v1.Duration `json:"gracePeriod,omitempty"`
 	// renewed are the parameters of the kind renewed.
 	Renewed *RenewedEvidenceApplyConfiguration `json:"renewed,omitempty"`
+	// workloadRollout are the parameters of the kind workloadRollout.
+	WorkloadRollout *WorkloadRolloutApplyConfiguration `json:"workloadRollout,omitempty"`
+	// caBundle are the parameters of the kind caBundle.
+	CABundle *CABundleEvidenceApplyConfiguration `json:"caBundle,omitempty"`
 	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
 	// 720h, defaults to 1h. For the kind acknowledgement.
 	Lease *v1.Duration `json:"lease,omitempty"`
@@ -66,6 +70,22 @@ func (b *EvidenceApplyConfiguration) WithGracePeriod(value v1.Duration) *Evidenc
 // If called multiple times, the Renewed field is set to the value of the last call.
 func (b *EvidenceApplyConfiguration) WithRenewed(value *RenewedEvidenceApplyConfiguration) *EvidenceApplyConfiguration {
 	b.Renewed = value
+	return b
+}
+
+// WithWorkloadRollout sets the WorkloadRollout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WorkloadRollout field is set to the value of the last call.
+func (b *EvidenceApplyConfiguration) WithWorkloadRollout(value *WorkloadRolloutApplyConfiguration) *EvidenceApplyConfiguration {
+	b.WorkloadRollout = value
+	return b
+}
+
+// WithCABundle sets the CABundle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CABundle field is set to the value of the last call.
+func (b *EvidenceApplyConfiguration) WithCABundle(value *CABundleEvidenceApplyConfiguration) *EvidenceApplyConfiguration {
+	b.CABundle = value
 	return b
 }
 
