@@ -84,9 +84,10 @@ func TestSignalReload(t *testing.T) {
 	if err := os.WriteFile(pid, []byte(strconv.Itoa(program.Process.Pid)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &SignalReload{Signal: syscall.SIGHUP, PIDFile: pid}
+	// Not SIGHUP: whoever is started by nohup ignores it, and so do its children.
+	s := &SignalReload{Signal: syscall.SIGUSR1, PIDFile: pid}
 	check(t, s.Reload(t.Context()), "")
-	if err := program.Wait(); err == nil || err.Error() != "signal: hangup" {
+	if err := program.Wait(); err == nil || err.Error() != "signal: user defined signal 1" {
 		t.Errorf("the program ended with %v, want the signal", err)
 	}
 	check(t, s.Reload(t.Context()), "shareProcessNamespace")

@@ -253,7 +253,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 			r.trust = []*pki.Certificate{again.Certificate}
 		}
 		w.record(server, &trust.Observation{
-			Instance: "10.0.0.1:443", Kind: trust.TLSProbe, Address: "web.demo.svc:443",
+			Instance: "10.0.0.1:443", Kind: trust.TLSProbe, Address: "10.0.0.1:443",
 			TrustedSubjects: []string{again.Certificate.SubjectHash}, Presents: []pki.Fingerprint{leaf.Certificate.Fingerprint},
 			RecoveredUntil: leaf.Certificate.NotAfter, ObservedAt: w.at,
 		})

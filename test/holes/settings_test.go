@@ -63,7 +63,7 @@ trustDomains:
 
 // probed is the same, with a server that is looked at.
 var probed = setting{config: strings.Replace(webConfig,
-	"presents: [server], evidence: {kind: acknowledgement}", "presents: [server], evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: 'web.demo.svc:443'}]}}", 1)}
+	"presents: [server], evidence: {kind: acknowledgement}", "presents: [server], evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: '10.0.0.1:443', serverName: web.demo.svc}]}}", 1)}
 
 // grace is a server whose clients nobody can observe: they load within a day.
 var grace = setting{config: graceConfig}
