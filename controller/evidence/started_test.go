@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -53,6 +54,20 @@ func newStarters(t *testing.T) *starters {
 	return s
 }
 
+func (s *starters) put(object runtime.Object) {
+	s.t.Helper()
+	if err := s.api.Put(object); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *starters) drop(object runtime.Object) {
+	s.t.Helper()
+	if err := s.api.Drop(object); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // publish writes the bundle.
 func (s *starters) publish(anchors ...*pki.Pair) {
 	cm := &corev1.ConfigMap{ObjectMeta: consenting("web-bundle"), Data: map[string]string{}}
@@ -62,7 +77,7 @@ func (s *starters) publish(anchors ...*pki.Pair) {
 		s.d.Bundle.Anchors = append(s.d.Bundle.Anchors, ca.Certificate)
 	}
 	s.d.Bundle.ContentHash = contenthash.OfConfigMap(cm)
-	s.api.Put(s.t, cm)
+	s.put(cm)
 }
 
 // present writes the leaf.
@@ -75,7 +90,7 @@ func (s *starters) present(leaf *pki.Pair) {
 		inventory.ActiveCertKey: leaf.CertPEM(), inventory.ActiveKeyKey: key,
 	}}
 	s.d.Leaves[0].Certificate, s.d.Leaves[0].ContentHash = leaf.Certificate, contenthash.OfSecret(secret)
-	s.api.Put(s.t, secret)
+	s.put(secret)
 }
 
 func (s *starters) current() map[string]string {
@@ -88,7 +103,7 @@ func (s *starters) current() map[string]string {
 // run has the pod run a container, and the inventory know it.
 func (s *starters) run(container string) {
 	s.pod.Status.ContainerStatuses[0].ContainerID = container
-	s.api.Put(s.t, s.pod)
+	s.put(s.pod)
 	facts := inventory.ParsePod(s.pod)
 	m := &s.d.Parties[0].Members[0]
 	m.Pod, m.Content = &facts.Life, facts.Content
@@ -113,7 +128,7 @@ func (s *starters) reads() (names []string) {
 			names = append(names, action.GetVerb()+" "+action.GetResource().Resource)
 		}
 	}
-	s.api.ClearActions()
+	s.api.ForgetActions()
 	return names
 }
 
@@ -132,16 +147,16 @@ func TestWhatAPodHasStartedWith(t *testing.T) {
 			s.publish(s.active, s.next)
 			s.present(newLeaf(t, s.active, serverDNS, pki.ServerAuth))
 		}, failure: "names a content that ConfigMap/web-bundle does not have now"},
-		"the bundle is gone":            {change: func(s *starters) { s.api.Drop(t, &corev1.ConfigMap{ObjectMeta: consenting("web-bundle")}) }, presents: true},
-		"the leaf is gone":              {change: func(s *starters) { s.api.Drop(t, &corev1.Secret{ObjectMeta: consenting("web-server")}) }, trusts: true},
-		"it does not say":               {change: func(s *starters) { s.pod.Annotations = nil; s.run("c1") }, failure: "it does not say which content of ConfigMap/web-bundle it starts with"},
-		"a gate is asked for":           {change: func(s *starters) { s.d.Parties[0].StartAssumed = false }, failure: "it has no start gate for ConfigMap/web-bundle"},
-		"it is gone":                    {change: func(s *starters) { s.api.Drop(t, s.pod) }, failure: "no container that runs"},
-		"it verifies nothing":           {change: func(s *starters) { s.d.Parties[0].VerifiesNothing = true }, presents: true},
-		"another pod has its name":      {change: func(s *starters) { s.pod.UID = "uid-new"; s.api.Put(t, s.pod) }, failure: "no container that runs"},
+		"the bundle is gone":       {change: func(s *starters) { s.drop(&corev1.ConfigMap{ObjectMeta: consenting("web-bundle")}) }, presents: true},
+		"the leaf is gone":         {change: func(s *starters) { s.drop(&corev1.Secret{ObjectMeta: consenting("web-server")}) }, trusts: true},
+		"it does not say":          {change: func(s *starters) { s.pod.Annotations = nil; s.run("c1") }, failure: "it does not say which content of ConfigMap/web-bundle it starts with"},
+		"a gate is asked for":      {change: func(s *starters) { s.d.Parties[0].StartAssumed = false }, failure: "it has no start gate for ConfigMap/web-bundle"},
+		"it is gone":               {change: func(s *starters) { s.drop(s.pod) }, failure: "no container that runs"},
+		"it verifies nothing":      {change: func(s *starters) { s.d.Parties[0].VerifiesNothing = true }, presents: true},
+		"another pod has its name": {change: func(s *starters) { s.pod.UID = "uid-new"; s.put(s.pod) }, failure: "no container that runs"},
 		"its container has just ended": {change: func(s *starters) {
 			s.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
-			s.api.Put(t, s.pod)
+			s.put(s.pod)
 		}, failure: "no container that runs"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func TestWhatIsDue(t *testing.T) {
 		"the pod names nothing yet":          {func(w *startWorld) { pod(w).Content = nil }, true, true},
 		"the pod shows evidence": {func(w *startWorld) {
 			pod(w).Content = w.content()
-			pod(w).Observations = nil
+			w.run(pod(w))
 			w.look()
 		}, false, false},
 		"at rest":                     {stable, false, false},
