@@ -132,6 +132,11 @@ func TestWhatIsDue(t *testing.T) {
 			renew(w)
 			pod(w).Content, w.templates[webWorkload] = nil, nil
 		}, true, true},
+		"at rest, its Secret has changed, and its leaf has not": {func(w *startWorld) {
+			stable(w)
+			pod(w).Content[ContentAnnotation(SecretKind, "client-a")] = "former"
+			w.templates[webWorkload] = pod(w).Content
+		}, false, false},
 		"at rest, a pod names nothing and started after its leaf was renewed": {func(w *startWorld) {
 			stable(w)
 			renew(w)

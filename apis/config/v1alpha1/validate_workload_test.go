@@ -28,6 +28,7 @@ func rename(c *RotationConfigurationSpec, p *RelyingParty, bundle, leaf string) 
 	domain.Bundle.ConfigMapName, domain.Leaves[0].SecretName = bundle, leaf
 	p.Presents = []string{leaf}
 	domain.RelyingParties[1].Verifies.Leaves = []string{leaf}
+	c.Aggregate.Leaves[1], c.Aggregate.Bundles[0].ConfigMapName = leaf, bundle
 }
 
 func TestValidateWorkloadRollout(t *testing.T) {
@@ -39,7 +40,7 @@ func TestValidateWorkloadRollout(t *testing.T) {
 	runValidateCases(t, []validateCase{
 		{name: "workloads of each kind", mutate: onStarted(func(*RotationConfigurationSpec, *RelyingParty) {})},
 		{name: "no parameters", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Evidence.WorkloadRollout = nil })},
-		{name: "names that fit", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) { rename(c, p, fits, fits+"") })},
+		{name: "names that fit", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) { rename(c, p, fits, fits) })},
 		{
 			name: "names that do not fit", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) { rename(c, p, long+"b", long) }),
 			want:   []string{"FieldValueInvalid " + server + ".presents[0]", "FieldValueInvalid " + evidence + ".kind"},
