@@ -121,7 +121,7 @@ type MemberAssessment struct {
 	// Known says that there is current evidence, of whatever it says. In the stage Stable nobody renews evidence, so that
 	// what has lapsed is not known there.
 	Known bool
-	// Reason why the operator asks for no evidence (kind None), "" otherwise.
+	// Reason why the operator asks for no evidence (kind None), or what is assumed by the evidence that is asked for, "" if nothing.
 	Reason string
 	// Waiver that is in force, nil if there is none.
 	Waiver *Waiver

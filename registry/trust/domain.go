@@ -127,6 +127,8 @@ type Bundle struct {
 	StoreDigests map[string]string
 	// InjectInto are the objects of the cluster whose caBundle the configuration lets have the anchors.
 	InjectInto []InjectionTarget
+	// ContentHash names everything that the ConfigMap holds (registry/contenthash), "" if that is not known.
+	ContentHash string
 }
 
 // InjectionTarget is an object of the cluster with a caBundle.
@@ -146,6 +148,8 @@ type Leaf struct {
 	// Authorities are the CA certificates that the Secret itself carries, in tls.crt after the leaf and in ca.crt.
 	Authorities []*pki.Certificate
 	Policy      Policy
+	// ContentHash names everything that the Secret holds (registry/contenthash), "" if that is not known.
+	ContentHash string
 }
 
 // EvidenceKind is how a member proves that it has loaded an anchor.
@@ -202,7 +206,11 @@ type Party struct {
 	Selector string
 	// Unlisted says that it is not known yet who these pods are.
 	Unlisted bool
-	Members  []Member
+	// StartAssumed says that pods without a start gate count too, the weaker proof (kind WorkloadRollout).
+	StartAssumed bool
+	// Workloads are those that may be restarted to bring the pods what is published (kind WorkloadRollout), in that order.
+	Workloads []Workload
+	Members   []Member
 
 	// empty says that no pod runs of a party of pods of which some did.
 	empty bool
@@ -221,6 +229,10 @@ type Member struct {
 	Instance string
 	// Pod is set for a member that is a pod.
 	Pod *Pod
+	// Workload has made the pod, and Content are the annotations with which the pod names what it starts with
+	// (ContentAnnotation); empty where it has none.
+	Workload Workload
+	Content  map[string]string
 	// Holds are the names of the leaves that the member presents.
 	Holds []string
 	// Probes are where and how the member is probed, one for each address; empty for other kinds than TLSProbe.
@@ -265,7 +277,7 @@ type Observation struct {
 	ReportedBy string
 	// ReportedByUID is the UID of that user, "" if it has none.
 	ReportedByUID string
-	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, a handshake carried through).
+	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, a handshake carried through).
 	Trusts []pki.Fingerprint
 	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs
 	// share proves nothing.

@@ -45,7 +45,7 @@ func (a *assessor) assessMembers(stage Stage) []MemberAssessment {
 
 func (a *assessor) assessMember(p *Party, m *Member) MemberAssessment {
 	ma := MemberAssessment{
-		Party: p.Name, Member: m.Name, Kind: p.Kind, Reason: p.Reason,
+		Party: p.Name, Member: m.Name, Kind: p.Kind, Reason: p.assumption(),
 		Verifies: !p.VerifiesNothing, Waiver: a.waiver(p, m), Known: !p.Kind.observed(),
 	}
 	for _, o := range a.observations[m] {

@@ -95,7 +95,7 @@ func (a *assessor) planSigner() *Plan {
 		p.Steps = append(p.Steps, Step{Stage: stage, Action: kind, Object: object, WaitsFor: waits, Message: message})
 	}
 	add(Distributing, GenerateNext, signer, nil, "make a new CA that cannot sign yet")
-	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA")
+	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA"+a.restarted())
 	issue := func(name string) {
 		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), "issue a new pair, signed by the new CA")
 	}
@@ -192,7 +192,11 @@ func (a *assessor) assumptions() string {
 			out = append(out, fmt.Sprintf("%s is assumed to use a renewed leaf, and what came with it, after %s", p.Name, p.Grace))
 		case None:
 			out = append(out, fmt.Sprintf("nothing is asked of %s: %s", p.Name, p.Reason))
-		case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+		case WorkloadRollout:
+			if text := p.assumption(); text != "" {
+				out = append(out, fmt.Sprintf("of %s %s", p.Name, text))
+			}
+		case TLSProbe, Acknowledgement, StaticPodRevision:
 		}
 	}
 	for i := range a.d.Waivers {
