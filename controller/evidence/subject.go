@@ -27,7 +27,7 @@ func observed(d *trust.Domain) []*subject {
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for j := range p.Members {
-			if m := &p.Members[j]; runs(m) && (len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision) {
+			if m := &p.Members[j]; runs(m) && (len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision || p.Kind == trust.CABundle) {
 				out = append(out, &subject{
 					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, relying: p, member: m,
 				})
@@ -51,7 +51,10 @@ func find(d *trust.Domain, t target) *subject {
 }
 
 // placed says whether the member is a static pod that a rollout places on its node.
-func (s *subject) placed() bool { return len(s.member.Probes) == 0 }
+func (s *subject) placed() bool { return s.relying.Kind == trust.StaticPodRevision }
+
+// targeted says whether the member is an object of the cluster with a caBundle.
+func (s *subject) targeted() bool { return s.relying.Kind == trust.CABundle }
 
 // known is what is known of a process, nil if nothing is or if it was too long ago.
 func (s *subject) known(instance string, now time.Time) *trust.Observation {

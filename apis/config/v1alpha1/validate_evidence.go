@@ -15,7 +15,7 @@ const maxReason = 1024
 
 // evidenceKinds in the order in which they are offered.
 var evidenceKinds = []EvidenceKind{
-	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceNone,
+	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceCABundle, EvidenceNone,
 }
 
 // validateEvidence expects evidence with defaults.
@@ -45,6 +45,11 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 		if party.ForEachNode == nil {
 			errs = append(errs, field.Invalid(kind, evidence.Kind, "is seen on nodes: the party needs forEachNode"))
 		}
+	case EvidenceCABundle:
+		if evidence.CABundle == nil {
+			errs = append(errs, field.Required(path.Child("caBundle"), "nothing observes when a kube-apiserver begins to verify by what was written: say after "+
+				"which minimumDelay it does"))
+		}
 	case EvidenceNone:
 		if strings.TrimSpace(evidence.Reason) == "" {
 			errs = append(errs, field.Required(path.Child("reason"), "say why no evidence is needed: it is shown wherever somebody relies on it"))
@@ -73,6 +78,10 @@ func validateParameters(party *RelyingParty, domain *declaredDomain, path *field
 	if evidence.Renewed != nil {
 		errs = append(errs, onlyWith(EvidenceRenewed, evidence.Kind, path.Child("renewed"))...)
 		errs = append(errs, validateDuration(&evidence.Renewed.MinimumDelay, path.Child("renewed"), "minimumDelay")...)
+	}
+	if evidence.CABundle != nil {
+		errs = append(errs, onlyWith(EvidenceCABundle, evidence.Kind, path.Child("caBundle"))...)
+		errs = append(errs, validateDuration(&evidence.CABundle.MinimumDelay, path.Child("caBundle"), "minimumDelay")...)
 	}
 	if evidence.Lease != nil {
 		errs = append(errs, onlyWith(EvidenceAcknowledgement, evidence.Kind, path.Child("lease"))...)
