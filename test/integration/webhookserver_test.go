@@ -32,7 +32,7 @@ const (
 	guardLeaf      = "guard-server"
 	guardMember    = "ValidatingWebhookConfiguration.guard"
 
-	guardConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+	presetConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: guard}
 spec:
@@ -67,7 +67,7 @@ func TestWebhookServerPreset(t *testing.T) {
 	makeNamespace(t, w.client, guardNamespace)
 	makeNamespace(t, w.client, calledFor)
 	port := freePort(t)
-	configure(t, w.own, guardNamespace, fmt.Sprintf(guardConfiguration, port))
+	configure(t, w.own, guardNamespace, fmt.Sprintf(presetConfiguration, port))
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
