@@ -65,6 +65,8 @@ type Config struct {
 	Configurations configclient.RotationConfigurationsGetter
 	Inventory      Inventory
 	Recorder       events.EventRecorder
+	// Wrote is told of each target that was written with a bundle of a namespace; nil for nobody. It must not block.
+	Wrote func(namespace string, written trust.InjectionTarget)
 	// Every has all targets watched that ask for a bundle, and not only OwnAPIService.
 	Every bool
 	// CertManager has the annotation of cert-manager understood.

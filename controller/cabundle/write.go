@@ -58,6 +58,9 @@ func (c *Controller) inject(ctx context.Context, t target, d *trust.Domain) (*in
 		return nil, err
 	}
 	c.remember(t, written, entries)
+	if c.cfg.Wrote != nil {
+		c.cfg.Wrote(d.Namespace, t)
+	}
 	klog.FromContext(ctx).Info("Injected a CA bundle", "bundle", klog.KRef(d.Namespace, d.Bundle.Name), "holds", injection.Held(entries))
 	return a, nil
 }

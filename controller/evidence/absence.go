@@ -53,6 +53,8 @@ func (c *Collector) absent(ctx context.Context, d *trust.Domain, m *trust.Roster
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	switch {
+	case m.Kind == trust.CABundle:
+		return c.absentTarget(ctx, m)
 	case m.Instance == "":
 		return "", "nothing tells it from another one of its name"
 	case m.Pod:

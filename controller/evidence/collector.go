@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -37,6 +38,9 @@ type Config struct {
 	Client    kubernetes.Interface
 	Records   configclient.RotationRecordsGetter
 	Inventory Inventory
+	// Targets reads the objects that have a caBundle, and CertManager has the annotation of cert-manager understood on them.
+	Targets     dynamic.Interface
+	CertManager bool
 	// Clock defaults to the real one. Timeouts of connections are real time in any case.
 	Clock clock.WithTicker
 	// Concurrency is how many members of one namespace are probed at a time, and half of how many of all. Defaults to 16.
@@ -58,6 +62,8 @@ type Collector struct {
 	client      kubernetes.Interface
 	records     configclient.RotationRecordsGetter
 	inventory   Inventory
+	targets     dynamic.Interface
+	certManager bool
 	clock       clock.WithTicker
 	concurrency int
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
@@ -79,8 +85,8 @@ type target struct {
 
 // New returns a Collector that does nothing before Run or Refresh.
 func New(cfg Config) (*Collector, error) {
-	if cfg.Client == nil || cfg.Records == nil || cfg.Inventory == nil {
-		return nil, errors.New("evidence collector: client, records and inventory are required")
+	if cfg.Client == nil || cfg.Records == nil || cfg.Inventory == nil || cfg.Targets == nil {
+		return nil, errors.New("evidence collector: clients, records and inventory are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -95,7 +101,7 @@ func New(cfg Config) (*Collector, error) {
 		cfg.Dial = (&dial.Dialer{}).DialContext
 	}
 	c := &Collector{
-		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, clock: cfg.Clock, concurrency: cfg.Concurrency,
+		client: cfg.Client, records: cfg.Records, inventory: cfg.Inventory, targets: cfg.Targets, certManager: cfg.CertManager, clock: cfg.Clock, concurrency: cfg.Concurrency,
 		dial: cfg.Dial, failures: cfg.Failures, resolver: net.DefaultResolver, minter: &signers{client: cfg.Client, clock: cfg.Clock}, quorum: cfg.Quorum,
 		turns:  newTurns(cfg.HandshakesPerSecond, cfg.Waits),
 		rounds: &rounds{domains: map[domainKey]*round{}},

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package evidence observes relying parties and writes what it has seen into evidence records: what the members with a
-// tlsProbe accept and present in a handshake, and what the static pods of staticPodRevision run with, by the content of
-// the revision that is on their node (registry/mirrorpod), and what the pods of workloadRollout have started with, by the hashes
-// in their annotations (registry/startgate). What an observation proves is for registry/trust to say.
-// The kinds acknowledgement, gracePeriod, renewed and none need nobody to look.
+// tlsProbe accept and present in a handshake, what the static pods of staticPodRevision run with, by the content of
+// the revision that is on their node (registry/mirrorpod), what the pods of workloadRollout have started with, by the hashes
+// in their annotations (registry/startgate), and what the objects of caBundle hold (registry/injection). What an observation
+// proves is for registry/trust to say. The kinds acknowledgement, gracePeriod, renewed and none need nobody to look.
 //
 // Who is looked at is a process. A name is probed at every address that it leads to, and each is an observation of its own;
 // what a name does not lead to any more is dropped. A static pod is its UID and the start of its last container; of one
@@ -50,6 +50,7 @@
 //   - at pods of workloadRollout: when what they run, what they name or one of the contents changes, in any stage, as what was
 //     not seen of a process while it could be seen is never known; and in flight before half of a lease is over. Of a process of
 //     which everything was seen before only the pod is read;
+//   - at an object with a caBundle: in flight every five seconds, and at once when our own injector has written it;
 //   - at who has a probe: while the rotation of the domain is in flight, every interval of the probe (with a jitter of a
 //     tenth); in the stage Stable only at a member that has not been seen to follow yet, more and more rarely, and at once when
 //     something else is expected of it or its static pod was seen to run something else. A pod is looked at at once, in any stage,
@@ -60,7 +61,7 @@
 // turn does so before the time that the member has to answer begins.
 //
 // Who is gone: Absences looks for proof that members are gone which the configuration does not name any more. For a pod that is
-// the pod itself, for any other member its node, and neither speaks for the other.
+// the pod itself, for an object with a caBundle that object, for any other member its node, and none speaks for another.
 //
 // Invariants:
 //
@@ -79,6 +80,8 @@
 //     the leaf that it presents, and only if that leaf is one of the trust domain. Of a server that is none nothing is
 //     recorded, and no failure tells it from a port that is closed: that is in the log (see connection).
 //   - Addresses are dialled by controller/dial, which refuses those that no tenant may have dialled.
+//   - Of an object of the cluster that does not ask for the bundle by its annotation nothing is recorded, not even that it exists:
+//     who writes a configuration may have no right to read it.
 //   - What cannot be asked is no proof of absence.
 //
 // Goroutines: Run starts twice as many workers as Config.Concurrency, each of which looks at up to 8 processes of a member at a

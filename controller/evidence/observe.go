@@ -59,6 +59,8 @@ func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observat
 	switch {
 	case s.placed():
 		return c.lookPlaced(ctx, s)
+	case s.targeted():
+		return c.lookTarget(ctx, s)
 	case !s.probed():
 		return c.lookStarted(ctx, s)
 	}

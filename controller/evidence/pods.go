@@ -130,25 +130,25 @@ func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
 
 // nodeChanged has the members on a node looked at.
 func (c *Collector) nodeChanged(namespace, node string) {
-	c.lookAgain(namespace, func(member string) bool { return member == node })
+	c.lookAgain(namespace, func(s *subject) bool { return s.placed() && s.target.member == node })
 }
 
 // statusChanged has the members looked at for which the record of a revision says something else than before.
 func (c *Collector) statusChanged(namespace string, before, after map[string]string) {
-	c.lookAgain(namespace, func(member string) bool {
-		key := revision.InstalledAnnotation(member)
-		return before[key] != after[key]
+	c.lookAgain(namespace, func(s *subject) bool {
+		key := revision.InstalledAnnotation(s.target.member)
+		return s.placed() && before[key] != after[key]
 	})
 }
 
-func (c *Collector) lookAgain(namespace string, concerned func(member string) bool) {
+func (c *Collector) lookAgain(namespace string, concerned func(*subject) bool) {
 	n := c.inventory.Namespace(namespace)
 	if n == nil {
 		return
 	}
 	for _, d := range n.Domains {
 		for _, s := range observed(d) {
-			if s.placed() && concerned(s.target.member) {
+			if concerned(s) {
 				c.queue.Add(s.target)
 			}
 		}

@@ -121,6 +121,9 @@ func (c *Collector) silence(s *subject, seen []trust.Observation) int {
 
 // interval is the shortest of the probes.
 func (s *subject) interval() time.Duration {
+	if len(s.member.Probes) == 0 {
+		return fallbackInterval
+	}
 	shortest := intervalOf(&s.member.Probes[0])
 	for i := range s.member.Probes {
 		shortest = min(shortest, intervalOf(&s.member.Probes[i]))

@@ -262,7 +262,7 @@ func newCollector(t *testing.T, inv Inventory, objects ...runtime.Object) (*Coll
 
 func collectorWith(t *testing.T, api *apifake.Server, cfg *Config) *Collector {
 	t.Helper()
-	cfg.Client, cfg.Records = api.Client, api.Own.ConfigV1alpha1()
+	cfg.Client, cfg.Records, cfg.Targets = api.Client, api.Own.ConfigV1alpha1(), api.Dynamic
 	if cfg.Dial == nil {
 		cfg.Dial = dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).DialContext
 	}

@@ -27,7 +27,7 @@ func observed(d *trust.Domain) []*subject {
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for j := range p.Members {
-			if m := &p.Members[j]; runs(m) && (len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision || p.Kind == trust.WorkloadRollout && m.Pod != nil) {
+			if m := &p.Members[j]; runs(m) && lookedAt(p, m) {
 				out = append(out, &subject{
 					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, relying: p, member: m,
 				})
@@ -35,6 +35,18 @@ func observed(d *trust.Domain) []*subject {
 		}
 	}
 	return out
+}
+
+// lookedAt says whether the kind of evidence of a member is one that somebody has to look for.
+func lookedAt(p *trust.Party, m *trust.Member) bool {
+	switch p.Kind {
+	case trust.StaticPodRevision, trust.CABundle:
+		return true
+	case trust.WorkloadRollout:
+		return m.Pod != nil
+	case trust.TLSProbe, trust.Acknowledgement, trust.GracePeriod, trust.Renewed, trust.None:
+	}
+	return len(m.Probes) > 0
 }
 
 // runs says whether there is somebody to look at: of a pod that was not started yet, or between two starts, no container
@@ -54,7 +66,10 @@ func find(d *trust.Domain, t target) *subject {
 func (s *subject) probed() bool { return len(s.member.Probes) > 0 }
 
 // placed says whether the member is a static pod that a rollout places on its node.
-func (s *subject) placed() bool { return !s.probed() && s.relying.Kind == trust.StaticPodRevision }
+func (s *subject) placed() bool { return s.relying.Kind == trust.StaticPodRevision }
+
+// targeted says whether the member is an object of the cluster with a caBundle.
+func (s *subject) targeted() bool { return s.relying.Kind == trust.CABundle }
 
 // known is what is known of a process, nil if nothing is or if it was too long ago.
 func (s *subject) known(instance string, now time.Time) *trust.Observation {

@@ -70,7 +70,7 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 
 // watched says whether evidence of a kind is what the system itself has seen, as long as it is configured to look.
 func watched(kind EvidenceKind) bool {
-	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout
+	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout || kind == CABundle
 }
 
 // stillVerified are the leaves that a member of the roster verifies: those that were recorded, and what its party verifies

@@ -31,7 +31,7 @@ func (a *assessor) delivers(p *Party, m *Member, name string) proof {
 		return a.deliversAfter(p, l)
 	case GracePeriod:
 		return a.waitsFor(p, l.issuedAt(), "is in its grace period for Secret/"+l.Name+" until ", "")
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, CABundle:
 	}
 	return a.deliversByObservation(p, m, l)
 }
@@ -97,7 +97,7 @@ func nextDeliveryStep(p *Party) string {
 		return "its rollout has not brought the leaf there yet"
 	case Acknowledgement:
 		return "make it reload its leaf and acknowledge"
-	case TLSProbe, GracePeriod, Renewed, None:
+	case TLSProbe, GracePeriod, Renewed, CABundle, None:
 	}
 	return "make it reload its leaf"
 }

@@ -174,7 +174,7 @@ const (
 // observed says whether the kind is proven by observations of the members, not by the state of Secrets or by time.
 func (k EvidenceKind) observed() bool {
 	switch k {
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, CABundle:
 		return true
 	case GracePeriod, Renewed, None:
 	}
@@ -192,7 +192,8 @@ type Party struct {
 	// VerifiesNothing says that the party only presents leaves: a server that asks for no certificate has nothing to load.
 	VerifiesNothing bool
 	// Grace of the kind GracePeriod; the least time after its renewal from which a leaf counts as presented for the kind
-	// Renewed, zero if only a presentation that was observed counts.
+	// Renewed, zero if only a presentation that was observed counts; the time after which kube-apiserver verifies by what a
+	// target holds for the kind CABundle.
 	Grace time.Duration
 	// Reason why the kind None is enough.
 	Reason string
@@ -277,7 +278,8 @@ type Observation struct {
 	ReportedBy string
 	// ReportedByUID is the UID of that user, "" if it has none.
 	ReportedByUID string
-	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, a handshake carried through).
+	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, a handshake carried
+	// through), or of those that every entry of a target holds (caBundle).
 	Trusts []pki.Fingerprint
 	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs
 	// share proves nothing.
@@ -289,7 +291,8 @@ type Observation struct {
 	RecoveredUntil time.Time
 	// ObservedAt is when the observation last changed; Assess compares it only with RestartedAt.
 	ObservedAt time.Time
-	// StartedAt is when the reporting process started, zero if unknown.
+	// StartedAt is when the reporting process started, zero if unknown. Of a target it is since when it holds all of Trusts
+	// (HeldSince).
 	StartedAt time.Time
 	// Failure says why the last attempt to observe failed, "" if it did not. Everything else then is from before.
 	Failure string

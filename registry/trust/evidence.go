@@ -52,7 +52,7 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 		return a.trustsByGrace(p, ca)
 	case Renewed:
 		return a.trustsByRenewal(p, m, ca)
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, CABundle:
 		return a.trustsByObservation(p, m, ca)
 	}
 	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
@@ -157,6 +157,8 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 		switch {
 		case m.Pod != nil:
 			message += ", or delete the pod, so that it is proven to be gone"
+		case p.Kind == CABundle:
+			message += ", or delete the object, so that it is proven to be gone"
 		case m.Instance != "":
 			message += ", or remove its machine, so that it is proven to be gone"
 		}

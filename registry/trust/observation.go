@@ -38,6 +38,9 @@ func (v proof) by(o *Observation, seen []*Observation) proof {
 // only if no other known CA has its subject; of two with the same key, it proves the one that ends first.
 func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
+		if p.Kind == CABundle {
+			return a.settled(p, o, ca)
+		}
 		return proven
 	}
 	if slices.Contains(o.TrustedSubjects, ca.SubjectHash) {
@@ -189,6 +192,8 @@ func nextStep(p *Party) string {
 		return "make it reload its trust bundle and acknowledge"
 	case StaticPodRevision, WorkloadRollout:
 		return "its rollout has not brought the bundle there yet"
+	case CABundle:
+		return "its caBundle was not given the anchor yet; where that is held, an event on the object says why"
 	case TLSProbe, GracePeriod, Renewed, None:
 	}
 	return "make it reload its trust bundle, or restart it"

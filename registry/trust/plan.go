@@ -190,6 +190,8 @@ func (a *assessor) assumptions() string {
 			out = append(out, fmt.Sprintf("%s is assumed to load what is published within %s", p.Name, p.Grace))
 		case Renewed:
 			out = append(out, fmt.Sprintf("%s is assumed to use a renewed leaf, and what came with it, after %s", p.Name, p.Grace))
+		case CABundle:
+			out = append(out, fmt.Sprintf("every kube-apiserver is assumed to verify by a caBundle within %s after it is written", p.Grace))
 		case None:
 			out = append(out, fmt.Sprintf("nothing is asked of %s: %s", p.Name, p.Reason))
 		case WorkloadRollout:

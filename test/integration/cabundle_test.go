@@ -70,13 +70,15 @@ spec:
 
 // hookServer is a webhook that lets everything through, with the leaf that it loaded last.
 type hookServer struct {
-	leaf atomic.Pointer[tls.Certificate]
+	// namespace and secret of the leaf.
+	namespace, secret string
+	leaf              atomic.Pointer[tls.Certificate]
 	// handshakes are those that it was asked for, and reviews the calls that it has answered.
 	handshakes, reviews atomic.Int64
 }
 
 func (h *hookServer) load(ctx context.Context, client kubernetes.Interface) error {
-	secret, err := client.CoreV1().Secrets(hookNamespace).Get(ctx, "hook-server", metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets(h.namespace).Get(ctx, h.secret, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -103,9 +105,9 @@ func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // run serves until the test ends. Each call is a handshake of its own: no connection is used twice.
-func (h *hookServer) run(t *testing.T, port int) {
+func (h *hookServer) run(t *testing.T, address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	makeNamespace(t, w.client, calledFor)
 	configure(t, w.own, hookNamespace, fmt.Sprintf(hookConfiguration, port))
 	eventually(t, "the leaf of the webhook is issued", func(ctx context.Context) error { return w.server.load(ctx, w.client) })
-	w.server.run(t, port)
+	w.server.run(t, fmt.Sprintf("127.0.0.1:%d", port))
 	w.register(t, "hook", port)
 	w.register(t, "uninvited", port)
 	eventually(t, "both caBundles are there", w.holds(1))
@@ -156,25 +158,13 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	var running sync.WaitGroup
 	var failures []string
 	calls := 0
-	running.Go(func() { w.reload(ctx) })
+	running.Go(func() { w.server.reload(ctx, w.client, reloadAfter) })
 	eventually(t, "the webhook is called", w.call)
-	running.Go(func() {
-		for tick := time.NewTicker(callEvery); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-			}
-			if err := w.call(ctx); err != nil && ctx.Err() == nil {
-				failures = append(failures, err.Error())
-			}
-			calls++
-		}
-	})
+	running.Go(func() { calls, failures = w.callOften(ctx) })
 	rotated := map[string]bool{}
 	for range 3 {
-		rotated[w.rotate(t)] = true
+		rotated[w.rotate(t, hookNamespace, "hook-signer")] = true
+		eventually(t, "the caBundles hold one anchor", w.holds(1))
 	}
 	stop()
 	running.Wait()
@@ -196,7 +186,7 @@ func installWithCABundles(t *testing.T) *hookWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &hookWorld{Installation: in}
+	w := &hookWorld{Installation: in, server: hookServer{namespace: hookNamespace, secret: "hook-server"}}
 	if w.client, err = kubernetes.NewForConfig(c.AdminConfig()); err != nil {
 		t.Fatal(err)
 	}
@@ -250,8 +240,8 @@ func (w *hookWorld) register(t *testing.T, name string, port int) {
 }
 
 // reload has the server load its leaf some time after it has changed, until ctx ends.
-func (w *hookWorld) reload(ctx context.Context) {
-	for tick := time.NewTicker(reloadAfter); ; {
+func (h *hookServer) reload(ctx context.Context, client kubernetes.Interface, every time.Duration) {
+	for tick := time.NewTicker(every); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
@@ -259,7 +249,7 @@ func (w *hookWorld) reload(ctx context.Context) {
 		case <-tick.C:
 		}
 		// Without an answer it keeps the leaf that it has, as a server does.
-		_ = w.server.load(ctx, w.client)
+		_ = h.load(ctx, client)
 	}
 }
 
@@ -268,6 +258,23 @@ func (w *hookWorld) call(ctx context.Context) error {
 	_, err := w.client.CoreV1().ConfigMaps(calledFor).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "call-"}},
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
+}
+
+// callOften has the webhooks called until ctx ends, and says how often that was and how it failed.
+func (w *hookWorld) callOften(ctx context.Context) (calls int, failures []string) {
+	tick := time.NewTicker(callEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return calls, failures
+		case <-tick.C:
+		}
+		if err := w.call(ctx); err != nil && ctx.Err() == nil {
+			failures = append(failures, err.Error())
+		}
+		calls++
+	}
 }
 
 // holds says whether both caBundles hold the anchors of the bundle, and that these are so many.
@@ -291,30 +298,36 @@ func (w *hookWorld) holds(anchors int) func(context.Context) error {
 	}
 }
 
-// rotate rotates the CA of the webhook, waits for the end and returns the new one.
-func (w *hookWorld) rotate(t *testing.T) string {
+// rotate rotates a CA, waits for the end and returns the new one.
+func (w *hookWorld) rotate(t *testing.T, namespace, signer string) string {
 	t.Helper()
-	rotations := w.own.CertrotationV1alpha1().CertificateRotations(hookNamespace)
-	before, err := rotations.Get(t.Context(), "hook-signer", metav1.GetOptions{})
+	rotations := w.own.CertrotationV1alpha1().CertificateRotations(namespace)
+	before, err := rotations.Get(t.Context(), signer, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rotations.Rotate(t.Context(), "hook-signer", &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{}); err != nil {
+	if _, err := rotations.Rotate(t.Context(), signer, &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	return w.rotated(t, namespace, signer, before.Status.Certificate.Fingerprint)
+}
+
+// rotated waits until another CA than before is the only one, and returns it.
+func (w *hookWorld) rotated(t *testing.T, namespace, signer, before string) string {
+	t.Helper()
+	rotations := w.own.CertrotationV1alpha1().CertificateRotations(namespace)
 	after := ""
 	eventually(t, "the CA is rotated", func(ctx context.Context) error {
-		now, err := rotations.Get(ctx, "hook-signer", metav1.GetOptions{})
+		now, err := rotations.Get(ctx, signer, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		after = now.Status.Certificate.Fingerprint
-		if now.Status.Stage != v1alpha1.StageStable || after == before.Status.Certificate.Fingerprint {
+		if now.Status.Stage != v1alpha1.StageStable || after == before {
 			return fmt.Errorf("it is %s", now.Status.Stage)
 		}
 		return nil
 	})
-	eventually(t, "the caBundles hold one anchor", w.holds(1))
 	return after
 }
 

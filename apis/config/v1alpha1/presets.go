@@ -55,6 +55,8 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 	switch preset.Name {
 	case PresetMTLSService:
 		return &RotationConfigurationSpec{TrustDomains: []TrustDomain{expandMTLSService(*preset.MTLSService, namespace)}}
+	case PresetWebhookServer:
+		return &RotationConfigurationSpec{TrustDomains: []TrustDomain{expandWebhookServer(preset.WebhookServer, namespace)}}
 	case PresetOpenShiftEtcd:
 		params := OpenShiftEtcdPreset{}
 		if preset.OpenShiftEtcd != nil {
@@ -67,34 +69,45 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 }
 
 func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	mtlsService, openShiftEtcd := path.Child("mtlsService"), path.Child("openshiftEtcd")
+	errs := forbidOthers(preset, path)
 	switch preset.Name {
 	case PresetMTLSService:
-		errs = append(errs, forbidUnless(preset.OpenShiftEtcd == nil, openShiftEtcd, preset.Name)...)
+		params := path.Child("mtlsService")
 		if preset.MTLSService == nil {
-			return append(errs, field.Required(mtlsService, "the preset needs clients and serverAddresses"))
+			return append(errs, field.Required(params, "the preset needs clients and serverAddresses"))
 		}
-		return append(errs, validateMTLSService(preset.MTLSService, mtlsService)...)
+		return append(errs, validateMTLSService(preset.MTLSService, params)...)
 	case PresetOpenShiftEtcd:
-		errs = append(errs, forbidUnless(preset.MTLSService == nil, mtlsService, preset.Name)...)
 		if preset.OpenShiftEtcd == nil {
 			return errs
 		}
-		return append(errs, validateOpenShiftEtcd(preset.OpenShiftEtcd, openShiftEtcd)...)
+		return append(errs, validateOpenShiftEtcd(preset.OpenShiftEtcd, path.Child("openshiftEtcd"))...)
+	case PresetWebhookServer:
+		params := path.Child("webhookServer")
+		if preset.WebhookServer == nil {
+			return append(errs, field.Required(params, "the preset needs injectInto and pods"))
+		}
+		return append(errs, validateWebhookServer(preset.WebhookServer, params)...)
 	case "":
 		return field.ErrorList{field.Required(path.Child("name"), "")}
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("name"), preset.Name,
-			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd})}
+			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd, PresetWebhookServer})}
 	}
 }
 
-func forbidUnless(ok bool, path *field.Path, name PresetName) field.ErrorList {
-	if ok {
-		return nil
+// forbidOthers refuses the parameters of other presets than the one that is named.
+func forbidOthers(preset *Preset, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	forbid := func(set bool, of PresetName, params string) {
+		if set && preset.Name != of {
+			errs = append(errs, field.Forbidden(path.Child(params), fmt.Sprintf("these are not parameters of the preset %s", preset.Name)))
+		}
 	}
-	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("these are not parameters of the preset %s", name))}
+	forbid(preset.MTLSService != nil, PresetMTLSService, "mtlsService")
+	forbid(preset.OpenShiftEtcd != nil, PresetOpenShiftEtcd, "openshiftEtcd")
+	forbid(preset.WebhookServer != nil, PresetWebhookServer, "webhookServer")
+	return errs
 }
 
 func broughtTwice(name PresetName, part string) *field.Error {

@@ -198,7 +198,8 @@ type Workload struct {
 	Name string `json:"name"`
 }
 
-// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle.
+// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle,
+// each named KIND.NAME.
 type CABundleEvidence struct {
 	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it. It is
 	// an assumption of the operator, not an observation. At least 1s.

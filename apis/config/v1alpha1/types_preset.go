@@ -8,18 +8,20 @@ import (
 )
 
 // PresetName names a set of trust domains that certrotation knows.
-// +kubebuilder:validation:Enum=mtls-service;openshift-etcd
+// +kubebuilder:validation:Enum=mtls-service;openshift-etcd;webhook-server
 type PresetName string
 
 // Known presets.
 const (
 	PresetMTLSService   PresetName = "mtls-service"
 	PresetOpenShiftEtcd PresetName = "openshift-etcd"
+	PresetWebhookServer PresetName = "webhook-server"
 )
 
 // Preset chooses a known system and its parameters.
 // +kubebuilder:validation:XValidation:rule="has(self.mtlsService) == (self.name == 'mtls-service')",message="mtlsService are the parameters of the preset mtls-service, which needs them"
 // +kubebuilder:validation:XValidation:rule="!has(self.openshiftEtcd) || self.name == 'openshift-etcd'",message="openshiftEtcd are the parameters of the preset openshift-etcd"
+// +kubebuilder:validation:XValidation:rule="has(self.webhookServer) == (self.name == 'webhook-server')",message="webhookServer are the parameters of the preset webhook-server, which needs them"
 type Preset struct {
 	// name of the preset.
 	Name PresetName `json:"name"`
@@ -29,6 +31,9 @@ type Preset struct {
 	// openshiftEtcd are the parameters of the preset openshift-etcd.
 	// +optional
 	OpenShiftEtcd *OpenShiftEtcdPreset `json:"openshiftEtcd,omitempty"`
+	// webhookServer are the parameters of the preset webhook-server.
+	// +optional
+	WebhookServer *WebhookServerPreset `json:"webhookServer,omitempty"`
 }
 
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT
@@ -66,6 +71,47 @@ type MTLSServicePreset struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
+	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
+	// +optional
+	Key KeyAlgorithm `json:"key,omitempty"`
+}
+
+// WebhookServerPreset makes one trust domain NAME with the Secrets NAME-signer and NAME-server and the bundle NAME-ca-bundle, for
+// a server that kube-apiserver calls: an admission or a conversion webhook, or an aggregated API. Its pods, the party server, are
+// proven by tlsProbe; the party kube-apiserver by caBundle. The objects of injectInto need the annotation
+// certrotation.dev/inject-ca-from: NAMESPACE/NAME-ca-bundle.
+type WebhookServerPreset struct {
+	// name is the prefix of all objects and the name of the trust domain. Defaults to "webhook".
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// service in front of the pods, by which kube-apiserver calls them. The leaf is for its names SERVICE.NAMESPACE.svc and
+	// SERVICE.NAMESPACE.svc.cluster.local. Defaults to name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service,omitempty"`
+	// dnsNames of the leaf besides those of the Service, as for a webhook that is called by a URL.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=62
+	// +kubebuilder:validation:items:MaxLength=253
+	DNSNames []string `json:"dnsNames,omitempty"`
+	// injectInto are the objects by whose caBundle kube-apiserver verifies the server. At least one.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	InjectInto []InjectionTarget `json:"injectInto"`
+	// pods that serve. containerPort defaults to 9443, and serverName to the first name of the Service.
+	Pods PodMembers `json:"pods"`
+	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it.
+	// Defaults to 10s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="must be a duration between 1s and 8760h"
+	MinimumDelay *metav1.Duration `json:"minimumDelay,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`

@@ -294,7 +294,7 @@ type ProcessEvidence struct {
 	ObservedAt metav1.MicroTime `json:"observedAt"`
 	// expires is when the evidence ends.
 	Expires metav1.MicroTime `json:"expires"`
-	// startedAt is when the process started.
+	// startedAt is when the process started. Of an object with a caBundle it is since when that holds all of trusts.
 	// +optional
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
 	// failure says why the last attempt to observe it failed.

@@ -110,6 +110,7 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 
 	declared := &declaredDomain{
 		leaves: make(map[string]*Leaf, len(domain.Leaves)), bundle: domain.Bundle.ConfigMapName, unlisted: domain.UnlistedLeaves != nil,
+		targets: domain.Bundle.InjectInto,
 	}
 	for i := range domain.Leaves {
 		leaf, leafPath := &domain.Leaves[i], path.Child("leaves").Index(i)

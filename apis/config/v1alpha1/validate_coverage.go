@@ -16,6 +16,8 @@ type declaredDomain struct {
 	leaves map[string]*Leaf
 	// bundle is its ConfigMap.
 	bundle string
+	// targets are the objects of injectInto of the bundle.
+	targets []InjectionTarget
 	// unlisted means that there are leaves which are not declared.
 	unlisted bool
 }
@@ -60,10 +62,7 @@ func (d *declaredDomain) verifiesClients(party *RelyingParty) bool {
 
 // proves reports whether the party verifies the leaf and its evidence can show that.
 func proves(party *RelyingParty, leaf *Leaf) bool {
-	if party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth) {
-		return false
-	}
-	return party.Verifies.Matches(*leaf)
+	return party.Verifies.Matches(*leaf) && unseen(party, leaf) == ""
 }
 
 // validateCoverage requires for each leaf a party that verifies it and one that presents it: otherwise nothing could be
@@ -78,7 +77,7 @@ func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field
 	for i := range domain.Leaves {
 		leaf, at := &domain.Leaves[i], path.Child("leaves").Index(i)
 		if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return proves(&party, leaf) }) {
-			errs = append(errs, field.Invalid(at, leaf.SecretName, "no relying party verifies the leaf"+onlyProbed(parties, leaf)+
+			errs = append(errs, field.Invalid(at, leaf.SecretName, "no relying party verifies the leaf"+withoutEvidence(parties, leaf)+
 				": declare who does; "+instead("who verifies")))
 		}
 		if !slices.ContainsFunc(parties, func(party RelyingParty) bool { return slices.Contains(party.Presents, leaf.SecretName) }) {
@@ -89,12 +88,22 @@ func validateCoverage(domain *TrustDomain, declared *declaredDomain, path *field
 	return errs
 }
 
-// onlyProbed explains why a party that selects the leaf does not count.
-func onlyProbed(parties []RelyingParty, leaf *Leaf) string {
-	for _, party := range parties {
-		if party.Verifies.Matches(*leaf) {
-			return fmt.Sprintf(" with evidence that could show it (a tlsProbe of %s sees only whose client certificates it accepts, and "+
-				"this one has no usage ClientAuth)", party.Name)
+// unseen says why the evidence of a party cannot show that it verifies a leaf, "" if it can.
+func unseen(party *RelyingParty, leaf *Leaf) string {
+	switch {
+	case party.Evidence.Kind == EvidenceTLSProbe && !slices.Contains(leaf.Usages, ClientAuth):
+		return fmt.Sprintf("a tlsProbe of %s sees only whose client certificates it accepts, and this one has no usage ClientAuth", party.Name)
+	case party.Evidence.Kind == EvidenceCABundle && !slices.Contains(leaf.Usages, ServerAuth):
+		return fmt.Sprintf("kube-apiserver verifies only servers by a caBundle of %s, and this one has no usage ServerAuth", party.Name)
+	}
+	return ""
+}
+
+// withoutEvidence explains why a party that selects the leaf does not count.
+func withoutEvidence(parties []RelyingParty, leaf *Leaf) string {
+	for i := range parties {
+		if parties[i].Verifies.Matches(*leaf) {
+			return " with evidence that could show it (" + unseen(&parties[i], leaf) + ")"
 		}
 	}
 	return ""

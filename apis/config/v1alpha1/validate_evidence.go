@@ -16,7 +16,7 @@ const maxReason = 1024
 // evidenceKinds in the order in which they are offered.
 var evidenceKinds = []EvidenceKind{
 	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceWorkloadRollout,
-	EvidenceNone,
+	EvidenceCABundle, EvidenceNone,
 }
 
 // validateEvidence expects evidence with defaults.
@@ -48,6 +48,11 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 		}
 	case EvidenceWorkloadRollout:
 		errs = append(errs, validateStart(party, domain, kind)...)
+	case EvidenceCABundle:
+		if evidence.CABundle == nil {
+			errs = append(errs, field.Required(path.Child("caBundle"), "nothing observes when a kube-apiserver begins to verify by what was written: say after "+
+				"which minimumDelay it does"))
+		}
 	case EvidenceNone:
 		if strings.TrimSpace(evidence.Reason) == "" {
 			errs = append(errs, field.Required(path.Child("reason"), "say why no evidence is needed: it is shown wherever somebody relies on it"))
@@ -80,6 +85,10 @@ func validateParameters(party *RelyingParty, domain *declaredDomain, path *field
 	if evidence.WorkloadRollout != nil {
 		errs = append(errs, onlyWith(EvidenceWorkloadRollout, evidence.Kind, path.Child("workloadRollout"))...)
 		errs = append(errs, validateWorkloadRollout(evidence.WorkloadRollout, path.Child("workloadRollout"))...)
+	}
+	if evidence.CABundle != nil {
+		errs = append(errs, onlyWith(EvidenceCABundle, evidence.Kind, path.Child("caBundle"))...)
+		errs = append(errs, validateDuration(&evidence.CABundle.MinimumDelay, path.Child("caBundle"), "minimumDelay")...)
 	}
 	if evidence.Lease != nil {
 		errs = append(errs, onlyWith(EvidenceAcknowledgement, evidence.Kind, path.Child("lease"))...)

@@ -22,6 +22,9 @@ func validateParty(party *RelyingParty, domain *declaredDomain, path *field.Path
 	if party.Pods != nil {
 		errs = append(errs, validatePods(party, path.Child("pods"))...)
 	}
+	if party.Evidence.Kind == EvidenceCABundle {
+		errs = append(errs, validateTargetMembers(party, domain, path)...)
+	}
 	errs = append(errs, validateSet(party.Members, path.Child("members"), validateName)...)
 	errs = append(errs, validateReporters(party.Reporters, path.Child("reporters"))...)
 	return append(errs, validateEvidence(party, domain, path.Child("evidence"))...)

@@ -43,7 +43,7 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 	}
 	index := newLeafIndex(leaves)
 	for i := range cfg.RelyingParties {
-		party, partyProblems, err := b.party(cfg.Name, &cfg.RelyingParties[i], index)
+		party, partyProblems, err := b.party(out, &cfg.RelyingParties[i], index)
 		if err != nil {
 			return nil, fmt.Errorf("relying party %s: %w", cfg.RelyingParties[i].Name, err)
 		}

@@ -14,9 +14,10 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// party makes a relying party with its members. The problems are nodes that cannot be probed.
+// party makes a relying party of a domain, whose bundle is known, with its members. The problems are nodes that cannot be
+// probed.
 func (b *builder) party(
-	domain string, cfg *configv1alpha1.RelyingParty, leaves *leafIndex,
+	domain *trust.Domain, cfg *configv1alpha1.RelyingParty, leaves *leafIndex,
 ) (trust.Party, []trust.Problem, error) {
 	out := trust.Party{
 		Name:     cfg.Name,
@@ -31,10 +32,10 @@ func (b *builder) party(
 	}
 	readStart(&out, cfg.Evidence.WorkloadRollout)
 	if cfg.Pods != nil {
-		err := b.podMembers(domain, &out, cfg, leaves)
+		err := b.podMembers(domain.Name, &out, cfg, leaves)
 		return out, nil, err
 	}
-	nodes, names, err := b.members(cfg)
+	nodes, names, err := b.members(cfg, domain.Bundle.InjectInto)
 	if err != nil {
 		return trust.Party{}, nil, err
 	}
@@ -44,7 +45,7 @@ func (b *builder) party(
 		member := trust.Member{
 			Name:         name,
 			Holds:        leaves.heldBy(cfg.Presents, name),
-			Observations: b.observations(domain, cfg.Name, name),
+			Observations: b.observations(domain.Name, cfg.Name, name),
 		}
 		var node *Node
 		if nodes != nil {
@@ -72,15 +73,25 @@ func reportersOf(cfg *configv1alpha1.Reporters) *trust.Reporters {
 
 // graceOf is the time that the operator gives a party of the kinds that wait for one.
 func graceOf(cfg *configv1alpha1.Evidence) time.Duration {
-	if cfg.Renewed != nil {
+	switch {
+	case cfg.Renewed != nil:
 		return cfg.Renewed.MinimumDelay.Duration
+	case cfg.CABundle != nil:
+		return cfg.CABundle.MinimumDelay.Duration
 	}
 	return durationOf(cfg.GracePeriod)
 }
 
-// members returns the names of the members, and their nodes if there is one member for each node.
-func (b *builder) members(cfg *configv1alpha1.RelyingParty) ([]*Node, []string, error) {
+// members returns the names of the members, and their nodes if there is one member for each node. targets are those of the
+// domain's bundle.
+func (b *builder) members(cfg *configv1alpha1.RelyingParty, targets []trust.InjectionTarget) ([]*Node, []string, error) {
 	switch {
+	case cfg.Evidence.Kind == configv1alpha1.EvidenceCABundle:
+		names := make([]string, 0, len(targets))
+		for _, target := range targets {
+			names = append(names, target.Member())
+		}
+		return nil, names, nil
 	case cfg.ForEachNode != nil:
 		nodes, err := b.selected(cfg.ForEachNode)
 		if err != nil {

@@ -40,10 +40,11 @@ type Config struct {
 	// Reads are the clients of the inventory. Several watches for each managed namespace begin at once: a limit for them would
 	// hold up the work, and the API server has its own.
 	Reads inventory.Clients
-	// Targets of CA bundles; nil if none is to be injected. EveryTarget has more of them served than our own APIService, and
-	// CertManagerAnnotations has the annotation of cert-manager understood.
-	Targets                             dynamic.Interface
-	EveryTarget, CertManagerAnnotations bool
+	// Targets are the objects that have a caBundle.
+	Targets dynamic.Interface
+	// Inject has the caBundle of our own APIService kept, EveryTarget that of all that ask for a bundle, and CertManagerAnnotations
+	// has the annotation of cert-manager understood.
+	Inject, EveryTarget, CertManagerAnnotations bool
 	// Lock is nil if there is no leader election: then this process leads.
 	Lock           resourcelock.Interface
 	LeaderElection componentconfig.LeaderElectionConfiguration
@@ -85,7 +86,7 @@ func (o *Options) Config() (*Config, error) {
 	config := &Config{
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, HandshakesPerSecond: o.Handshakes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
-		EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations,
+		Inject: o.InjectCA || o.InjectCABundles, EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err
@@ -116,10 +117,8 @@ func (c *Config) connect(rest *restclient.Config, o *Options) error {
 	if err := c.connectReads(rest, protobuf); err != nil {
 		return err
 	}
-	if o.InjectCA || o.InjectCABundles {
-		if c.Targets, err = dynamic.NewForConfig(rest); err != nil {
-			return fmt.Errorf("make the client of what has a CA bundle: %w", err)
-		}
+	if c.Targets, err = dynamic.NewForConfig(rest); err != nil {
+		return fmt.Errorf("make the client of what has a CA bundle: %w", err)
 	}
 	if !o.LeaderElection.LeaderElect {
 		return nil

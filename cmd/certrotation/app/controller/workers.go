@@ -40,6 +40,7 @@ type parts struct {
 	recorder  events.EventRecorder
 	quorum    *etcdhealth.Checker
 	failures  *connection.Failures
+	collector *evidence.Collector
 }
 
 // workers makes the parts of the controller and has them told of changes.
@@ -73,8 +74,8 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 	waits := evidence.NewWaits()
 	waits.Register(c.Metrics)
 	collector, err := evidence.New(evidence.Config{
-		Client: c.Client, Records: own, Inventory: p.inventory, Concurrency: c.Probes, Quorum: p.quorum,
-		HandshakesPerSecond: c.HandshakesPerSecond, Dial: c.Dialer.DialContext, Failures: p.failures, Waits: waits,
+		Client: c.Client, Records: own, Inventory: p.inventory, Targets: c.Targets, Concurrency: c.Probes, Quorum: p.quorum,
+		CertManager: c.CertManagerAnnotations, HandshakesPerSecond: c.HandshakesPerSecond, Dial: c.Dialer.DialContext, Failures: p.failures, Waits: waits,
 	})
 	if err != nil {
 		return nil, err
@@ -87,6 +88,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 		return nil, err
 	}
 	collector.OnLookedOnce(rotations.NamespaceChanged)
+	p.collector = collector
 	return []worker{rotations, collector}, nil
 }
 
@@ -121,12 +123,12 @@ func (c *Config) followers(p *parts) ([]worker, error) {
 
 // injector keeps the CA bundles of our APIService and of what else asks for one, unless that is not wanted.
 func (c *Config) injector(p *parts) ([]worker, error) {
-	if c.Targets == nil {
+	if !c.Inject {
 		return nil, nil
 	}
 	injector, err := cabundle.New(cabundle.Config{
 		Targets: c.Targets, Metadata: c.Metadata, Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Inventory: p.inventory,
-		Recorder: p.recorder, Every: c.EveryTarget, CertManager: c.CertManagerAnnotations, Metrics: c.Metrics,
+		Recorder: p.recorder, Wrote: p.collector.TargetWritten, Every: c.EveryTarget, CertManager: c.CertManagerAnnotations, Metrics: c.Metrics,
 	})
 	if err != nil {
 		return nil, err
