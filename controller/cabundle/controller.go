@@ -4,6 +4,7 @@
 package cabundle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -37,13 +38,15 @@ const (
 	lastRetry  = time.Minute
 )
 
-// target is an object with a caBundle.
+// target is an object with anchors.
 type target = trust.InjectionTarget
 
-// key is an entry of the queue: a target, or with a namespace instead all targets that ask for a bundle from there.
+// key is an entry of the queue: a target, or with a namespace instead all targets that ask for a bundle from there, or a kind
+// of which is not known whether it is served.
 type key struct {
 	target    target
 	namespace string
+	kind      configv1alpha1.InjectionKind
 }
 
 // Inventory is what the controller asks of registry/view/inventory.
@@ -85,6 +88,8 @@ type Controller struct {
 	by      apply.By
 	memory  *memory
 	watches watches
+	// services are the kinds that need not be served. Only what is in them changes.
+	services map[configv1alpha1.InjectionKind]*service
 }
 
 // New returns a Controller that does nothing before Run.
@@ -96,10 +101,11 @@ func New(cfg Config) (*Controller, error) {
 		cfg.Clock = clock.RealClock{}
 	}
 	c := &Controller{cfg: cfg, clock: cfg.Clock, memory: newMemory()}
+	c.services = c.newServices()
 	c.queue = worker.New(worker.Config[key]{
 		Name: "cabundle", Work: c.reconcile, Workers: workers, FirstRetry: firstRetry, LastRetry: lastRetry, Clock: cfg.Clock,
 		Describe: func(k key) []any {
-			return []any{"namespace", k.namespace, "kind", k.target.Kind, "object", k.target.Name}
+			return []any{"namespace", k.namespace, "kind", cmp.Or(k.target.Kind, string(k.kind)), "object", k.target.Name}
 		},
 	})
 	var err error
@@ -132,8 +138,15 @@ func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(key{namesp
 // Run works until ctx ends. A write that is in progress then is finished first.
 func (c *Controller) Run(ctx context.Context) {
 	var watching sync.WaitGroup
-	for _, informer := range c.watches {
-		watching.Go(func() { informer.RunWithContext(ctx) })
+	for kind, informer := range c.watches {
+		watching.Go(func() {
+			if c.awaitService(ctx, kind) {
+				informer.RunWithContext(ctx)
+			}
+		})
+	}
+	for kind := range c.services {
+		c.queue.Add(key{kind: kind})
 	}
 	c.queue.Run(ctx)
 	watching.Wait()

@@ -18,6 +18,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
 )
 
 // TestInjectsEveryKind: each entry of each kind gets the anchors of the bundle, once, and nothing else is changed.
@@ -27,6 +28,7 @@ func TestInjectsEveryKind(t *testing.T) {
 	for object, entries := range map[target][]string{
 		guard: {"one.demo", "two.demo"}, {Kind: "MutatingWebhookConfiguration", Name: "guard"}: {"three.demo"},
 		{Kind: "APIService", Name: "v1.demo"}: {""}, {Kind: "CustomResourceDefinition", Name: "things.demo"}: {""},
+		trustBundle: {""},
 	} {
 		want := map[string][]string{}
 		for _, entry := range entries {
@@ -186,9 +188,13 @@ func TestDecidesOnLiveReads(t *testing.T) {
 		"the target asks no more": func(w *world) {
 			w.edit(guard, func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 		},
-		"the target is gone": func(w *world) {
-			if err := w.api.Drop(addressed(guard)); err != nil {
-				w.t.Fatal(err)
+		"the target is gone": dropGuard,
+		"the target goes between the last read and the write": func(w *world) {
+			w.api.Admit = func(r *apifake.Request) error {
+				if ofTarget(r) {
+					dropGuard(w)
+				}
+				return nil
 			}
 		},
 	} {
@@ -203,7 +209,19 @@ func TestDecidesOnLiveReads(t *testing.T) {
 			if err := c.queue.Do(w.ctx(), key{target: guard}); !apply.Benign(err) || err == nil || len(w.wrote) > 0 {
 				t.Errorf("%v, writes %v", err, w.wrote)
 			}
+			w.clock.Step(patience)
+			if w.said("Injection") > 0 || c.memory.held()[guard.Kind] != 0 {
+				t.Errorf("events %v, %v are held", w.events, c.memory.held())
+			}
 		})
+	}
+}
+
+// dropGuard deletes the target.
+func dropGuard(w *world) {
+	w.t.Helper()
+	if err := w.api.Drop(addressed(guard)); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package cabundle
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -51,11 +52,32 @@ func (m *memory) forget(t target) {
 	delete(m.states, t)
 }
 
-// held counts the targets of each kind that are not as they should be.
+// configurationKind is that of the objects that name a kind of target which is not served.
+const configurationKind = "RotationConfiguration"
+
+// configurationTarget is what the state of a configuration is kept under, as if it were a target.
+func configurationTarget(namespace, name string) target {
+	return target{Kind: configurationKind, Name: namespace + "/" + name}
+}
+
+// configurations are those of a namespace that have a state.
+func (m *memory) configurations(namespace string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for t := range m.states {
+		if name, ok := strings.CutPrefix(t.Name, namespace+"/"); ok && t.Kind == configurationKind {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// held counts the targets of each kind that are not as they should be, and the configurations that name a kind in vain.
 func (m *memory) held() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counts := map[string]int{}
+	counts := map[string]int{configurationKind: 0}
 	for kind := range injection.Resources {
 		counts[string(kind)] = 0
 	}

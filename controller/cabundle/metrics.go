@@ -21,10 +21,10 @@ func newMeters(m *memory) *meters {
 		memory: m,
 		writes: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: "certrotation", Name: "cabundle_writes_total", StabilityLevel: metrics.ALPHA,
-			Help: "Write requests for CA bundles of webhook configurations, APIServices and CustomResourceDefinitions, by resource and result (done, conflict, error).",
+			Help: "Write requests for CA bundles of webhook configurations, APIServices, CustomResourceDefinitions and ClusterTrustBundles, by resource and result (done, conflict, error).",
 		}, []string{"resource", "result"}),
 		held: metrics.NewDesc("certrotation_cabundle_targets_held",
-			"Objects that ask for a CA bundle and do not follow it, as a number, by their kind.",
+			"Objects that ask for a CA bundle and do not follow it, and RotationConfigurations that name targets of a kind that is not served, as a number, by their kind.",
 			[]string{"kind"}, nil, metrics.ALPHA, ""),
 	}
 }

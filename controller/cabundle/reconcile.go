@@ -17,9 +17,13 @@ import (
 )
 
 func (c *Controller) reconcile(ctx context.Context, k key) error {
-	if k.namespace == "" {
+	switch {
+	case k.kind != "":
+		return c.askFor(ctx, k.kind)
+	case k.namespace == "":
 		return c.reconcileTarget(ctx, k.target)
 	}
+	c.tellConfigurations(k.namespace)
 	targets, err := c.from(k.namespace)
 	for _, t := range targets {
 		c.queue.Add(key{target: t})

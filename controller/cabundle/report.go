@@ -8,13 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/injection"
 	"certrotation.dev/registry/truncate"
 )
 
-// Reasons of events, which are on the target.
+// Reasons of events, which are on the target, or on the configuration that names one which cannot be watched.
 const (
 	EventInjectionHeld    = "InjectionHeld"
 	EventInjectionResumed = "InjectionResumed"
@@ -24,8 +25,38 @@ const (
 // configuration of its bundle together takes a moment.
 const patience = 10 * time.Second
 
+// subject is what somebody is told about.
+type subject struct {
+	ref *corev1.ObjectReference
+	// again is what to look at when patience is over.
+	again key
+	// holds begins the text of why something is held, and resumes is that of the end of it.
+	holds, resumes string
+}
+
 // report keeps why a target does not follow its bundle, "" if it does, and says so once.
 func (c *Controller) report(t target, object metav1.Object, held string) {
+	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
+	c.tell(t, held, subject{
+		ref: &corev1.ObjectReference{
+			APIVersion: resource.GroupVersion().String(), Kind: t.Kind, Name: t.Name, UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		},
+		again: key{target: t}, holds: "the CA bundle stays as it is: ", resumes: "the CA bundle follows its source again",
+	})
+}
+
+// reportConfiguration keeps why targets of a configuration cannot be watched, "" if they can, and says so once.
+func (c *Controller) reportConfiguration(namespace, name string, uid types.UID, held string) {
+	c.tell(configurationTarget(namespace, name), held, subject{
+		ref: &corev1.ObjectReference{
+			APIVersion: configv1alpha1.SchemeGroupVersion.String(), Kind: configurationKind, Namespace: namespace, Name: name, UID: uid,
+		},
+		again: key{namespace: namespace}, holds: "nothing is injected: ", resumes: "everything in injectInto is of a kind that is served",
+	})
+}
+
+// tell keeps why something is held, and says so when it has been for a while.
+func (c *Controller) tell(t target, held string, about subject) {
 	now := c.clock.Now()
 	var tell, resumed bool
 	var in time.Duration
@@ -42,16 +73,12 @@ func (c *Controller) report(t target, object metav1.Object, held string) {
 			}
 		}
 	})
-	resource := injection.Resources[configv1alpha1.InjectionKind(t.Kind)]
-	ref := &corev1.ObjectReference{
-		APIVersion: resource.GroupVersion().String(), Kind: t.Kind, Name: t.Name, UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-	}
 	switch {
 	case tell:
-		c.cfg.Recorder.Eventf(ref, nil, corev1.EventTypeWarning, EventInjectionHeld, "InjectCABundle", "%s", truncate.Note("the CA bundle stays as it is: "+held))
+		c.cfg.Recorder.Eventf(about.ref, nil, corev1.EventTypeWarning, EventInjectionHeld, "InjectCABundle", "%s", truncate.Note(about.holds+held))
 	case resumed:
-		c.cfg.Recorder.Eventf(ref, nil, corev1.EventTypeNormal, EventInjectionResumed, "InjectCABundle", "%s", "the CA bundle follows its source again")
+		c.cfg.Recorder.Eventf(about.ref, nil, corev1.EventTypeNormal, EventInjectionResumed, "InjectCABundle", "%s", about.resumes)
 	case in > 0:
-		c.queue.AddAfter(key{target: t}, in)
+		c.queue.AddAfter(about.again, in)
 	}
 }

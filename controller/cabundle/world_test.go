@@ -55,6 +55,7 @@ spec:
       - {kind: MutatingWebhookConfiguration, name: guard}
       - {kind: APIService, name: v1.demo}
       - {kind: CustomResourceDefinition, name: things.demo}
+      - {kind: ClusterTrustBundle, name: web}
     leaves:
     - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
     relyingParties:
@@ -80,7 +81,13 @@ webhooks:
 spec: {group: demo, version: v1, service: {namespace: demo, name: web}}`,
 	{Kind: "CustomResourceDefinition", Name: "things.demo"}: `
 spec: {group: demo, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {namespace: demo, name: web}}}}}`,
+	// A real API server refuses to have none: TestTrustBundleGoesOn begins as people do.
+	trustBundle: `
+spec: {trustBundle: ""}`,
 }
+
+// trustBundle is the target by which kube-apiserver does not verify.
+var trustBundle = target{Kind: "ClusterTrustBundle", Name: "web"}
 
 // guard is the target that most tests are about.
 var guard = target{Kind: "ValidatingWebhookConfiguration", Name: "guard"}
@@ -99,6 +106,9 @@ type world struct {
 	wrote []string
 	// fault may refuse a write of a target.
 	fault func() error
+	// unserved befalls whoever lists or watches ClusterTrustBundles, and asked are how many do.
+	unserved apifake.Fault
+	asked    int
 }
 
 var (
@@ -156,8 +166,12 @@ func ofTarget(r *apifake.Request) bool {
 // watchRequests notes what is read and written of targets, and has a test refuse a write.
 func (w *world) watchRequests() {
 	w.api.ReadFault = func(r *apifake.Request) apifake.Fault {
-		if r.Verb == "get" && ofTarget(r) {
+		switch {
+		case r.Verb == "get" && ofTarget(r):
 			w.reads++
+		case r.Resource == injection.Resources[configv1alpha1.InjectTrustBundle]:
+			w.asked++
+			return w.unserved
 		}
 		return apifake.NoFault
 	}

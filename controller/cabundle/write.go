@@ -55,7 +55,8 @@ func (c *Controller) inject(ctx context.Context, t target, d *trust.Domain) (*in
 	}
 	written, err := w.Update(ctx, live)
 	if err != nil {
-		return nil, err
+		// One that was deleted meanwhile is nobody's concern any more.
+		return nil, apply.Stale(err)
 	}
 	c.remember(t, written, entries)
 	if c.cfg.Wrote != nil {

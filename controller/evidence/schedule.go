@@ -55,7 +55,7 @@ func (c *Collector) fanOutDomain(n *inventory.Namespace, d *trust.Domain, exists
 
 // worth says whether a look at the member could tell anything that matters.
 func (c *Collector) worth(s *subject, a *trust.Assessment) bool {
-	return !s.probed() || a.InFlight() || c.rounds.awaits(s.target) || s.behind(a)
+	return s.told() || a.InFlight() || c.rounds.awaits(s.target) || s.behind(a)
 }
 
 // visit looks at a member, if it is still worth it, and says after what time to come again; zero for not at all.
@@ -96,12 +96,12 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observation, lags bool, before int) time.Duration {
 	failed := slices.ContainsFunc(seen, func(o trust.Observation) bool { return o.Failure != "" })
 	switch {
-	case a.InFlight() && s.probed():
+	case a.InFlight() && !s.told():
 		// Whatever the interval is, what was seen is not to lapse before the next look.
 		return jitter(min(s.interval()<<min(c.silence(s, seen), 10), max(s.interval(), longestSilence), longestPause))
 	case a.InFlight(), s.placed() && lags && !failed:
 		return jitter(longestPause)
-	case !s.probed(), !lags:
+	case s.told(), !lags:
 		c.watched.done(s.target)
 		return 0
 	}

@@ -71,6 +71,9 @@ func (s *subject) placed() bool { return s.relying.Kind == trust.StaticPodRevisi
 // targeted says whether the member is an object of the cluster with a caBundle.
 func (s *subject) targeted() bool { return s.relying.Kind == trust.CABundle }
 
+// told says whether a watch tells when the member is to be looked at; others are asked at intervals.
+func (s *subject) told() bool { return !s.probed() && !s.targeted() }
+
 // known is what is known of a process, nil if nothing is or if it was too long ago.
 func (s *subject) known(instance string, now time.Time) *trust.Observation {
 	for i := range s.member.Observations {

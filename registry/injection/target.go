@@ -5,41 +5,56 @@ package injection
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 )
 
-// Resources of the kinds that have a caBundle.
-var Resources = map[configv1alpha1.InjectionKind]schema.GroupVersionResource{
-	configv1alpha1.InjectValidatingWebhook: {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
-	configv1alpha1.InjectMutatingWebhook:   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-	configv1alpha1.InjectAPIService:        {Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
-	configv1alpha1.InjectCustomResource:    {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-}
-
-// Entry is one caBundle of a target.
+// Entry is one set of anchors in a target: a caBundle or the trustBundle.
 type Entry struct {
-	// Name of the webhook; "" where a target has one caBundle.
+	// Name of the webhook; "" where a target has one entry.
 	Name string
 	// Anchors that it holds, each once; none if it is empty or cannot be read.
 	Anchors []*pki.Certificate
 	// Fault says why it cannot be read, "" if it can or is empty.
 	Fault string
-	// client is the part of the target that has the caBundle.
-	client map[string]any
+	place place
 }
 
-// caBundle is the field of a client configuration.
-const caBundle = "caBundle"
+// place is where the anchors of an entry are written: a field of a part of the target.
+type place struct {
+	part  map[string]any
+	field string
+	// plain says that the field has the PEM as text, and not as bytes, which JSON has in base64.
+	plain bool
+}
 
-// Entries are the caBundles of a target in their order; none where there is nobody to call, as in an APIService that
+func (p place) read() ([]byte, error) {
+	text, _ := p.part[p.field].(string)
+	if p.plain {
+		return []byte(text), nil
+	}
+	return base64.StdEncoding.DecodeString(text)
+}
+
+func (p place) write(data []byte) {
+	if p.plain {
+		p.part[p.field] = string(data)
+		return
+	}
+	p.part[p.field] = base64.StdEncoding.EncodeToString(data)
+}
+
+// caBundleOf a client configuration.
+func caBundleOf(client map[string]any) place { return place{part: client, field: "caBundle"} }
+
+// Entries are the anchors of a target in their order; none where there is nobody to call, as in an APIService that
 // kube-apiserver serves itself.
 func Entries(kind configv1alpha1.InjectionKind, object *unstructured.Unstructured) ([]Entry, error) {
 	switch kind {
@@ -48,18 +63,24 @@ func Entries(kind configv1alpha1.InjectionKind, object *unstructured.Unstructure
 		if part(spec, "service") == nil {
 			return nil, nil
 		}
-		return []Entry{entryOf("", spec)}, nil
+		return []Entry{entryOf("", caBundleOf(spec))}, nil
 	case configv1alpha1.InjectCustomResource:
 		conversion := part(part(object.Object, "spec"), "conversion")
 		client := part(part(conversion, "webhook"), "clientConfig")
 		if client == nil || conversion["strategy"] != "Webhook" {
 			return nil, nil
 		}
-		return []Entry{entryOf("", client)}, nil
+		return []Entry{entryOf("", caBundleOf(client))}, nil
 	case configv1alpha1.InjectValidatingWebhook, configv1alpha1.InjectMutatingWebhook:
 		return webhooks(object)
+	case configv1alpha1.InjectTrustBundle:
+		spec := part(object.Object, "spec")
+		if spec == nil {
+			return nil, errors.New("it has no spec")
+		}
+		return []Entry{entryOf("", place{part: spec, field: "trustBundle", plain: true})}, nil
 	}
-	return nil, fmt.Errorf("%q has no caBundle", kind)
+	return nil, fmt.Errorf("%q has no anchors", kind)
 }
 
 func webhooks(object *unstructured.Unstructured) ([]Entry, error) {
@@ -75,7 +96,7 @@ func webhooks(object *unstructured.Unstructured) ([]Entry, error) {
 		if name == "" {
 			name = strconv.Itoa(i)
 		}
-		out = append(out, entryOf(name, client))
+		out = append(out, entryOf(name, caBundleOf(client)))
 	}
 	return out, nil
 }
@@ -86,14 +107,10 @@ func part(of map[string]any, name string) map[string]any {
 	return out
 }
 
-func entryOf(name string, client map[string]any) Entry {
-	out := Entry{Name: name, client: client}
-	text, _ := client[caBundle].(string)
-	if text == "" {
-		return out
-	}
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err == nil {
+func entryOf(name string, at place) Entry {
+	out := Entry{Name: name, place: at}
+	data, err := at.read()
+	if err == nil && len(data) > 0 {
 		out.Anchors, err = pki.ParseBundle(data)
 	}
 	if err != nil {
@@ -107,7 +124,7 @@ func (e *Entry) Put(anchors []*pki.Certificate) {
 	if len(anchors) == 0 {
 		return
 	}
-	e.client[caBundle] = base64.StdEncoding.EncodeToString(pki.EncodeCertificates(anchors...))
+	e.place.write(pki.EncodeCertificates(anchors...))
 	e.Anchors, e.Fault = anchors, ""
 }
 
@@ -115,14 +132,14 @@ func (e *Entry) Put(anchors []*pki.Certificate) {
 func Known(entries []Entry) []Entry {
 	out := slices.Clone(entries)
 	for i := range out {
-		out[i].client = nil
+		out[i].place = place{}
 	}
 	return out
 }
 
-// Holding is what kube-apiserver is told to verify a server by: evidence of what a target holds.
+// Holding is what a target holds: where VerifiedByAPIServer, whom kube-apiserver is told to believe.
 type Holding struct {
-	// Entry is the name of the webhook; "" where a target has one caBundle.
+	// Entry is the name of the webhook; "" where a target has one entry.
 	Entry   string
 	Anchors []pki.Fingerprint
 }

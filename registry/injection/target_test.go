@@ -5,6 +5,7 @@ package injection
 
 import (
 	"encoding/base64"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,12 @@ func TestEntries(t *testing.T) {
 		"a definition that is plain":  {configv1alpha1.InjectCustomResource, "spec: {conversion: {strategy: None}}", []Holding{}},
 		"a conversion that is unused": {configv1alpha1.InjectCustomResource, "spec: {conversion: {strategy: None, webhook: {clientConfig: {url: u}}}}", []Holding{}},
 		"a definition without":        {configv1alpha1.InjectCustomResource, "spec: {group: g}", []Holding{}},
+		"a trust bundle": {configv1alpha1.InjectTrustBundle, "spec: {signerName: example.com/a, trustBundle: " + strconv.Quote("of ours:\n"+string(ca.PEM())) + "}",
+			[]Holding{{Anchors: []pki.Fingerprint{ca.Fingerprint}}}},
+		"a trust bundle with an anchor twice": {configv1alpha1.InjectTrustBundle, "spec: {trustBundle: " + strconv.Quote(string(ca.PEM())+string(ca.PEM())) + "}",
+			[]Holding{{Anchors: []pki.Fingerprint{ca.Fingerprint}}}},
+		"a trust bundle in base64":     {configv1alpha1.InjectTrustBundle, "spec: {trustBundle: " + encoded + "}", []Holding{{}}},
+		"a trust bundle that is empty": {configv1alpha1.InjectTrustBundle, "spec: {trustBundle: ''}", []Holding{{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entries, err := Entries(test.kind, object(t, test.text))
@@ -62,6 +69,7 @@ func TestEntriesThatCannotBe(t *testing.T) {
 		"no client": {configv1alpha1.InjectValidatingWebhook, "webhooks: [{name: a}]"},
 		"a scalar":  {configv1alpha1.InjectValidatingWebhook, "webhooks: [7]"},
 		"a Secret":  {"Secret", "data: {}"},
+		"no spec":   {configv1alpha1.InjectTrustBundle, "metadata: {name: x}"},
 	} {
 		if entries, err := Entries(test.kind, object(t, test.text)); err == nil {
 			t.Errorf("%s: %v", name, entries)
@@ -94,5 +102,21 @@ func TestPut(t *testing.T) {
 	}
 	if diff := cmp.Diff(Held(again), Held(Known(entries))); diff != "" {
 		t.Errorf("what is kept (-want +got):\n%s", diff)
+	}
+}
+
+// TestPutText: a trust bundle is PEM as it is, and what else the object has stays.
+func TestPutText(t *testing.T) {
+	one, two := authority(t, "one").Certificate, authority(t, "two").Certificate
+	o := object(t, "spec: {signerName: example.com/a, trustBundle: "+strconv.Quote(string(one.PEM()))+"}")
+	entries, err := Entries(configv1alpha1.InjectTrustBundle, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries[0].Put(nil)
+	entries[0].Put([]*pki.Certificate{one, two})
+	want := map[string]any{"signerName": "example.com/a", "trustBundle": string(pki.EncodeCertificates(one, two))}
+	if diff := cmp.Diff(map[string]any{"spec": want}, o.Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

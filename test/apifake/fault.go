@@ -5,6 +5,7 @@ package apifake
 
 import (
 	"errors"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,6 +37,8 @@ const (
 	CrashAfterWrite Fault = "crash after the write"
 	// FailedRead is a read that is not answered.
 	FailedRead Fault = "failed read"
+	// NotServed is a resource that the server does not have. Nothing has happened.
+	NotServed Fault = "not served"
 )
 
 // WriteFaults are those that befall a write of any kind.
@@ -65,6 +68,8 @@ func (f Fault) Before(resource schema.GroupResource, name string) error {
 		return apierrors.NewTimeoutError(errInjected.Error(), 0)
 	case CrashBeforeWrite:
 		return ErrCrash
+	case NotServed:
+		return apierrors.NewGenericServerResponse(http.StatusNotFound, "", resource, name, "", 0, true)
 	case NoFault, TimeoutAfterWrite, CrashAfterWrite:
 	}
 	return nil
@@ -77,7 +82,7 @@ func (f Fault) After() error {
 		return apierrors.NewTimeoutError(errInjected.Error(), 0)
 	case CrashAfterWrite:
 		return ErrCrash
-	case NoFault, Conflict, AlreadyExists, Forbidden, InternalError, Unavailable, TimeoutBeforeWrite, CrashBeforeWrite, FailedRead:
+	case NoFault, Conflict, AlreadyExists, Forbidden, InternalError, Unavailable, TimeoutBeforeWrite, CrashBeforeWrite, FailedRead, NotServed:
 	}
 	return nil
 }

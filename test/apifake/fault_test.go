@@ -72,6 +72,7 @@ func TestFaults(t *testing.T) {
 func TestReadFaults(t *testing.T) {
 	for fault, says := range map[apifake.Fault]func(error) bool{
 		apifake.FailedRead: apierrors.IsInternalError, apifake.Forbidden: apierrors.IsForbidden, apifake.Unavailable: apierrors.IsServiceUnavailable,
+		apifake.NotServed: apierrors.IsNotFound,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			api := newServer(t, configMap("there", "old"))

@@ -180,18 +180,22 @@ func TestPatchesAreNamed(t *testing.T) {
 	}
 }
 
-// TestCABundlesAreAskedFor: who is called for admissions, conversions and API groups is changed by a role of its own, which no
-// installation has that does not ask for it. Without it there is our own APIService.
+// TestCABundlesAreAskedFor: who is called for admissions, conversions and API groups, and whom pods are to believe, is changed by
+// a role of its own, which no installation has that does not ask for it. Without it there is our own APIService.
 func TestCABundlesAreAskedFor(t *testing.T) {
 	called := map[string]string{
 		"validatingwebhookconfigurations": "admissionregistration.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io",
 		"apiservices": "apiregistration.k8s.io", "customresourcedefinitions": "apiextensions.k8s.io",
+		"clustertrustbundles": "certificates.k8s.io",
 	}
 	for _, dir := range kustomizations {
 		r := render(t, dir)
 		seen := map[string]bool{}
 		for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
 			for _, g := range r.to(account) {
+				if slices.Contains(g.rule.Verbs, "attest") && (g.role != "certrotation-ca-bundles" || !slices.Equal(g.rule.ResourceNames, []string{"certrotation.dev/ca-bundles"})) {
+					t.Errorf("%s: %s may %s by %s", dir, account, text(g.rule), g.role)
+				}
 				for resource, group := range called {
 					if !allows(g.rule, group, resource, append([]string{"get", "list", "watch"}, writing...)...) {
 						continue

@@ -13,8 +13,8 @@ type Bundle struct {
 	// no PEM. They are written together with ca-bundle.crt.
 	// +optional
 	AdditionalFormats *AdditionalFormats `json:"additionalFormats,omitempty"`
-	// injectInto are the objects of the API server whose caBundle may be given these anchors. Each of them has to agree
-	// by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
+	// injectInto are the objects of the API server whose caBundle, or trustBundle, may be given these anchors. Each of them
+	// has to exist, and to agree by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -51,7 +51,7 @@ type TrustStore struct {
 	Password string `json:"password,omitempty"`
 }
 
-// InjectionTarget is one object of the cluster that has a caBundle.
+// InjectionTarget is one object of the cluster that has anchors.
 type InjectionTarget struct {
 	// kind of the object.
 	Kind InjectionKind `json:"kind"`
@@ -61,14 +61,16 @@ type InjectionTarget struct {
 	Name string `json:"name"`
 }
 
-// InjectionKind is a kind with a caBundle.
-// +kubebuilder:validation:Enum=ValidatingWebhookConfiguration;MutatingWebhookConfiguration;APIService;CustomResourceDefinition
+// InjectionKind is a kind whose objects have anchors.
+// +kubebuilder:validation:Enum=ValidatingWebhookConfiguration;MutatingWebhookConfiguration;APIService;CustomResourceDefinition;ClusterTrustBundle
 type InjectionKind string
 
-// Kinds with a caBundle. A CustomResourceDefinition has it for its conversion webhook.
+// Kinds with anchors: a caBundle, which a CustomResourceDefinition has for its conversion webhook, or a trustBundle.
 const (
 	InjectValidatingWebhook InjectionKind = "ValidatingWebhookConfiguration"
 	InjectMutatingWebhook   InjectionKind = "MutatingWebhookConfiguration"
 	InjectAPIService        InjectionKind = "APIService"
 	InjectCustomResource    InjectionKind = "CustomResourceDefinition"
+	// InjectTrustBundle is for the pods that project it; kube-apiserver verifies nobody by it.
+	InjectTrustBundle InjectionKind = "ClusterTrustBundle"
 )

@@ -33,7 +33,7 @@ var boundedLabels = map[string]string{
 	"name":         "64 certificates of a trust domain at most",
 	"role":         "signer and leaf",
 	"stage":        "five stages",
-	"kind":         "the kinds of actions, and those that have a CA bundle",
+	"kind":         "the kinds of actions, those that have a CA bundle, and RotationConfiguration",
 	"result":       "done, conflict, error; of live checks ok, error",
 	"verb":         "create, update, patch, delete",
 	"resource":     "the resources that are served, written or reviewed; others are one",

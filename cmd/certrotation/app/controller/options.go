@@ -114,7 +114,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.BoolVar(&o.InjectCA, "inject-ca", o.InjectCA,
 		"If true, write the CA bundle of certrotation's own servers into its APIService.")
 	fs.BoolVar(&o.InjectCABundles, "inject-ca-bundles", o.InjectCABundles,
-		"If true, write CA bundles into the ValidatingWebhookConfigurations, MutatingWebhookConfigurations, APIServices and CustomResourceDefinitions that are annotated with certrotation.dev/inject-ca-from and listed in injectInto of the bundle. Requires the ClusterRole certrotation-ca-bundles.")
+		"If true, write CA bundles into the ValidatingWebhookConfigurations, MutatingWebhookConfigurations, APIServices, CustomResourceDefinitions and ClusterTrustBundles that are annotated with certrotation.dev/inject-ca-from and listed in injectInto of the bundle. Requires the ClusterRole certrotation-ca-bundles.")
 	fs.BoolVar(&o.CertManagerAnnotations, "cert-manager-annotations", o.CertManagerAnnotations,
 		"If true, the annotation cert-manager.io/inject-ca-from: NAMESPACE/NAME also requests a CA bundle, where NAME is that of the ConfigMap of a bundle. Only with --inject-ca-bundles.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,

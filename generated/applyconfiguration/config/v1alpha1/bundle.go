@@ -15,8 +15,8 @@ type BundleApplyConfiguration struct {
 	// additionalFormats are trust stores of the same anchors under further keys of the ConfigMap, for programs that read
 	// no PEM. They are written together with ca-bundle.crt.
 	AdditionalFormats *AdditionalFormatsApplyConfiguration `json:"additionalFormats,omitempty"`
-	// injectInto are the objects of the API server whose caBundle may be given these anchors. Each of them has to agree
-	// by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
+	// injectInto are the objects of the API server whose caBundle, or trustBundle, may be given these anchors. Each of them
+	// has to exist, and to agree by its annotation certrotation.dev/inject-ca-from: NAMESPACE/CONFIGMAP.
 	InjectInto []InjectionTargetApplyConfiguration `json:"injectInto,omitempty"`
 }
 
