@@ -89,7 +89,7 @@ func (s *service) namespaces() []string {
 func (c *Controller) newServices() map[configv1alpha1.InjectionKind]*service {
 	out := map[configv1alpha1.InjectionKind]*service{}
 	for _, kind := range c.kinds() {
-		if !injection.VerifiedByAPIServer(kind) {
+		if !kind.VerifiedByAPIServer() {
 			out[kind] = newService()
 		}
 	}

@@ -20,18 +20,6 @@ var Resources = map[configv1alpha1.InjectionKind]schema.GroupVersionResource{
 	configv1alpha1.InjectTrustBundle:       {Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"},
 }
 
-// VerifiedByAPIServer says whether kube-apiserver verifies servers by what the objects of a kind hold. So what such an object
-// holds says whom kube-apiserver believes, and every kube-apiserver serves that kind. Of the others neither is true: what a
-// ClusterTrustBundle holds says nothing of the pods that read it.
-func VerifiedByAPIServer(kind configv1alpha1.InjectionKind) bool {
-	switch kind {
-	case configv1alpha1.InjectValidatingWebhook, configv1alpha1.InjectMutatingWebhook, configv1alpha1.InjectAPIService, configv1alpha1.InjectCustomResource:
-		return true
-	case configv1alpha1.InjectTrustBundle:
-	}
-	return false
-}
-
 // NotServed says what is wrong, and what to do, where a configuration names a kind that the API server does not serve.
 func NotServed(kind configv1alpha1.InjectionKind) string {
 	resource := Resources[kind]

@@ -16,7 +16,7 @@ import (
 func TestVerifiedByAPIServer(t *testing.T) {
 	got := map[configv1alpha1.InjectionKind]bool{}
 	for kind := range Resources {
-		got[kind] = VerifiedByAPIServer(kind)
+		got[kind] = kind.VerifiedByAPIServer()
 	}
 	want := map[configv1alpha1.InjectionKind]bool{
 		configv1alpha1.InjectValidatingWebhook: true, configv1alpha1.InjectMutatingWebhook: true,
@@ -26,7 +26,7 @@ func TestVerifiedByAPIServer(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if VerifiedByAPIServer("Secret") {
+	if configv1alpha1.InjectionKind("Secret").VerifiedByAPIServer() {
 		t.Error("kube-apiserver verifies by a Secret")
 	}
 }

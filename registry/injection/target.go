@@ -137,7 +137,7 @@ func Known(entries []Entry) []Entry {
 	return out
 }
 
-// Holding is what a target holds: where VerifiedByAPIServer, whom kube-apiserver is told to believe.
+// Holding is what a target holds: where kube-apiserver verifies by it, whom kube-apiserver is told to believe.
 type Holding struct {
 	// Entry is the name of the webhook; "" where a target has one entry.
 	Entry   string

@@ -88,7 +88,7 @@ func validateWebhookServer(params *WebhookServerPreset, path *field.Path) field.
 	}
 	errs = append(errs, invalid(path.Child("service"), params.Service, validation.IsDNS1035Label(cmp.Or(params.Service, names.prefix)))...)
 	errs = append(errs, validateSet(params.DNSNames, path.Child("dnsNames"), validateDNSName)...)
-	if len(params.InjectInto) == 0 {
+	if !slices.ContainsFunc(params.InjectInto, func(t InjectionTarget) bool { return t.Kind.VerifiedByAPIServer() }) {
 		errs = append(errs, field.Required(path.Child("injectInto"), "name the objects by whose caBundle kube-apiserver verifies the server"))
 	}
 	errs = append(errs, validateBundle(&Bundle{InjectInto: params.InjectInto}, path)...)

@@ -74,3 +74,15 @@ const (
 	// InjectTrustBundle is for the pods that project it; kube-apiserver verifies nobody by it.
 	InjectTrustBundle InjectionKind = "ClusterTrustBundle"
 )
+
+// VerifiedByAPIServer says whether kube-apiserver verifies servers by what the objects of a kind hold. So what such an object
+// holds says whom kube-apiserver believes, and every kube-apiserver serves that kind. Of the others neither is true: what a
+// ClusterTrustBundle holds says nothing of the pods that read it.
+func (k InjectionKind) VerifiedByAPIServer() bool {
+	switch k {
+	case InjectValidatingWebhook, InjectMutatingWebhook, InjectAPIService, InjectCustomResource:
+		return true
+	case InjectTrustBundle:
+	}
+	return false
+}

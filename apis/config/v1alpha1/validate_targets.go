@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,7 +26,7 @@ func validateTargetMembers(party *RelyingParty, domain *declaredDomain, path *fi
 	forbid(len(party.Members) > 0, "members")
 	forbid(len(party.Presents) > 0, "presents")
 	kind := path.Child("evidence", "kind")
-	if len(domain.targets) == 0 {
+	if !slices.ContainsFunc(domain.targets, func(t InjectionTarget) bool { return t.Kind.VerifiedByAPIServer() }) {
 		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, "is seen on the objects of injectInto of the bundle, which names none: "+
 			"name there the objects by whose caBundle kube-apiserver verifies"))
 	}

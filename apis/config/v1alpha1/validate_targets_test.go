@@ -35,6 +35,14 @@ func TestValidateTargetMembers(t *testing.T) {
 			detail: "injectInto of the bundle, which names none",
 		},
 		{
+			name: "a bundle whose target is for pods",
+			mutate: hooked(func(d *TrustDomain, _ *RelyingParty) {
+				d.Bundle.InjectInto = []InjectionTarget{{Kind: InjectTrustBundle, Name: "web"}}
+			}),
+			want:   []string{"FieldValueInvalid " + party + ".evidence.kind"},
+			detail: "injectInto of the bundle, which names none",
+		},
+		{
 			name: "members of other sorts",
 			mutate: hooked(func(_ *TrustDomain, p *RelyingParty) {
 				p.ForEachNode, p.Members, p.Presents = &metav1.LabelSelector{}, []string{"a"}, []string{"web-client"}

@@ -89,7 +89,9 @@ func (b *builder) members(cfg *configv1alpha1.RelyingParty, targets []trust.Inje
 	case cfg.Evidence.Kind == configv1alpha1.EvidenceCABundle:
 		names := make([]string, 0, len(targets))
 		for _, target := range targets {
-			names = append(names, target.Member())
+			if configv1alpha1.InjectionKind(target.Kind).VerifiedByAPIServer() {
+				names = append(names, target.Member())
+			}
 		}
 		return nil, names, nil
 	case cfg.ForEachNode != nil:
