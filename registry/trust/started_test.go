@@ -22,10 +22,13 @@ var (
 // startWorld is a world whose client-a are pods that read their files only when they start, behind a gate.
 type startWorld struct {
 	*world
-	// templates are the annotations of the templates, and running what the processes have really loaded.
+	// templates are the annotations of the templates.
 	templates map[Workload]map[string]string
-	running   map[string]Observation
+	// trusted and presented are what the processes have really loaded.
+	trusted   map[string][]pki.Fingerprint
 	presented map[string]*pki.Certificate
+	// cached is the bundle that kubelet mounts in place of the present one, nil if it does not lag.
+	cached []pki.Fingerprint
 	// restarts of workloads, and how many pods were ever made.
 	restarts []Restart
 	made     int
@@ -33,7 +36,7 @@ type startWorld struct {
 
 // newStartWorld is stable, with one pod of each of these workloads, which have started with what there is.
 func newStartWorld(t rapid.TB, workloads ...Workload) *startWorld {
-	w := &startWorld{world: newWorld(t), templates: map[Workload]map[string]string{}, running: map[string]Observation{}, presented: map[string]*pki.Certificate{}}
+	w := &startWorld{world: newWorld(t), templates: map[Workload]map[string]string{}, trusted: map[string][]pki.Fingerprint{}, presented: map[string]*pki.Certificate{}}
 	w.d.Parties[1] = Party{
 		Name: "client-a", Kind: WorkloadRollout, Verifies: []string{"server"}, OfPods: true, Presents: []string{"client-a"},
 		Selector: "app=client-a", Workloads: workloads,
@@ -96,17 +99,45 @@ func (w *startWorld) scaleUp(workload Workload) {
 	}
 }
 
-// run starts the containers of a pod, which load what is mounted: that is what there is.
+// run starts the containers of a pod, which load what is mounted: that is what there is, behind a gate.
 func (w *startWorld) run(m *Member) {
-	m.Pod = &Pod{Started: true, Process: fmt.Sprint(m.Instance, "/", len(w.running))}
+	m.Pod = &Pod{Started: true, Process: fmt.Sprint(m.Instance, "/", len(w.trusted))}
 	m.RestartedAt = w.now
-	o := Observation{Instance: m.Pod.Process, Kind: WorkloadRollout}
-	for _, ca := range w.d.Bundle.Anchors {
-		o.Trusts = append(o.Trusts, ca.Fingerprint)
+	w.trusted[m.Pod.Process], w.presented[m.Pod.Process] = w.anchors(), w.leaf("client-a").Certificate
+	if w.cached != nil {
+		w.trusted[m.Pod.Process] = w.cached
 	}
-	leaf := w.leaf("client-a").Certificate
-	o.Presents = []pki.Fingerprint{leaf.Fingerprint}
-	w.running[m.Pod.Process], w.presented[m.Pod.Process] = o, leaf
+}
+
+// anchors of the bundle.
+func (w *startWorld) anchors() (out []pki.Fingerprint) {
+	for _, ca := range w.d.Bundle.Anchors {
+		out = append(out, ca.Fingerprint)
+	}
+	return out
+}
+
+// refused says who of those that run does not accept what is presented to it, "" if all do.
+func (w *startWorld) refused() string {
+	signer := func(leaf *pki.Certificate) pki.Fingerprint {
+		for fingerprint, pair := range w.keys {
+			if leaf.SignedBy(pair.Certificate) {
+				return fingerprint
+			}
+		}
+		return ""
+	}
+	server := w.member("server").Observations[0]
+	for _, m := range w.starters().Members {
+		switch process := m.Pod.Process; {
+		case process == "":
+		case !slices.Contains(w.trusted[process], signer(w.leaf("server").Certificate)):
+			return fmt.Sprintf("pod %s refuses the leaf of the server (%v)", m.Name, w.done)
+		case !slices.Contains(server.Trusts, signer(w.presented[process])):
+			return fmt.Sprintf("the server refuses what pod %s presents (%v)", m.Name, w.done)
+		}
+	}
+	return ""
 }
 
 // look observes the pods as registry/startgate does: what was seen stays, and what is current is proven.
@@ -123,16 +154,15 @@ func (w *startWorld) look() {
 				o.Trusts, o.Presents = before.Trusts, before.Presents
 			}
 		}
-		really := w.running[m.Pod.Process]
 		current := func(kind ObjectKind, name string) bool {
 			key := ContentAnnotation(kind, name)
 			return m.Content[key] == content[key]
 		}
 		if len(o.Trusts) == 0 && current(ConfigMapKind, "bundle") {
-			o.Trusts = really.Trusts
+			o.Trusts = w.anchors()
 		}
 		if len(o.Presents) == 0 && current(SecretKind, "client-a") {
-			o.Presents = really.Presents
+			o.Presents = []pki.Fingerprint{w.leaf("client-a").Certificate.Fingerprint}
 		}
 		if len(o.Trusts)+len(o.Presents) == 0 {
 			o.Failure = "what it has loaded is not known"
