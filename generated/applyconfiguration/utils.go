@@ -41,6 +41,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.LeafApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LeafSelection"):
 		return &configv1alpha1.LeafSelectionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MTLSClientPods"):
+		return &configv1alpha1.MTLSClientPodsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MTLSServerPods"):
+		return &configv1alpha1.MTLSServerPodsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MTLSServicePreset"):
 		return &configv1alpha1.MTLSServicePresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdPreset"):

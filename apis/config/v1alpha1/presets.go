@@ -67,21 +67,19 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 }
 
 func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	mtlsService, openShiftEtcd := path.Child("mtlsService"), path.Child("openshiftEtcd")
+	errs := forbidOthers(preset, path)
 	switch preset.Name {
 	case PresetMTLSService:
-		errs = append(errs, forbidUnless(preset.OpenShiftEtcd == nil, openShiftEtcd, preset.Name)...)
+		params := path.Child("mtlsService")
 		if preset.MTLSService == nil {
-			return append(errs, field.Required(mtlsService, "the preset needs clients and serverAddresses"))
+			return append(errs, field.Required(params, "the preset needs its clients, and the addresses or the pods of the server"))
 		}
-		return append(errs, validateMTLSService(preset.MTLSService, mtlsService)...)
+		return append(errs, validateMTLSService(preset.MTLSService, params)...)
 	case PresetOpenShiftEtcd:
-		errs = append(errs, forbidUnless(preset.MTLSService == nil, mtlsService, preset.Name)...)
 		if preset.OpenShiftEtcd == nil {
 			return errs
 		}
-		return append(errs, validateOpenShiftEtcd(preset.OpenShiftEtcd, openShiftEtcd)...)
+		return append(errs, validateOpenShiftEtcd(preset.OpenShiftEtcd, path.Child("openshiftEtcd"))...)
 	case "":
 		return field.ErrorList{field.Required(path.Child("name"), "")}
 	default:
@@ -90,11 +88,17 @@ func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
 	}
 }
 
-func forbidUnless(ok bool, path *field.Path, name PresetName) field.ErrorList {
-	if ok {
-		return nil
+// forbidOthers refuses the parameters of other presets than the one that is named.
+func forbidOthers(preset *Preset, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	forbid := func(set bool, of PresetName, params string) {
+		if set && preset.Name != of {
+			errs = append(errs, field.Forbidden(path.Child(params), fmt.Sprintf("these are not parameters of the preset %s", preset.Name)))
+		}
 	}
-	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("these are not parameters of the preset %s", name))}
+	forbid(preset.MTLSService != nil, PresetMTLSService, "mtlsService")
+	forbid(preset.OpenShiftEtcd != nil, PresetOpenShiftEtcd, "openshiftEtcd")
+	return errs
 }
 
 func broughtTwice(name PresetName, part string) *field.Error {
