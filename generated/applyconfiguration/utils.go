@@ -33,6 +33,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.CopyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
 		return &configv1alpha1.EvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostedEtcdClient"):
+		return &configv1alpha1.HostedEtcdClientApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostedEtcdPreset"):
+		return &configv1alpha1.HostedEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InjectionTarget"):
 		return &configv1alpha1.InjectionTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuancePolicy"):

@@ -18,7 +18,7 @@ func expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigu
 	if spec.Preset == nil {
 		return out, nil
 	}
-	if err := validatePreset(spec.Preset, specPath.Child("preset")).ToAggregate(); err != nil {
+	if err := validatePreset(spec.Preset, namespace, specPath.Child("preset")).ToAggregate(); err != nil {
 		return nil, err
 	}
 	if errs := presetBringsTwice(spec, namespace); len(errs) > 0 {
@@ -61,12 +61,14 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 			params = *preset.OpenShiftEtcd
 		}
 		return expandOpenShiftEtcd(params)
+	case PresetHostedEtcd:
+		return newHostedEtcd(preset.HostedEtcd, namespace).expand()
 	default:
 		return &RotationConfigurationSpec{}
 	}
 }
 
-func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
+func validatePreset(preset *Preset, namespace string, path *field.Path) field.ErrorList {
 	errs := forbidOthers(preset, path)
 	switch preset.Name {
 	case PresetMTLSService:
@@ -80,11 +82,13 @@ func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
 			return errs
 		}
 		return append(errs, validateOpenShiftEtcd(preset.OpenShiftEtcd, path.Child("openshiftEtcd"))...)
+	case PresetHostedEtcd:
+		return append(errs, validateHostedEtcd(preset.HostedEtcd, namespace, path.Child("hostedEtcd"))...)
 	case "":
 		return field.ErrorList{field.Required(path.Child("name"), "")}
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("name"), preset.Name,
-			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd})}
+			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd, PresetHostedEtcd})}
 	}
 }
 
@@ -98,6 +102,7 @@ func forbidOthers(preset *Preset, path *field.Path) field.ErrorList {
 	}
 	forbid(preset.MTLSService != nil, PresetMTLSService, "mtlsService")
 	forbid(preset.OpenShiftEtcd != nil, PresetOpenShiftEtcd, "openshiftEtcd")
+	forbid(preset.HostedEtcd != nil, PresetHostedEtcd, "hostedEtcd")
 	return errs
 }
 

@@ -8,18 +8,20 @@ import (
 )
 
 // PresetName names a set of trust domains that certrotation knows.
-// +kubebuilder:validation:Enum=mtls-service;openshift-etcd
+// +kubebuilder:validation:Enum=mtls-service;openshift-etcd;hosted-etcd
 type PresetName string
 
 // Known presets.
 const (
 	PresetMTLSService   PresetName = "mtls-service"
 	PresetOpenShiftEtcd PresetName = "openshift-etcd"
+	PresetHostedEtcd    PresetName = "hosted-etcd"
 )
 
 // Preset chooses a known system and its parameters.
 // +kubebuilder:validation:XValidation:rule="has(self.mtlsService) == (self.name == 'mtls-service')",message="mtlsService are the parameters of the preset mtls-service, which needs them"
 // +kubebuilder:validation:XValidation:rule="!has(self.openshiftEtcd) || self.name == 'openshift-etcd'",message="openshiftEtcd are the parameters of the preset openshift-etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostedEtcd) || self.name == 'hosted-etcd'",message="hostedEtcd are the parameters of the preset hosted-etcd"
 type Preset struct {
 	// name of the preset.
 	Name PresetName `json:"name"`
@@ -29,6 +31,9 @@ type Preset struct {
 	// openshiftEtcd are the parameters of the preset openshift-etcd.
 	// +optional
 	OpenShiftEtcd *OpenShiftEtcdPreset `json:"openshiftEtcd,omitempty"`
+	// hostedEtcd are the parameters of the preset hosted-etcd.
+	// +optional
+	HostedEtcd *HostedEtcdPreset `json:"hostedEtcd,omitempty"`
 }
 
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT

@@ -15,7 +15,7 @@ const maxReason = 1024
 
 // evidenceKinds in the order in which they are offered.
 var evidenceKinds = []EvidenceKind{
-	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceNone,
+	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceWorkloadRollout, EvidenceNone,
 }
 
 // validateEvidence expects evidence with defaults.
@@ -44,6 +44,10 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 	case EvidenceStaticPodRevision:
 		if party.ForEachNode == nil {
 			errs = append(errs, field.Invalid(kind, evidence.Kind, "is seen on nodes: the party needs forEachNode"))
+		}
+	case EvidenceWorkloadRollout:
+		if party.Pods == nil {
+			errs = append(errs, field.Invalid(kind, evidence.Kind, "is seen on pods: the party needs pods"))
 		}
 	case EvidenceNone:
 		if strings.TrimSpace(evidence.Reason) == "" {
