@@ -35,6 +35,7 @@ func newHostedEtcd(params *HostedEtcdPreset, namespace string) *hostedEtcd {
 	p := &h.params
 	p.Name = cmp.Or(p.Name, defaultHostedName)
 	p.StatefulSet = cmp.Or(p.StatefulSet, p.Name)
+	p.StartGate = cmp.Or(p.StartGate, StartGateRequired)
 	p.Deployment = cmp.Or(p.Deployment, defaultHostedDeployment)
 	p.ClientPort, p.PeerPort = cmp.Or(p.ClientPort, defaultEtcdClientPort), cmp.Or(p.PeerPort, defaultEtcdPeerPort)
 	if p.MemberSelector == nil {

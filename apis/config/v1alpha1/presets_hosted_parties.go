@@ -3,10 +3,9 @@
 
 package v1alpha1
 
-// rolledOut is the evidence of pods that have to start anew for each content. Whoever restarts them, a pod counts only
-// with a start gate: etcd that has started with a former bundle would refuse its peers until somebody looks.
-func (h *hostedEtcd) rolledOut(workload Workload) Evidence {
-	evidence := Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{StartGate: StartGateRequired}}
+// rolledOut is the evidence of pods that have to start anew for each content, whoever restarts them.
+func (h *hostedEtcd) rolledOut(gate StartGate, workload Workload) Evidence {
+	evidence := Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{StartGate: gate}}
 	if !h.params.RestartedElsewhere {
 		evidence.WorkloadRollout.Workloads = []Workload{workload}
 	}
@@ -19,7 +18,7 @@ func (h *hostedEtcd) started(sidecars []string) RelyingParty {
 		Name:     "etcd",
 		Pods:     &PodMembers{Selector: *h.params.MemberSelector.DeepCopy()},
 		Presents: sidecars,
-		Evidence: h.rolledOut(Workload{Kind: StatefulSet, Name: h.params.StatefulSet}),
+		Evidence: h.rolledOut(h.params.StartGate, Workload{Kind: StatefulSet, Name: h.params.StatefulSet}),
 	}
 }
 
@@ -43,7 +42,7 @@ func (h *hostedEtcd) ofAPIServer() RelyingParty {
 		Pods:     &PodMembers{Selector: *h.params.APIServerSelector.DeepCopy()},
 		Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
 		Presents: []string{h.apiServer()},
-		Evidence: h.rolledOut(Workload{Kind: Deployment, Name: h.params.Deployment}),
+		Evidence: h.rolledOut(StartGateRequired, Workload{Kind: Deployment, Name: h.params.Deployment}),
 	}
 }
 
@@ -57,7 +56,7 @@ func (h *hostedEtcd) ofClient(client *HostedEtcdClient, leaf string) RelyingPart
 		Evidence: Evidence{Kind: EvidenceAcknowledgement},
 	}
 	if client.Workload != nil {
-		party.Evidence = h.rolledOut(*client.Workload)
+		party.Evidence = h.rolledOut(StartGateRequired, *client.Workload)
 	}
 	if client.ServiceAccountName != "" {
 		party.Reporters = &Reporters{ServiceAccounts: []string{client.ServiceAccountName}}

@@ -39,11 +39,12 @@ func TestValidateHostedEtcd(t *testing.T) {
 		{
 			name: "bad names",
 			mutate: func(p *HostedEtcdPreset) {
-				p.Name, p.StatefulSet, p.Deployment, p.Key = "a.b", "c.d", "E", "DSA"
+				p.Name, p.StatefulSet, p.StartGate, p.Deployment, p.Key = "a.b", "c.d", "Hoped", "E", "DSA"
 			},
 			want: []string{
 				"FieldValueInvalid " + params + ".name", "FieldValueInvalid " + params + ".statefulSet",
-				"FieldValueInvalid " + params + ".deployment", "FieldValueNotSupported " + params + ".key",
+				"FieldValueInvalid " + params + ".deployment", "FieldValueNotSupported " + params + ".startGate",
+				"FieldValueNotSupported " + params + ".key",
 			},
 		},
 		{name: "the longest name", mutate: func(p *HostedEtcdPreset) { p.Name = strings.Repeat("n", 48) }},

@@ -34,6 +34,9 @@ func validateHostedEtcd(params *HostedEtcdPreset, namespace string, path *field.
 	}
 	errs = append(errs, invalid(path.Child("statefulSet"), h.params.StatefulSet, validation.IsDNS1123Label(h.params.StatefulSet))...)
 	errs = append(errs, validateName(h.params.Deployment, path.Child("deployment"))...)
+	if gates := []StartGate{StartGateRequired, StartGateAssumed}; !slices.Contains(gates, h.params.StartGate) {
+		errs = append(errs, field.NotSupported(path.Child("startGate"), params.StartGate, gates))
+	}
 	errs = append(errs, validateHostedPorts(&h.params, path)...)
 	errs = append(errs, h.validateNames(params, path)...)
 	errs = append(errs, h.validatePods(path)...)

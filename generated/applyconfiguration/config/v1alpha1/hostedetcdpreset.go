@@ -26,6 +26,10 @@ type HostedEtcdPresetApplyConfiguration struct {
 	StatefulSet *string `json:"statefulSet,omitempty"`
 	// memberSelector chooses the pods of the members of etcd. Defaults to app: STATEFULSET.
 	MemberSelector *v1.LabelSelectorApplyConfiguration `json:"memberSelector,omitempty"`
+	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate, so
+	// that none of them ever waits at its start for a content that was replaced since. The probe of each pod shows what it
+	// has loaded in any case. Defaults to Required.
+	StartGate *configv1alpha1.StartGate `json:"startGate,omitempty"`
 	// clientPort of the pods of etcd. Defaults to 2379.
 	ClientPort *int32 `json:"clientPort,omitempty"`
 	// peerPort of the pods of etcd. Defaults to 2380.
@@ -78,6 +82,14 @@ func (b *HostedEtcdPresetApplyConfiguration) WithStatefulSet(value string) *Host
 // If called multiple times, the MemberSelector field is set to the value of the last call.
 func (b *HostedEtcdPresetApplyConfiguration) WithMemberSelector(value *v1.LabelSelectorApplyConfiguration) *HostedEtcdPresetApplyConfiguration {
 	b.MemberSelector = value
+	return b
+}
+
+// WithStartGate sets the StartGate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StartGate field is set to the value of the last call.
+func (b *HostedEtcdPresetApplyConfiguration) WithStartGate(value configv1alpha1.StartGate) *HostedEtcdPresetApplyConfiguration {
+	b.StartGate = &value
 	return b
 }
 
