@@ -33,6 +33,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.CopyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Evidence"):
 		return &configv1alpha1.EvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostedEtcdClient"):
+		return &configv1alpha1.HostedEtcdClientApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostedEtcdPreset"):
+		return &configv1alpha1.HostedEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InjectionTarget"):
 		return &configv1alpha1.InjectionTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuancePolicy"):
@@ -41,6 +45,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.LeafApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LeafSelection"):
 		return &configv1alpha1.LeafSelectionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MTLSClientPods"):
+		return &configv1alpha1.MTLSClientPodsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MTLSServerPods"):
+		return &configv1alpha1.MTLSServerPodsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MTLSServicePreset"):
 		return &configv1alpha1.MTLSServicePresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdPreset"):
@@ -111,6 +119,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.TrustStoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UnlistedLeaves"):
 		return &configv1alpha1.UnlistedLeavesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WebhookServerPreset"):
+		return &configv1alpha1.WebhookServerPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Workload"):
 		return &configv1alpha1.WorkloadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadRollout"):

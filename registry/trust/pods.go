@@ -184,7 +184,8 @@ func (r *Roster) withoutPods() *Roster {
 
 // twiceChosen are pods that two parties choose to verify the same leaf, one Problem for each two parties: the pod has to
 // prove the same twice, and each party may have been meant to be somebody else. Different leaves, or addresses of their own
-// at which it is probed, are two roles of one pod. It stops nothing, as both count.
+// at which it is probed, are two roles of one pod, and some kinds of evidence are asked for together (bothAskedFor). It stops
+// nothing, as both count.
 func (d *Domain) twiceChosen() []Problem {
 	chosen := map[string][]place{}
 	if !severalOfPods(d.Parties) {
@@ -203,7 +204,7 @@ func (d *Domain) twiceChosen() []Problem {
 	for _, places := range chosen {
 		for i, x := range places {
 			for _, y := range places[i+1:] {
-				if overlap(x.party.Verifies, y.party.Verifies) && !apart(x.member.Probes, y.member.Probes) {
+				if overlap(x.party.Verifies, y.party.Verifies) && !apart(x.member.Probes, y.member.Probes) && !bothAskedFor(x.party, y.party) {
 					key := pair{x.party.Name, y.party.Name}
 					shared[key] = append(shared[key], x.member.Name)
 				}
@@ -221,6 +222,13 @@ func (d *Domain) twiceChosen() []Problem {
 			"is a member of relying party %s and of %s%s, which verify the same leaf: narrow one of the selectors, or let one of them verify it", key.x, key.y, others)})
 	}
 	return out
+}
+
+// bothAskedFor says whether two parties are the same pods, asked for what they began with and for what they show: the first
+// is by their templates, and a program may read another file than the one that they name.
+func bothAskedFor(x, y *Party) bool {
+	kinds := x.Kind == WorkloadRollout && y.Kind == TLSProbe || x.Kind == TLSProbe && y.Kind == WorkloadRollout
+	return kinds && x.Selector == y.Selector
 }
 
 func severalOfPods(parties []Party) bool {

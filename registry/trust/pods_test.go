@@ -429,6 +429,10 @@ func TestPodThatTwoPartiesChoose(t *testing.T) {
 		"the same leaf":                 {func(*Party) {}, []string{"Pod/a"}},
 		"one of their leaves":           {func(p *Party) { p.Verifies = []string{"client-b"} }, []string{"Pod/a"}},
 		"another kind of evidence":      {func(p *Party) { p.Kind, p.Members[0].Probes, p.Members[1].Probes = Acknowledgement, nil, nil }, []string{"Pod/a"}},
+		"what the same pods began with": {func(p *Party) { p.Kind, p.Members[0].Probes, p.Members[1].Probes = WorkloadRollout, nil, nil }, nil},
+		"what others began with": {func(p *Party) {
+			p.Kind, p.Selector, p.Members[0].Probes, p.Members[1].Probes = WorkloadRollout, "app=other", nil, nil
+		}, []string{"Pod/a"}},
 		"different leaves":              {func(p *Party) { p.Verifies = []string{"server"} }, nil},
 		"verifies nothing":              {func(p *Party) { p.Verifies, p.VerifiesNothing = nil, true }, nil},
 		"different pods of these names": {func(p *Party) { p.Members[0].Instance, p.Members[1].Instance = "3", "4" }, nil},

@@ -18,7 +18,7 @@ func expand(spec *RotationConfigurationSpec, namespace string) (*RotationConfigu
 	if spec.Preset == nil {
 		return out, nil
 	}
-	if err := validatePreset(spec.Preset, specPath.Child("preset")).ToAggregate(); err != nil {
+	if err := validatePreset(spec.Preset, namespace, specPath.Child("preset")).ToAggregate(); err != nil {
 		return nil, err
 	}
 	if errs := presetBringsTwice(spec, namespace); len(errs) > 0 {
@@ -63,18 +63,20 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 			params = *preset.OpenShiftEtcd
 		}
 		return expandOpenShiftEtcd(params)
+	case PresetHostedEtcd:
+		return newHostedEtcd(preset.HostedEtcd, namespace).expand()
 	default:
 		return &RotationConfigurationSpec{}
 	}
 }
 
-func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
+func validatePreset(preset *Preset, namespace string, path *field.Path) field.ErrorList {
 	errs := forbidOthers(preset, path)
 	switch preset.Name {
 	case PresetMTLSService:
 		params := path.Child("mtlsService")
 		if preset.MTLSService == nil {
-			return append(errs, field.Required(params, "the preset needs clients and serverAddresses"))
+			return append(errs, field.Required(params, "the preset needs its clients, and the addresses or the pods of the server"))
 		}
 		return append(errs, validateMTLSService(preset.MTLSService, params)...)
 	case PresetOpenShiftEtcd:
@@ -88,11 +90,13 @@ func validatePreset(preset *Preset, path *field.Path) field.ErrorList {
 			return append(errs, field.Required(params, "the preset needs injectInto and pods"))
 		}
 		return append(errs, validateWebhookServer(preset.WebhookServer, params)...)
+	case PresetHostedEtcd:
+		return append(errs, validateHostedEtcd(preset.HostedEtcd, namespace, path.Child("hostedEtcd"))...)
 	case "":
 		return field.ErrorList{field.Required(path.Child("name"), "")}
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("name"), preset.Name,
-			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd, PresetWebhookServer})}
+			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd, PresetWebhookServer, PresetHostedEtcd})}
 	}
 }
 
@@ -107,6 +111,7 @@ func forbidOthers(preset *Preset, path *field.Path) field.ErrorList {
 	forbid(preset.MTLSService != nil, PresetMTLSService, "mtlsService")
 	forbid(preset.OpenShiftEtcd != nil, PresetOpenShiftEtcd, "openshiftEtcd")
 	forbid(preset.WebhookServer != nil, PresetWebhookServer, "webhookServer")
+	forbid(preset.HostedEtcd != nil, PresetHostedEtcd, "hostedEtcd")
 	return errs
 }
 

@@ -6,9 +6,8 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"slices"
+	"strings"
 )
 
 const defaultServiceName = "service"
@@ -21,11 +20,20 @@ func (n mtlsNames) bundle() string              { return n.prefix + "-ca-bundle"
 func (n mtlsNames) server() string              { return n.prefix + "-server" }
 func (n mtlsNames) client(client string) string { return n.prefix + "-client-" + client }
 
+// clientsOf are the short names of all clients, of which the first has the leaf that the server is probed with.
+func (p *MTLSServicePreset) clientsOf() []string {
+	out := slices.Clone(p.Clients)
+	for i := range p.ClientPods {
+		out = append(out, p.ClientPods[i].Name)
+	}
+	return out
+}
+
 // expandMTLSService makes one trust domain in which the server and the clients verify each other.
 func expandMTLSService(params MTLSServicePreset, namespace string) TrustDomain {
 	names := mtlsNames{prefix: cmp.Or(params.Name, defaultServiceName)}
 	policy := IssuancePolicy{Key: cmp.Or(params.Key, DefaultKeyAlgorithm)}
-	dnsNames := params.DNSNames
+	dnsNames := slices.Clone(params.DNSNames)
 	if len(dnsNames) == 0 {
 		dnsNames = []string{fmt.Sprintf("%s.%s.svc", names.prefix, namespace), "localhost"}
 	}
@@ -37,31 +45,47 @@ func expandMTLSService(params MTLSServicePreset, namespace string) TrustDomain {
 		Leaves: []Leaf{{
 			SecretName:  names.server(),
 			CommonName:  names.server(),
-			DNSNames:    append([]string(nil), dnsNames...),
-			IPAddresses: append([]string(nil), params.IPAddresses...),
+			DNSNames:    dnsNames,
+			IPAddresses: slices.Clone(params.IPAddresses),
 			Usages:      []Usage{ServerAuth},
 			Policy:      policy,
 		}},
-		RelyingParties: []RelyingParty{mtlsServer(params, names, cmp.Or(params.ServerName, dnsNames[0]))},
+		RelyingParties: []RelyingParty{mtlsServer(params, names, cmp.Or(params.ServerName, firstExact(dnsNames)))},
 	}
-	for _, client := range params.Clients {
+	for _, client := range params.clientsOf() {
 		domain.Leaves = append(domain.Leaves, Leaf{
 			SecretName: names.client(client),
 			CommonName: names.client(client),
 			Usages:     []Usage{ClientAuth},
 			Policy:     policy,
 		})
-		domain.RelyingParties = append(domain.RelyingParties, RelyingParty{
-			Name:     "client-" + client,
-			Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
-			Presents: []string{names.client(client)},
-			Evidence: Evidence{Kind: EvidenceAcknowledgement},
-		})
+	}
+	for _, client := range params.Clients {
+		domain.RelyingParties = append(domain.RelyingParties, mtlsClient(client, names))
+	}
+	for i := range params.ClientPods {
+		client := &params.ClientPods[i]
+		party := mtlsClient(client.Name, names)
+		party.Pods = &PodMembers{Selector: *client.Selector.DeepCopy()}
+		if client.ServiceAccountName != "" {
+			party.Reporters = &Reporters{ServiceAccounts: []string{client.ServiceAccountName}}
+		}
+		domain.RelyingParties = append(domain.RelyingParties, party)
 	}
 	return domain
 }
 
-// mtlsServer has one member for each address that is probed; the only member has the name of the party.
+func mtlsClient(client string, names mtlsNames) RelyingParty {
+	return RelyingParty{
+		Name:     "client-" + client,
+		Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
+		Presents: []string{names.client(client)},
+		Evidence: Evidence{Kind: EvidenceAcknowledgement},
+	}
+}
+
+// mtlsServer has one member for each pod, or for each address that is probed; the only address is that of a member with
+// the name of the party.
 func mtlsServer(params MTLSServicePreset, names mtlsNames, serverName string) RelyingParty {
 	party := RelyingParty{
 		Name:     "server",
@@ -71,9 +95,12 @@ func mtlsServer(params MTLSServicePreset, names mtlsNames, serverName string) Re
 			Kind: EvidenceTLSProbe,
 			TLSProbe: &TLSProbe{
 				ServerName: serverName,
-				ClientLeaf: names.client(params.Clients[0]),
+				ClientLeaf: names.client(params.clientsOf()[0]),
 			},
 		},
+	}
+	if params.ServerPods != nil {
+		party.Pods = params.ServerPods.members()
 	}
 	for i, address := range params.ServerAddresses {
 		endpoint := ProbeEndpoint{Address: address}
@@ -86,39 +113,17 @@ func mtlsServer(params MTLSServicePreset, names mtlsNames, serverName string) Re
 	return party
 }
 
-func validateMTLSService(params *MTLSServicePreset, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	names := mtlsNames{prefix: cmp.Or(params.Name, defaultServiceName)}
-	for _, msg := range validation.IsDNS1123Label(names.prefix) {
-		errs = append(errs, field.Invalid(path.Child("name"), params.Name, msg))
-	}
-	if len(names.server()) > maxCommonName {
-		errs = append(errs, field.TooLong(path.Child("name"), params.Name, maxCommonName-len("-server")))
-	}
+func (p *MTLSServerPods) members() *PodMembers {
+	return &PodMembers{Selector: *p.Selector.DeepCopy(), ContainerPort: p.ContainerPort, PortName: p.PortName}
+}
 
-	clients := path.Child("clients")
-	if len(params.Clients) == 0 {
-		errs = append(errs, field.Required(clients, "the server is probed with the leaf of a client"))
-	}
-	errs = append(errs, validateSet(params.Clients, clients, func(client string, path *field.Path) field.ErrorList {
-		var errs field.ErrorList
-		for _, msg := range validation.IsDNS1123Label(client) {
-			errs = append(errs, field.Invalid(path, client, msg))
+// firstExact is the first name that is no wildcard, "" if there is none: a certificate is verified for a name, not for a
+// pattern.
+func firstExact(dnsNames []string) string {
+	for _, name := range dnsNames {
+		if !strings.HasPrefix(name, "*.") {
+			return name
 		}
-		if excess := len(names.client(client)) - maxCommonName; excess > 0 {
-			errs = append(errs, field.Invalid(path, client, fmt.Sprintf(
-				"the common name %s has %d characters more than the limit of %d", names.client(client), excess, maxCommonName)))
-		}
-		return errs
-	})...)
-
-	errs = append(errs, validateSet(params.DNSNames, path.Child("dnsNames"), validateDNSName)...)
-	errs = append(errs, validateSet(params.IPAddresses, path.Child("ipAddresses"), validateIP)...)
-	addresses := path.Child("serverAddresses")
-	if len(params.ServerAddresses) == 0 {
-		errs = append(errs, field.Required(addresses, "the server is proven by probing it"))
 	}
-	errs = append(errs, validateSet(params.ServerAddresses, addresses, validateHostPort)...)
-	errs = append(errs, validateServerName(params.ServerName, path.Child("serverName"))...)
-	return append(errs, validateKey(params.Key, path.Child("key"))...)
+	return ""
 }

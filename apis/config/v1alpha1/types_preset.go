@@ -8,7 +8,7 @@ import (
 )
 
 // PresetName names a set of trust domains that certrotation knows.
-// +kubebuilder:validation:Enum=mtls-service;openshift-etcd;webhook-server
+// +kubebuilder:validation:Enum=mtls-service;openshift-etcd;webhook-server;hosted-etcd
 type PresetName string
 
 // Known presets.
@@ -16,12 +16,14 @@ const (
 	PresetMTLSService   PresetName = "mtls-service"
 	PresetOpenShiftEtcd PresetName = "openshift-etcd"
 	PresetWebhookServer PresetName = "webhook-server"
+	PresetHostedEtcd    PresetName = "hosted-etcd"
 )
 
 // Preset chooses a known system and its parameters.
 // +kubebuilder:validation:XValidation:rule="has(self.mtlsService) == (self.name == 'mtls-service')",message="mtlsService are the parameters of the preset mtls-service, which needs them"
 // +kubebuilder:validation:XValidation:rule="!has(self.openshiftEtcd) || self.name == 'openshift-etcd'",message="openshiftEtcd are the parameters of the preset openshift-etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.webhookServer) == (self.name == 'webhook-server')",message="webhookServer are the parameters of the preset webhook-server, which needs them"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostedEtcd) || self.name == 'hosted-etcd'",message="hostedEtcd are the parameters of the preset hosted-etcd"
 type Preset struct {
 	// name of the preset.
 	Name PresetName `json:"name"`
@@ -34,21 +36,36 @@ type Preset struct {
 	// webhookServer are the parameters of the preset webhook-server.
 	// +optional
 	WebhookServer *WebhookServerPreset `json:"webhookServer,omitempty"`
+	// hostedEtcd are the parameters of the preset hosted-etcd.
+	// +optional
+	HostedEtcd *HostedEtcdPreset `json:"hostedEtcd,omitempty"`
 }
 
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT
-// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement.
+// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement. The server is known by
+// addresses or by its pods, and each client is a single process or pods.
+// +kubebuilder:validation:XValidation:rule="has(self.serverAddresses) != has(self.serverPods)",message="the server is probed at serverAddresses, or at each of serverPods: exactly one of these"
+// +kubebuilder:validation:XValidation:rule="has(self.clients) || has(self.clientPods)",message="the server is probed with the leaf of a client: give clients, clientPods, or both"
 type MTLSServicePreset struct {
 	// name is the prefix of all objects and the name of the trust domain. Defaults to "service".
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// clients are the short names of the clients. At least one.
+	// clients are the short names of the clients that are a single process each. At least one of clients or clientPods, and
+	// at most 120 of both.
+	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=120
 	// +kubebuilder:validation:items:MaxLength=63
-	Clients []string `json:"clients"`
+	Clients []string `json:"clients,omitempty"`
+	// clientPods are the clients that are pods: each pod acknowledges for itself.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=120
+	ClientPods []MTLSClientPods `json:"clientPods,omitempty"`
 	// dnsNames of the server's leaf. Defaults to the Service names NAME.NAMESPACE.svc and localhost.
 	// +optional
 	// +listType=set
@@ -62,12 +79,16 @@ type MTLSServicePreset struct {
 	// +kubebuilder:validation:items:MaxLength=45
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 	// serverAddresses are the host:port pairs at which every member of the server is probed.
+	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=500
 	// +kubebuilder:validation:items:MaxLength=300
-	ServerAddresses []string `json:"serverAddresses"`
-	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames.
+	ServerAddresses []string `json:"serverAddresses,omitempty"`
+	// serverPods are the pods of the server, each of which is probed at its own address.
+	// +optional
+	ServerPods *MTLSServerPods `json:"serverPods,omitempty"`
+	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames that is no wildcard.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
@@ -115,6 +136,39 @@ type WebhookServerPreset struct {
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
 	// +optional
 	Key KeyAlgorithm `json:"key,omitempty"`
+}
+
+// MTLSServerPods chooses the pods of the server of the preset mtls-service.
+// +kubebuilder:validation:XValidation:rule="has(self.containerPort) != has(self.portName)",message="containerPort or portName say where each pod is probed: exactly one of these"
+type MTLSServerPods struct {
+	// selector of the pods.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
+	Selector metav1.LabelSelector `json:"selector"`
+	// containerPort at which each pod is probed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ContainerPort int32 `json:"containerPort,omitempty"`
+	// portName is the name of that port in the containers of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	PortName string `json:"portName,omitempty"`
+}
+
+// MTLSClientPods are the pods of one client of the preset mtls-service. They share the Secret NAME-client-CLIENT.
+type MTLSClientPods struct {
+	// name is the short name of the client.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// selector of the pods.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
+	Selector metav1.LabelSelector `json:"selector"`
+	// serviceAccountName is the account of the pods. With it that account alone may acknowledge, and each pod only for
+	// itself. Without it RBAC decides, by the names of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // OpenShiftEtcdPreset makes the objects of OpenShift's cluster-etcd-operator: two trust domains, three leaves for each

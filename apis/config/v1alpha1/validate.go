@@ -66,7 +66,7 @@ func (v *validator) add(errs ...*field.Error) {
 // no index in the document.
 func (v *validator) preset(spec *RotationConfigurationSpec, namespace string) {
 	path := specPath.Child("preset")
-	if errs := validatePreset(spec.Preset, path); len(errs) > 0 {
+	if errs := validatePreset(spec.Preset, namespace, path); len(errs) > 0 {
 		v.add(errs...)
 		return
 	}

@@ -8,20 +8,27 @@ import (
 	"net/netip"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func validatePods(party *RelyingParty, path *field.Path) field.ErrorList {
 	pods := party.Pods
-	errs := validateSelector(&pods.Selector, path.Child("selector"))
-	if len(pods.Selector.MatchLabels)+len(pods.Selector.MatchExpressions) == 0 {
-		errs = append(errs, field.Required(path.Child("selector"), "an empty selector chooses every pod of the namespace: name labels of the pods that are meant"))
-	}
+	errs := validatePodSelector(&pods.Selector, path.Child("selector"))
 	if party.ForEachNode != nil || len(party.Members) > 0 {
 		errs = append(errs, field.Forbidden(path, "the members are nodes, or they are named, or they are pods: only one of these"))
 	}
 	return append(errs, validatePodPort(party, path)...)
+}
+
+// validatePodSelector refuses the selector that chooses everything.
+func validatePodSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	errs := validateSelector(selector, path)
+	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		errs = append(errs, field.Required(path, "an empty selector chooses every pod of the namespace: name labels of the pods that are meant"))
+	}
+	return errs
 }
 
 // validatePodPort: pods are probed at their own addresses, so the port is all that there is to say.

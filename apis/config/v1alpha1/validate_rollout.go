@@ -111,7 +111,7 @@ type rolledOutParty struct {
 // aggregate.
 func (v *validator) rollouts(spec *RotationConfigurationSpec, namespace string) {
 	aggregate, rollout := spec.Aggregate, spec.Rollout
-	if spec.Preset != nil && len(validatePreset(spec.Preset, specPath)) == 0 {
+	if spec.Preset != nil && len(validatePreset(spec.Preset, namespace, specPath)) == 0 {
 		expanded := expandPreset(spec.Preset, namespace)
 		SetDefaults(expanded)
 		if expanded.Aggregate != nil {

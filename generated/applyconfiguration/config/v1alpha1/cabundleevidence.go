@@ -12,7 +12,8 @@ import (
 // CABundleEvidenceApplyConfiguration represents a declarative configuration of the CABundleEvidence type for use
 // with apply.
 //
-// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle.
+// CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle,
+// each named KIND.NAME.
 type CABundleEvidenceApplyConfiguration struct {
 	// minimumDelay is how long after a caBundle has come to hold an anchor every kube-apiserver counts as verifying by it. It is
 	// an assumption of the operator, not an observation. At least 1s.

@@ -13,19 +13,25 @@ import (
 // with apply.
 //
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT
-// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement.
+// and the bundle NAME-ca-bundle. The server is proven by tlsProbe, the clients by acknowledgement. The server is known by
+// addresses or by its pods, and each client is a single process or pods.
 type MTLSServicePresetApplyConfiguration struct {
 	// name is the prefix of all objects and the name of the trust domain. Defaults to "service".
 	Name *string `json:"name,omitempty"`
-	// clients are the short names of the clients. At least one.
+	// clients are the short names of the clients that are a single process each. At least one of clients or clientPods, and
+	// at most 120 of both.
 	Clients []string `json:"clients,omitempty"`
+	// clientPods are the clients that are pods: each pod acknowledges for itself.
+	ClientPods []MTLSClientPodsApplyConfiguration `json:"clientPods,omitempty"`
 	// dnsNames of the server's leaf. Defaults to the Service names NAME.NAMESPACE.svc and localhost.
 	DNSNames []string `json:"dnsNames,omitempty"`
 	// ipAddresses of the server's leaf.
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 	// serverAddresses are the host:port pairs at which every member of the server is probed.
 	ServerAddresses []string `json:"serverAddresses,omitempty"`
-	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames.
+	// serverPods are the pods of the server, each of which is probed at its own address.
+	ServerPods *MTLSServerPodsApplyConfiguration `json:"serverPods,omitempty"`
+	// serverName is the name to verify the server's leaf with. Defaults to the first of dnsNames that is no wildcard.
 	ServerName *string `json:"serverName,omitempty"`
 	// key is the key algorithm of all certificates. Defaults to ECDSA-P256.
 	Key *configv1alpha1.KeyAlgorithm `json:"key,omitempty"`
@@ -51,6 +57,19 @@ func (b *MTLSServicePresetApplyConfiguration) WithName(value string) *MTLSServic
 func (b *MTLSServicePresetApplyConfiguration) WithClients(values ...string) *MTLSServicePresetApplyConfiguration {
 	for i := range values {
 		b.Clients = append(b.Clients, values[i])
+	}
+	return b
+}
+
+// WithClientPods adds the given value to the ClientPods field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ClientPods field.
+func (b *MTLSServicePresetApplyConfiguration) WithClientPods(values ...*MTLSClientPodsApplyConfiguration) *MTLSServicePresetApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithClientPods")
+		}
+		b.ClientPods = append(b.ClientPods, *values[i])
 	}
 	return b
 }
@@ -82,6 +101,14 @@ func (b *MTLSServicePresetApplyConfiguration) WithServerAddresses(values ...stri
 	for i := range values {
 		b.ServerAddresses = append(b.ServerAddresses, values[i])
 	}
+	return b
+}
+
+// WithServerPods sets the ServerPods field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServerPods field is set to the value of the last call.
+func (b *MTLSServicePresetApplyConfiguration) WithServerPods(value *MTLSServerPodsApplyConfiguration) *MTLSServicePresetApplyConfiguration {
+	b.ServerPods = value
 	return b
 }
 

@@ -20,6 +20,10 @@ type PresetApplyConfiguration struct {
 	MTLSService *MTLSServicePresetApplyConfiguration `json:"mtlsService,omitempty"`
 	// openshiftEtcd are the parameters of the preset openshift-etcd.
 	OpenShiftEtcd *OpenShiftEtcdPresetApplyConfiguration `json:"openshiftEtcd,omitempty"`
+	// webhookServer are the parameters of the preset webhook-server.
+	WebhookServer *WebhookServerPresetApplyConfiguration `json:"webhookServer,omitempty"`
+	// hostedEtcd are the parameters of the preset hosted-etcd.
+	HostedEtcd *HostedEtcdPresetApplyConfiguration `json:"hostedEtcd,omitempty"`
 }
 
 // PresetApplyConfiguration constructs a declarative configuration of the Preset type for use with
@@ -49,5 +53,21 @@ func (b *PresetApplyConfiguration) WithMTLSService(value *MTLSServicePresetApply
 // If called multiple times, the OpenShiftEtcd field is set to the value of the last call.
 func (b *PresetApplyConfiguration) WithOpenShiftEtcd(value *OpenShiftEtcdPresetApplyConfiguration) *PresetApplyConfiguration {
 	b.OpenShiftEtcd = value
+	return b
+}
+
+// WithWebhookServer sets the WebhookServer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WebhookServer field is set to the value of the last call.
+func (b *PresetApplyConfiguration) WithWebhookServer(value *WebhookServerPresetApplyConfiguration) *PresetApplyConfiguration {
+	b.WebhookServer = value
+	return b
+}
+
+// WithHostedEtcd sets the HostedEtcd field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HostedEtcd field is set to the value of the last call.
+func (b *PresetApplyConfiguration) WithHostedEtcd(value *HostedEtcdPresetApplyConfiguration) *PresetApplyConfiguration {
+	b.HostedEtcd = value
 	return b
 }

@@ -35,7 +35,7 @@ type ProcessEvidenceApplyConfiguration struct {
 	ObservedAt *v1.MicroTime `json:"observedAt,omitempty"`
 	// expires is when the evidence ends.
 	Expires *v1.MicroTime `json:"expires,omitempty"`
-	// startedAt is when the process started.
+	// startedAt is when the process started. Of an object with a caBundle it is since when that holds all of trusts.
 	StartedAt *v1.MicroTime `json:"startedAt,omitempty"`
 	// failure says why the last attempt to observe it failed.
 	Failure *string `json:"failure,omitempty"`

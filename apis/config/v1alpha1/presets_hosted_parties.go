@@ -1,0 +1,65 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// rolledOut is the evidence of pods that have to start anew for each content, whoever restarts them.
+func (h *hostedEtcd) rolledOut(gate StartGate, workload Workload) Evidence {
+	evidence := Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{StartGate: gate}}
+	if !h.params.RestartedElsewhere {
+		evidence.WorkloadRollout.Workloads = []Workload{workload}
+	}
+	return evidence
+}
+
+// started are the members of etcd by what their pods began with. Sidecars in these pods read their leaves then too.
+func (h *hostedEtcd) started(sidecars []string) RelyingParty {
+	return RelyingParty{
+		Name:     "etcd",
+		Pods:     &PodMembers{Selector: *h.params.MemberSelector.DeepCopy()},
+		Presents: sidecars,
+		Evidence: h.rolledOut(h.params.StartGate, Workload{Kind: StatefulSet, Name: h.params.StatefulSet}),
+	}
+}
+
+// probed are the members of etcd by what the running process shows at one port: the leaf, which it reads at each handshake,
+// and whom it accepts. The latter has to agree with what the pod began with: the flags of etcd may name another file.
+func (h *hostedEtcd) probed(name string, port int32, presents, clientLeaf string) RelyingParty {
+	return RelyingParty{
+		Name:     name,
+		Pods:     &PodMembers{Selector: *h.params.MemberSelector.DeepCopy(), ContainerPort: port},
+		Verifies: LeafSelection{Usages: []Usage{ClientAuth}},
+		Presents: []string{presents},
+		Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{ServerName: h.names[0], ClientLeaf: clientLeaf}},
+	}
+}
+
+// ofAPIServer presents its leaf by a restart as well. kube-apiserver reads it at each handshake with etcd, but keeps its
+// connections, and nothing outside sees which leaf a client presents.
+func (h *hostedEtcd) ofAPIServer() RelyingParty {
+	return RelyingParty{
+		Name:     "kube-apiserver",
+		Pods:     &PodMembers{Selector: *h.params.APIServerSelector.DeepCopy()},
+		Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
+		Presents: []string{h.apiServer()},
+		Evidence: h.rolledOut(StartGateRequired, Workload{Kind: Deployment, Name: h.params.Deployment}),
+	}
+}
+
+// ofClient is a client with pods of its own.
+func (h *hostedEtcd) ofClient(client *HostedEtcdClient, leaf string) RelyingParty {
+	party := RelyingParty{
+		Name:     "client-" + client.Name,
+		Pods:     &PodMembers{Selector: *client.Selector.DeepCopy()},
+		Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
+		Presents: []string{leaf},
+		Evidence: Evidence{Kind: EvidenceAcknowledgement},
+	}
+	if client.Workload != nil {
+		party.Evidence = h.rolledOut(StartGateRequired, *client.Workload)
+	}
+	if client.ServiceAccountName != "" {
+		party.Reporters = &Reporters{ServiceAccounts: []string{client.ServiceAccountName}}
+	}
+	return party
+}
