@@ -66,6 +66,9 @@ func begin(w *Workload, c *census) Verdict {
 		return w.partitioned()
 	case w.Observed < w.Generation:
 		return w.unseen()
+	case len(c.gated) > 0:
+		// Whoever has begun this rollout, it cannot end before the template names what is published.
+		return Verdict{State: Write}
 	case w.overdue():
 		return w.exceeded()
 	case w.Former > 0 || w.Updated < w.Wanted:
@@ -91,6 +94,8 @@ func follow(w *Workload, c *census) Verdict {
 		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", some(without(c.former, c.terminating)))
 	case w.Partition > 0 && deletable > 0 && w.keepsBack(c):
 		return w.partitioned()
+	case w.Ordered && len(c.kept) > 0:
+		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", some(c.kept))
 	case w.overdue():
 		return w.exceeded()
 	}

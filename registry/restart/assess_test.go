@@ -114,6 +114,17 @@ func TestDeployment(t *testing.T) {
 			want: Wait, why: ReasonUnavailable, says: "web-3 has no node",
 		},
 		{
+			name: "due, and a pod waits at its gate for what was replaced", o: former(func(d *appsv1.Deployment) {
+				d.Status.Replicas, d.Status.UpdatedReplicas = 4, 1
+				exceeded(d)
+			}), pods: append(three(as, formerHash), pod(as, 3, formerHash, gated)), want: Write,
+		},
+		{
+			name: "due, and a pod starts that names no content", o: former(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }),
+			pods: append(three(as, formerHash)[:2], pod(as, 2, formerHash, gated, func(p *corev1.Pod) { p.Annotations = nil })),
+			want: Wait, why: ReasonUnavailable, says: "web-2 is not ready",
+		},
+		{
 			name: "due, and scaled to zero", o: former(func(d *appsv1.Deployment) { d.Spec.Replicas, d.Status = new(int32(0)), appsv1.DeploymentStatus{} }),
 			want: Write,
 		},
@@ -211,6 +222,16 @@ func TestStatefulSet(t *testing.T) {
 		{
 			name: "a partition, and pods above it on their way", o: newest(func(s *appsv1.StatefulSet) { partitioned(s, 1) }),
 			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, formerHash), pod(as, 2, newestHash)}, want: Wait, why: ReasonRolling,
+		},
+		{
+			name: "a pod of the former template is not ready", o: newest(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
+			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, formerHash, gated)},
+			want: Hold, why: ReasonUnreadyKept, says: "web-2 is not and was made of a former template: delete it",
+		},
+		{
+			name: "a pod of the former template is not ready, and need not be", o: newest(func(s *appsv1.StatefulSet) {
+				s.Spec.PodManagementPolicy, s.Status.AvailableReplicas = appsv1.ParallelPodManagement, 2
+			}), pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, formerHash, gated)}, want: Wait, why: ReasonRolling,
 		},
 		{
 			name: "pods of another StatefulSet with the same labels", o: statefulSet(newestHash), pods: append(three(as, newestHash), func() corev1.Pod {

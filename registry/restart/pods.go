@@ -19,8 +19,10 @@ type census struct {
 	current, former []string
 	// terminating are those of former that were deleted already.
 	terminating []string
-	// unready say of each pod that is not Ready what it is.
-	unready []string
+	// unready say of each pod that is not Ready what it is, and kept are those of former that are so and were not deleted.
+	unready, kept []string
+	// gated are pods that were never started and name a content which was replaced since: at a start gate they wait for ever.
+	gated []string
 }
 
 // count the pods of a workload. One whose containers have ended for good holds nothing and is not replaced.
@@ -40,14 +42,22 @@ func count(w *Workload, pods []corev1.Pod, content map[string]string) *census {
 		case pod.DeletionTimestamp == nil:
 			out.current = append(out.current, pod.Name)
 		}
-		if trouble := troubleOf(pod); trouble != "" {
-			out.unready = append(out.unready, pod.Name+" "+trouble)
+		trouble := troubleOf(pod)
+		if trouble == "" {
+			continue
+		}
+		out.unready = append(out.unready, pod.Name+" "+trouble)
+		if pod.DeletionTimestamp != nil || carries(pod.Annotations, content) {
+			continue
+		}
+		out.kept = append(out.kept, pod.Name)
+		if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && differs(pod.Annotations, content) {
+			out.gated = append(out.gated, pod.Name)
 		}
 	}
-	slices.Sort(out.current)
-	slices.Sort(out.former)
-	slices.Sort(out.terminating)
-	slices.Sort(out.unready)
+	for _, names := range [][]string{out.current, out.former, out.terminating, out.unready, out.kept, out.gated} {
+		slices.Sort(names)
+	}
 	return out
 }
 

@@ -39,6 +39,8 @@ const (
 	ReasonPaused      trust.Reason = "RolloutPaused"
 	ReasonPartitioned trust.Reason = "RolloutPartitioned"
 	ReasonOnDelete    trust.Reason = "UpdatedOnDelete"
+	// ReasonUnreadyKept: a StatefulSet does not replace a pod that is not ready.
+	ReasonUnreadyKept trust.Reason = "UnreadyPodKept"
 	// ReasonDeadlineExceeded: a rollout does not come to its end.
 	ReasonDeadlineExceeded trust.Reason = "ProgressDeadlineExceeded"
 	// ReasonUnknown: the workload cannot be read now.

@@ -42,6 +42,8 @@ type Workload struct {
 	Paused bool
 	// OnDelete says that a pod is replaced only when somebody deletes it.
 	OnDelete bool
+	// Ordered says that nothing of it is replaced while a pod is not ready.
+	Ordered bool
 	// Partition is how many of the lowest ordinals, which begin with First, keep their template.
 	Partition, First int32
 	// progress of the rollout of a Deployment, and what keeps it from making pods; nil where it says nothing.
@@ -82,6 +84,7 @@ func OfStatefulSet(s *appsv1.StatefulSet) (*Workload, error) {
 		w.Former = s.Status.Replicas - s.Status.UpdatedReplicas
 	}
 	w.OnDelete = s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+	w.Ordered = s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
 		w.Partition = *rolling.Partition
 	}
@@ -129,6 +132,16 @@ func wanted(replicas *int32) int32 {
 		return 1
 	}
 	return *replicas
+}
+
+// differs says whether annotations name another content than the one that is wanted.
+func differs(annotations, content map[string]string) bool {
+	for key, value := range content {
+		if named, ok := annotations[key]; ok && named != value {
+			return true
+		}
+	}
+	return false
 }
 
 // carries says whether annotations have a content.

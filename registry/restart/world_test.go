@@ -123,6 +123,12 @@ func unscheduled(p *corev1.Pod) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}}
 }
 
+// gated waits in an init container.
+func gated(p *corev1.Pod) {
+	p.Spec.NodeName = "node-1"
+	p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}}
+}
+
 // three pods of one content.
 func three(kind trust.WorkloadKind, hash string) []corev1.Pod {
 	return []corev1.Pod{pod(kind, 0, hash), pod(kind, 1, hash), pod(kind, 2, hash)}
