@@ -44,6 +44,8 @@ type Config struct {
 	// CertManagerAnnotations has the annotation of cert-manager understood.
 	Targets                             dynamic.Interface
 	EveryTarget, CertManagerAnnotations bool
+	// RestartWorkloads that a configuration names for that.
+	RestartWorkloads bool
 	// Lock is nil if there is no leader election: then this process leads.
 	Lock           resourcelock.Interface
 	LeaderElection componentconfig.LeaderElectionConfiguration
@@ -85,7 +87,7 @@ func (o *Options) Config() (*Config, error) {
 	config := &Config{
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, HandshakesPerSecond: o.Handshakes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
-		EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations,
+		EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations, RestartWorkloads: o.RestartWorkloads,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err
