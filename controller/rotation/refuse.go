@@ -115,14 +115,14 @@ func (c *Controller) withdraw(ctx context.Context, k key, objects ...string) err
 	return errors.Join(errs...)
 }
 
-// recordedRefusals are those of a namespace, whatever they belong to.
+// recordedRefusals are those of a namespace, whatever they belong to. Restarts are recorded by whoever makes them.
 func recordedRefusals(s *inventory.Sources) []trust.RefusedWrite {
 	if s == nil {
 		return nil
 	}
 	var out []trust.RefusedWrite
 	for _, r := range s.Records {
-		if r.Said != nil && r.Said.Refusal != nil {
+		if r.Said != nil && r.Said.Refusal != nil && r.Said.Refusal.Verb != trust.VerbRestart {
 			out = append(out, *r.Said.Refusal)
 		}
 	}

@@ -343,6 +343,25 @@ func TestRefusalOfWhatIsNoMore(t *testing.T) {
 	}
 }
 
+// TestRestartsAreOfSomebodyElse: what holds the restart of a workload up is recorded and taken back by controller/rollout/workload.
+func TestRestartsAreOfSomebodyElse(t *testing.T) {
+	w, c := settled(t)
+	made, err := record.OfRefusal(testNamespace, "web", &trust.RefusedWrite{
+		Object: "Deployment/web", Verb: trust.VerbRestart, Answer: "it is paused", Since: w.clock.Now(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(made)
+	w.settle(c)
+	if left := w.records(configv1alpha1.RecordRefusal); len(left) != 1 {
+		t.Errorf("recorded: %v", left)
+	}
+	if blockers := c.assess(w.domain(), w.clock.Now()).Blockers; len(blockers) != 1 || blockers[0].Reason != trust.ReasonRestartHeld {
+		t.Errorf("blockers %+v", blockers)
+	}
+}
+
 func TestWeigh(t *testing.T) {
 	terminating := apierrors.NewForbidden(secretsResource, "x", errors.New("namespace is being terminated"))
 	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})

@@ -473,3 +473,14 @@ func TestReturned(t *testing.T) {
 		})
 	}
 }
+
+// TestRestartsHeld: a workload that has to be restarted and is not is a blocker in the words of whoever restarts it.
+func TestRestartsHeld(t *testing.T) {
+	f := mutual(t)
+	f.d.Refusals = []RefusedWrite{{Object: "Deployment/web", Verb: VerbRestart, Answer: "its rollout is paused (RolloutPaused)", Since: start}}
+	b := f.assess().Blockers
+	want := "Deployment/web: its rollout is paused (RolloutPaused); since " + start.UTC().Format(time.RFC3339)
+	if len(b) != 1 || b[0].Reason != ReasonRestartHeld || b[0].String() != want {
+		t.Errorf("blockers %+v, want %q", b, want)
+	}
+}

@@ -59,6 +59,8 @@ const (
 	ReasonNoHolder         Reason = "NoHolder"
 	ReasonUnnamed          Reason = "Unnamed"
 	ReasonWriteRefused     Reason = "WriteRefused"
+	// ReasonRestartHeld is a workload whose pods have to start anew and do not; registry/restart says why.
+	ReasonRestartHeld Reason = "RestartHeld"
 )
 
 // Problem is something wrong with an object that only a person (or another system) can put right.

@@ -170,10 +170,18 @@ func (a *assessor) wanted() string {
 	return ""
 }
 
-// refusedWrites are what the API server does not let the controller do: it waits for a person like any other blocker.
+// refusedWrites are what the API server does not let the controller do, and the restarts of workloads that hold: both wait for
+// a person like any other blocker.
 func (a *assessor) refusedWrites() []Blocker {
 	var out []Blocker
 	for _, r := range a.d.Refusals {
+		if r.Verb == VerbRestart {
+			out = append(out, Blocker{
+				Object: r.Object, Reason: ReasonRestartHeld,
+				Message: fmt.Sprintf("%s; since %s", r.Answer, r.Since.UTC().Format(time.RFC3339)),
+			})
+			continue
+		}
 		out = append(out, Blocker{
 			Object: r.Object, Reason: ReasonWriteRefused,
 			Message: fmt.Sprintf("the API server refuses to %s it since %s: %s", r.Verb, r.Since.UTC().Format(time.RFC3339), r.Answer),

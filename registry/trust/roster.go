@@ -80,7 +80,8 @@ type Waiver struct {
 	Expires       time.Time
 }
 
-// RefusedWrite is a write that the API server refuses to the controller.
+// RefusedWrite is a write that the API server refuses to the controller, or with VerbRestart the restart of a workload that
+// holds.
 type RefusedWrite struct {
 	// Object as Kind/name.
 	Object string
@@ -88,6 +89,9 @@ type RefusedWrite struct {
 	Verb, Answer string
 	Since        time.Time
 }
+
+// VerbRestart is no verb of a request: it is what a rotation waits for that needs the pods of a workload to start anew.
+const VerbRestart = "restart"
 
 // roster is what has to be recorded of who counts now, put together once.
 func (a *assessor) roster() *Roster {

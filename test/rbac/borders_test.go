@@ -56,7 +56,7 @@ func render(t *testing.T, dir string) *rendered {
 }
 
 // kustomizations are what is applied.
-var kustomizations = []string{"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
+var kustomizations = []string{"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "overlays/workloads", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
 
 // given is a rule with its role, and the namespace of the binding; "" for the whole cluster.
 type given struct {
@@ -112,7 +112,7 @@ func TestNoWildcard(t *testing.T) {
 
 // TestServeWritesNoSecret: serve reads Secrets and ConfigMaps, and writes only records.
 func TestServeWritesNoSecret(t *testing.T) {
-	for _, dir := range kustomizations[:4] {
+	for _, dir := range kustomizations[:5] {
 		rules := render(t, dir).to("certrotation-serve")
 		reads := false
 		for _, g := range rules {
@@ -208,8 +208,38 @@ func TestCABundlesAreAskedFor(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]int{"base": 1, "deployment": 1, "overlays/namespaced": 1, "overlays/ca-bundles": len(called)}[dir]; len(seen) != want {
+		if want := map[string]int{"base": 1, "deployment": 1, "overlays/namespaced": 1, "overlays/workloads": 1, "overlays/ca-bundles": len(called)}[dir]; len(seen) != want {
 			t.Errorf("%s: rights on %v, want %d of them", dir, seen, want)
+		}
+	}
+}
+
+// TestWorkloadsAreOfTheirNamespaces: templates are written by one role, which does nothing else and which no kustomization gives
+// to anybody: a namespace does.
+func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
+	const restarts = "certrotation-rollout-workloads"
+	for _, dir := range kustomizations {
+		r := render(t, dir)
+		found := false
+		for _, role := range r.roles {
+			for i := range role.Rules {
+				rule := &role.Rules[i]
+				if !slices.Contains(rule.APIGroups, "apps") {
+					continue
+				}
+				found = true
+				if role.Name != restarts || len(role.Rules) != 1 || !slices.Equal(rule.Verbs, []string{"get", "patch"}) {
+					t.Errorf("%s: %s may %s", dir, role.Name, text(rule))
+				}
+			}
+		}
+		for i := range r.bindings {
+			if r.bindings[i].RoleRef.Name == restarts {
+				t.Errorf("%s gives %s in %q", dir, restarts, r.bindings[i].Namespace)
+			}
+		}
+		if want := dir == "overlays/workloads"; found != want {
+			t.Errorf("%s: rights on workloads: %t, want %t", dir, found, want)
 		}
 	}
 }

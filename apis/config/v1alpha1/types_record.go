@@ -317,10 +317,10 @@ type RecordedRefusal struct {
 	// object as Kind/name, such as ConfigMap/etcd-ca-bundle.
 	// +kubebuilder:validation:MaxLength=300
 	Object string `json:"object"`
-	// verb of the request: create, update or delete.
+	// verb of the request: create, update or delete; or restart, for a workload whose pods have to start anew and do not.
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb"`
-	// answer is the error message of the API server.
+	// answer is the error message of the API server, or why the workload is not restarted.
 	// +kubebuilder:validation:MaxLength=4096
 	Answer string `json:"answer"`
 	// since is when the write was first refused.

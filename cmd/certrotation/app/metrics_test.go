@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,7 +22,9 @@ import (
 	"certrotation.dev/controller/copies"
 	"certrotation.dev/controller/etcdhealth"
 	"certrotation.dev/controller/rollout/staticpod"
+	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/projection"
 	"certrotation.dev/test/apifake"
 )
@@ -33,7 +36,7 @@ var boundedLabels = map[string]string{
 	"name":         "64 certificates of a trust domain at most",
 	"role":         "signer and leaf",
 	"stage":        "five stages",
-	"kind":         "the kinds of actions, those that have a CA bundle, and RotationConfiguration",
+	"kind":         "the kinds of actions, those that have a CA bundle, RotationConfiguration, and those of workloads that are restarted",
 	"result":       "done, conflict, error; of live checks ok, error",
 	"verb":         "create, update, patch, delete",
 	"resource":     "the resources that are served, written or reviewed; others are one",
@@ -108,6 +111,11 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	must(t, err)
 	_, err = staticpod.New(staticpod.Config{Client: client, Inventory: struct{ staticpod.Inventory }{}, Quorum: checker, Recorder: recorder, Metrics: d})
 	must(t, err)
+	_, err = workload.New(workload.Config{
+		Client: client, Own: records, Inventory: struct{ workload.Inventory }{}, Recorder: recorder, Metrics: d,
+		Due: func(*trust.Domain, time.Time, map[trust.Workload]trust.Progress) []trust.Restart { return nil },
+	})
+	must(t, err)
 	store := struct{ projection.Store }{}
 	_, err = projection.New(projection.Config{Inventory: quiet{}, Certificates: store, Bundles: store, Register: d.Register})
 	must(t, err)
@@ -131,7 +139,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_cabundle_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total",
+		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_cabundle_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total", "certrotation_workload_restarts_total",
 		"certrotation_view_objects", "certrotation_admission_reviews_total", "certrotation_agent_problems",
 	} {
 		if !names[want] {

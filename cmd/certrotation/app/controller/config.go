@@ -45,6 +45,8 @@ type Config struct {
 	// Inject has the caBundle of our own APIService kept, EveryTarget that of all that ask for a bundle, and CertManagerAnnotations
 	// has the annotation of cert-manager understood.
 	Inject, EveryTarget, CertManagerAnnotations bool
+	// RestartWorkloads that a configuration names for that.
+	RestartWorkloads bool
 	// Lock is nil if there is no leader election: then this process leads.
 	Lock           resourcelock.Interface
 	LeaderElection componentconfig.LeaderElectionConfiguration
@@ -87,6 +89,7 @@ func (o *Options) Config() (*Config, error) {
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, HandshakesPerSecond: o.Handshakes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
 		Inject: o.InjectCA || o.InjectCABundles, EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations,
+		RestartWorkloads: o.RestartWorkloads,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err

@@ -52,6 +52,8 @@ type Options struct {
 	// InjectCA says whether our APIService gets its CA bundle from the controller, and InjectCABundles whether every object does
 	// that asks for one. CertManagerAnnotations has them ask by the annotation of cert-manager too.
 	InjectCA, InjectCABundles, CertManagerAnnotations bool
+	// RestartWorkloads says whether workloads are restarted that a configuration names for that.
+	RestartWorkloads bool
 
 	// Authentication and Authorization of who asks for metrics.
 	Authentication *genericoptions.DelegatingAuthenticationOptions
@@ -117,6 +119,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"If true, write CA bundles into the ValidatingWebhookConfigurations, MutatingWebhookConfigurations, APIServices, CustomResourceDefinitions and ClusterTrustBundles that are annotated with certrotation.dev/inject-ca-from and listed in injectInto of the bundle. Requires the ClusterRole certrotation-ca-bundles.")
 	fs.BoolVar(&o.CertManagerAnnotations, "cert-manager-annotations", o.CertManagerAnnotations,
 		"If true, the annotation cert-manager.io/inject-ca-from: NAMESPACE/NAME also requests a CA bundle, where NAME is that of the ConfigMap of a bundle. Only with --inject-ca-bundles.")
+	fs.BoolVar(&o.RestartWorkloads, "restart-workloads", o.RestartWorkloads,
+		"If true, restart the Deployments, StatefulSets and DaemonSets that are listed in the workloads of a relying party when a rotation waits for their pods, by annotations of the pod template. Requires the ClusterRole certrotation-rollout-workloads in each namespace with such workloads.")
 	fs.StringVar(&o.BindAddress, "metrics-bind-address", o.BindAddress,
 		"The address and port on which to serve /livez, /readyz and /metrics over TLS, the latter to authorized clients only. If empty, nothing is served.")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile,

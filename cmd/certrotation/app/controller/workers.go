@@ -15,7 +15,9 @@ import (
 	"certrotation.dev/controller/evidence"
 	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/controller/rollout/staticpod"
+	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
 
@@ -32,6 +34,7 @@ var (
 	_ worker = (*copies.Controller)(nil)
 	_ worker = (*cleaner.Controller)(nil)
 	_ worker = (*cabundle.Controller)(nil)
+	_ worker = (*workload.Controller)(nil)
 )
 
 // parts are what several workers share.
@@ -92,7 +95,7 @@ func (c *Config) rotations(p *parts) ([]worker, error) {
 	return []worker{rotations, collector}, nil
 }
 
-// rollouts bring revisions to static pods.
+// rollouts bring revisions to static pods, and restart workloads that do not reload.
 func (c *Config) rollouts(p *parts) ([]worker, error) {
 	rollouts, err := staticpod.New(staticpod.Config{
 		Client: c.Client, Inventory: p.inventory, Quorum: p.quorum, Recorder: p.recorder, Metrics: c.Metrics,
@@ -100,7 +103,14 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []worker{rollouts}, nil
+	restarts, err := workload.New(workload.Config{
+		Client: c.Client, Own: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Due: trust.Restarts, Enabled: c.RestartWorkloads,
+		Recorder: p.recorder, Metrics: c.Metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []worker{rollouts, restarts}, nil
 }
 
 // followers keep copies, and clean up after nodes that left.

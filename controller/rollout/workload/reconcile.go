@@ -1,0 +1,127 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/registry/restart"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// task is a workload that is due, and what is to be done with it.
+type task struct {
+	order   *restart.Order
+	reading *reading
+	verdict restart.Verdict
+}
+
+// reconcile takes one look at what is due in a namespace and does what may be done. It returns after what time it has to be
+// called again although nothing has changed, zero for never.
+func (c *Controller) reconcile(ctx context.Context, namespace string) (time.Duration, error) {
+	if !c.cfg.Inventory.Managed(namespace) {
+		c.memory.keep(namespace, nil)
+		return 0, nil
+	}
+	l := &look{Controller: c, namespace: namespace, readings: map[trust.Workload]*reading{}}
+	tasks := l.tasks(ctx, c.cfg.Inventory.Namespace(namespace))
+	var errs []error
+	for _, t := range tasks {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		if err := l.perform(ctx, t); err != nil {
+			errs = append(errs, fmt.Errorf("restart %s in namespace %s: %w", t.order.Object(), namespace, err))
+		}
+	}
+	errs = append(errs, l.report(ctx, tasks))
+	return next(tasks), errors.Join(errs...)
+}
+
+// tasks are the workloads that are due. A workload that is done may have the next one of its party be due.
+func (l *look) tasks(ctx context.Context, n *inventory.Namespace) []*task {
+	if n == nil {
+		return nil
+	}
+	now := l.clock.Now()
+	known := map[trust.Workload]trust.Progress{}
+	for {
+		var tasks []*task
+		news := false
+		for _, order := range restart.Orders(n.Domains, func(d *trust.Domain) []trust.Restart { return l.cfg.Due(d, now, known) }) {
+			t := l.assess(ctx, order)
+			tasks = append(tasks, t)
+			if t.reading == nil || t.reading.workload == nil {
+				continue
+			}
+			before, seen := known[order.Workload]
+			if after := restart.ProgressOf(t.reading.workload, t.verdict); !seen || after.Complete && !before.Complete {
+				known[order.Workload], news = after, true
+			}
+		}
+		if !news {
+			return tasks
+		}
+	}
+}
+
+// assess asks the rule about a workload, which is read once in a look.
+func (l *look) assess(ctx context.Context, order *restart.Order) *task {
+	if !l.cfg.Enabled {
+		return &task{order: order, verdict: restart.Disabled(order)}
+	}
+	r := l.readings[order.Workload]
+	if r == nil {
+		r = l.read(ctx, order.Workload)
+		l.readings[order.Workload] = r
+	}
+	t := &task{order: order, reading: r}
+	switch {
+	case r.forbidden:
+		t.verdict = restart.Unpermitted(order, r.err)
+	case r.err != nil:
+		t.verdict = restart.Unknown(r.err)
+	default:
+		t.verdict = restart.Assess(order, r.workload, r.pods)
+	}
+	return t
+}
+
+// perform writes the template if the verdict says so. What the API server refuses is another verdict.
+func (l *look) perform(ctx context.Context, t *task) error {
+	if t.reading != nil && t.reading.err != nil && !t.reading.forbidden {
+		return t.reading.err
+	}
+	if t.verdict.State != restart.Write {
+		return nil
+	}
+	err := l.write(ctx, t)
+	var refused *apply.WriteError
+	if errors.As(err, &refused) && !apply.Benign(err) {
+		t.verdict = restart.Refused(err)
+	}
+	return err
+}
+
+// next is when the namespace is looked at again.
+func next(tasks []*task) time.Duration {
+	var again time.Duration
+	for _, t := range tasks {
+		switch t.verdict.State {
+		case restart.Done:
+		case restart.Hold:
+			if again == 0 {
+				again = nextAppeal
+			}
+		case restart.Write, restart.Wait:
+			again = nextLook
+		}
+	}
+	return again
+}

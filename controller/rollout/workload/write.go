@@ -1,0 +1,95 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/registry/restart"
+	"certrotation.dev/registry/truncate"
+	"certrotation.dev/registry/trust"
+)
+
+// writeTimeout bounds the reads and the write of one workload.
+const writeTimeout = 20 * time.Second
+
+// verbPatch is the verb of the only write.
+const verbPatch = "patch"
+
+// resources are those of the kinds, in metrics.
+var resources = map[trust.WorkloadKind]string{
+	trust.Deployment: "deployments", trust.StatefulSet: "statefulsets", trust.DaemonSet: "daemonsets",
+}
+
+// write gives the template its content, if the workload is the one that was assessed and its configuration still asks for it.
+func (l *look) write(ctx context.Context, t *task) error {
+	// What has begun is finished: a request to end must not leave a write behind of which nobody knows the result.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := l.confirm(ctx, t.reading.workload.Configuration); err != nil {
+		return err
+	}
+	patch, err := restart.Patch(t.reading.workload, t.order.Content)
+	if err != nil {
+		return err
+	}
+	workload := t.order.Workload
+	err = l.by.Wrote(verbPatch, resources[workload.Kind], apply.Stale(l.patch(ctx, workload, patch)))
+	if err != nil {
+		return err
+	}
+	l.metrics.restarted(l.namespace, workload.Kind)
+	l.emit(t, corev1.EventTypeNormal, EventRestarted, "its pods have to start with what is published now, for "+t.order.Why())
+	klog.FromContext(ctx).Info("Restarted", "kind", workload.Kind, "workload", klog.KRef(l.namespace, workload.Name), "for", t.order.Why())
+	return nil
+}
+
+func (l *look) patch(ctx context.Context, of trust.Workload, patch []byte) error {
+	apps, opts := l.cfg.Client.AppsV1(), metav1.PatchOptions{FieldManager: FieldManager}
+	var err error
+	switch of.Kind {
+	case trust.Deployment:
+		_, err = apps.Deployments(l.namespace).Patch(ctx, of.Name, types.MergePatchType, patch, opts)
+	case trust.StatefulSet:
+		_, err = apps.StatefulSets(l.namespace).Patch(ctx, of.Name, types.MergePatchType, patch, opts)
+	case trust.DaemonSet:
+		_, err = apps.DaemonSets(l.namespace).Patch(ctx, of.Name, types.MergePatchType, patch, opts)
+	}
+	return err
+}
+
+// confirm reads live that the configuration is the one that the decision is about.
+func (l *look) confirm(ctx context.Context, name string) error {
+	live, err := l.cfg.Own.RotationConfigurations(l.namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read its configuration: %w", apply.Stale(err))
+	}
+	sources := l.cfg.Inventory.Sources(l.namespace)
+	if sources == nil || sources.Configurations[name] == nil {
+		return apply.ErrStale
+	}
+	if known := sources.Configurations[name]; live.UID != known.UID || live.Generation != known.Generation {
+		return apply.ErrStale
+	}
+	return nil
+}
+
+// emit puts an event on the workload.
+func (l *look) emit(t *task, kind, reason, note string) {
+	ref := &corev1.ObjectReference{
+		APIVersion: "apps/v1", Kind: string(t.order.Workload.Kind), Namespace: l.namespace, Name: t.order.Workload.Name,
+	}
+	if t.reading != nil && t.reading.workload != nil {
+		ref.UID, ref.ResourceVersion = t.reading.workload.UID, t.reading.workload.ResourceVersion
+	}
+	l.cfg.Recorder.Eventf(ref, nil, kind, reason, "RestartWorkload", "%s", truncate.Note(note))
+}

@@ -1,0 +1,153 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/registry/trust"
+)
+
+// Assess says what is to be done with a workload that is due, which is nil if there is none of that name. pods are those that
+// its selector chooses.
+func Assess(o *Order, w *Workload, pods []corev1.Pod) Verdict {
+	if v := refused(o, w); v != nil {
+		return *v
+	}
+	c := count(w, pods, o.Content)
+	if !carries(w.Annotations, o.Content) {
+		return begin(w, c)
+	}
+	return follow(w, c)
+}
+
+// refused says why a workload is not written at all, nil if it may be.
+func refused(o *Order, w *Workload) *Verdict {
+	said := func(v Verdict) *Verdict { return &v }
+	if w == nil {
+		return said(hold(trust.ReasonMissing, "does not exist: create it, or take it out of workloads of relying party %s", o.For[0].Party))
+	}
+	if w.Deleting != nil {
+		return said(wait(trust.ReasonDeleting, "is being deleted").since(w.Deleting.Time))
+	}
+	for i := range o.For {
+		n := &o.For[i]
+		switch {
+		case w.Configuration == "":
+			return said(hold(trust.ReasonNotAdopted, "has to be restarted and does not consent to RotationConfiguration/%s: kubectl annotate -n %s %s %s %s=%s",
+				n.Configuration, o.Namespace, w.Kind, w.Name, trust.AnnotationConfiguration, n.Configuration))
+		case w.Configuration != n.Configuration:
+			return said(hold(trust.ReasonNotAdopted, "has to be restarted and consents to RotationConfiguration/%s, not to RotationConfiguration/%s: only one can have it restarted",
+				w.Configuration, n.Configuration))
+		case !n.chooses(w.Labels):
+			return said(hold(ReasonNotOfParty, "is none of relying party %s, whose selector %q does not choose its pods: put the selector right, or the workloads of the party",
+				n.Party, n.Selector))
+		}
+	}
+	if w.Owner != nil {
+		return said(hold(ReasonForeignController, "is written by %s/%s, which would take a change of its template back: have that write the annotations %s into the template, or restart the pods yourself",
+			w.Owner.Kind, w.Owner.Name, o.contentText()))
+	}
+	return nil
+}
+
+// begin says whether the template may be written, which does not have the content.
+func begin(w *Workload, c *census) Verdict {
+	switch {
+	case w.Paused:
+		return w.paused()
+	case w.Wanted == 0 || w.OnDelete:
+		// Nothing is disturbed by the new template.
+		return Verdict{State: Write}
+	case w.Partition > 0:
+		return w.partitioned()
+	case w.Observed < w.Generation:
+		return w.unseen()
+	case len(c.gated) > 0:
+		// Whoever has begun this rollout, it cannot end before the template names what is published.
+		return Verdict{State: Write}
+	case w.overdue():
+		return w.exceeded()
+	case w.Former > 0 || w.Updated < w.Wanted:
+		return wait(ReasonRolling, "is being rolled out by somebody else, %d of %d pods have the newest template%s; its restart begins when that has ended",
+			w.Updated, w.Wanted, c.unreadyText()).since(w.progressed())
+	case w.Available < w.Wanted:
+		return wait(ReasonUnavailable, "has to be restarted and only %d of %d pods are available%s; its restart would take one more", w.Available, w.Wanted, c.unreadyText())
+	}
+	return Verdict{State: Write}
+}
+
+// follow says how far the pods are, whose template has the content.
+func follow(w *Workload, c *census) Verdict {
+	deletable := len(c.former) - len(c.terminating)
+	switch {
+	case len(c.former) == 0 && w.Observed >= w.Generation && len(c.current) >= int(w.Wanted) && w.Available >= w.Wanted:
+		return Verdict{State: Done}
+	case w.Paused && deletable > 0:
+		return w.paused()
+	case w.Observed < w.Generation:
+		return w.unseen()
+	case w.OnDelete && deletable > 0:
+		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", some(without(c.former, c.terminating)))
+	case w.Partition > 0 && deletable > 0 && w.keepsBack(c):
+		return w.partitioned()
+	case w.Ordered && len(c.kept) > 0:
+		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", some(c.kept))
+	case w.overdue():
+		return w.exceeded()
+	}
+	return wait(ReasonRolling, "is being restarted: %d of %d pods were made of the newest template, %d are available, %d of former ones are left%s%s",
+		len(c.current), w.Wanted, w.Available, len(c.former), c.unreadyText(), w.failureText()).since(w.progressed())
+}
+
+func (w *Workload) paused() Verdict {
+	return hold(ReasonPaused, "has to be restarted and its rollout is paused: kubectl rollout resume %s/%s", w.Kind, w.Name)
+}
+
+func (w *Workload) partitioned() Verdict {
+	var kept []string
+	for i := range min(w.Partition, w.Wanted) {
+		kept = append(kept, w.ordinal(i))
+	}
+	return hold(ReasonPartitioned, "has to be restarted and its updateStrategy has the partition %d, which keeps %s: set the partition to 0", w.Partition, some(kept))
+}
+
+func (w *Workload) ordinal(i int32) string { return fmt.Sprintf("%s-%d", w.Name, w.First+i) }
+
+// keepsBack says whether a partition keeps all former pods that are left.
+func (w *Workload) keepsBack(c *census) bool {
+	kept := map[string]bool{}
+	for i := range min(w.Partition, w.Wanted) {
+		kept[w.ordinal(i)] = true
+	}
+	for _, name := range c.former {
+		if !kept[name] {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *Workload) unseen() Verdict {
+	return wait(ReasonNotSeen, "has been changed, and its controller has not seen that yet (generation %d, observed %d): if that lasts, look at kube-controller-manager", w.Generation, w.Observed)
+}
+
+// overdue says whether a Deployment makes no progress any more.
+func (w *Workload) overdue() bool {
+	return w.progress != nil && w.progress.Status == corev1.ConditionFalse && w.progress.Reason == string(ReasonDeadlineExceeded)
+}
+
+func (w *Workload) exceeded() Verdict {
+	return hold(ReasonDeadlineExceeded, "has a rollout that does not end (%s)%s: put right what keeps its pods from becoming available, or kubectl rollout undo %s/%s; certrotation undoes nothing",
+		w.progress.Message, w.failureText(), w.Kind, w.Name).since(w.progress.LastTransitionTime.Time)
+}
+
+func (w *Workload) failureText() string {
+	if w.failure == nil {
+		return ""
+	}
+	return "; " + w.failure.Message
+}

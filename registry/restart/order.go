@@ -1,0 +1,116 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"certrotation.dev/registry/trust"
+)
+
+// Order is a workload that has to be restarted, for everything that it is due for: trust domains that wait for the same
+// workload have it restarted once.
+type Order struct {
+	Namespace string
+	Workload  trust.Workload
+	// Content are the annotations that the template has to have.
+	Content map[string]string
+	// For are those who need it, ordered by trust domain and party; never empty.
+	For []Need
+}
+
+// Need is one relying party whose evidence has to come from a restart.
+type Need struct {
+	Domain, Configuration, Party string
+	// Selector is the canonical text of what chooses the pods of the party, "" if it is not known.
+	Selector string
+	// Waits are the members for whose evidence it is.
+	Waits []string
+}
+
+// Orders are what domains of one namespace ask for, each workload once, ordered by kind and name.
+func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []*Order {
+	byWorkload := map[trust.Workload]*Order{}
+	for _, d := range domains {
+		for _, r := range due(d) {
+			order := byWorkload[r.Workload]
+			if order == nil {
+				order = &Order{Namespace: d.Namespace, Workload: r.Workload, Content: map[string]string{}}
+				byWorkload[r.Workload] = order
+			}
+			maps.Copy(order.Content, r.Content)
+			order.For = append(order.For, Need{
+				Domain: d.Name, Configuration: d.Configuration, Party: r.Party, Selector: selectorOf(d, r.Party), Waits: r.Waits,
+			})
+		}
+	}
+	for _, order := range byWorkload {
+		slices.SortStableFunc(order.For, func(x, y Need) int {
+			return cmp.Or(cmp.Compare(x.Domain, y.Domain), cmp.Compare(x.Party, y.Party))
+		})
+	}
+	return slices.SortedFunc(maps.Values(byWorkload), func(x, y *Order) int {
+		return cmp.Or(cmp.Compare(x.Workload.Kind, y.Workload.Kind), cmp.Compare(x.Workload.Name, y.Workload.Name))
+	})
+}
+
+func selectorOf(d *trust.Domain, party string) string {
+	for i := range d.Parties {
+		if d.Parties[i].Name == party {
+			return d.Parties[i].Selector
+		}
+	}
+	return ""
+}
+
+// Object names the workload as Kind/name.
+func (o *Order) Object() string { return string(o.Workload.Kind) + "/" + o.Workload.Name }
+
+// Why says for whom the workload is restarted.
+func (o *Order) Why() string {
+	texts := make([]string, 0, len(o.For))
+	for i := range o.For {
+		n := &o.For[i]
+		text := fmt.Sprintf("relying party %s of trust domain %s", n.Party, n.Domain)
+		if len(n.Waits) > 0 {
+			text += fmt.Sprintf(" (evidence of %s)", some(n.Waits))
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (o *Order) contentText() string {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(o.Content)) {
+		texts = append(texts, key+"="+o.Content[key])
+	}
+	return strings.Join(texts, " and ")
+}
+
+// chooses says whether a party chooses pods with these labels.
+func (n *Need) chooses(pod map[string]string) bool {
+	if n.Selector == "" {
+		return true
+	}
+	selector, err := labels.Parse(n.Selector)
+	return err == nil && selector.Matches(labels.Set(pod))
+}
+
+// named is how many names are listed before the others are counted.
+const named = 5
+
+// some lists names, and counts those that are too many.
+func some(names []string) string {
+	if len(names) <= named {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
+}

@@ -1,0 +1,108 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/trust"
+)
+
+// TestOrders: what several domains wait for is one order, with everything that they need.
+func TestOrders(t *testing.T) {
+	web, db := trust.Workload{Kind: trust.Deployment, Name: "web"}, trust.Workload{Kind: trust.StatefulSet, Name: "db"}
+	domain := func(name string) *trust.Domain {
+		return &trust.Domain{Namespace: "demo", Name: name, Configuration: "mesh", Parties: []trust.Party{{Name: "clients", Selector: "app=web"}}}
+	}
+	due := map[string][]trust.Restart{
+		"peer":   {{Party: "clients", Workload: web, Content: map[string]string{"a": "1"}, Waits: []string{"web-0"}}},
+		"client": {{Party: "members", Workload: db, Content: map[string]string{"c": "3"}}, {Party: "clients", Workload: web, Content: map[string]string{"b": "2"}}},
+	}
+	got := Orders([]*trust.Domain{domain("peer"), domain("client"), domain("idle")}, func(d *trust.Domain) []trust.Restart { return due[d.Name] })
+	want := []*Order{
+		{Namespace: "demo", Workload: web, Content: map[string]string{"a": "1", "b": "2"}, For: []Need{
+			{Domain: "client", Configuration: "mesh", Party: "clients", Selector: "app=web"},
+			{Domain: "peer", Configuration: "mesh", Party: "clients", Selector: "app=web", Waits: []string{"web-0"}},
+		}},
+		{Namespace: "demo", Workload: db, Content: map[string]string{"c": "3"}, For: []Need{{Domain: "client", Configuration: "mesh", Party: "members"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Orders() (-want +got):\n%s", diff)
+	}
+	if got, want := got[0].Why(), "relying party clients of trust domain client, relying party clients of trust domain peer (evidence of web-0)"; got != want {
+		t.Errorf("Why() = %q, want %q", got, want)
+	}
+}
+
+// TestTwoConfigurations: a workload consents to one.
+func TestTwoConfigurations(t *testing.T) {
+	o := due(trust.Deployment)
+	o.For = append(o.For, Need{Domain: "other", Configuration: "other", Party: "clients"})
+	v := Assess(o, read(t, deployment(formerHash)), three(trust.Deployment, formerHash))
+	if v.State != Hold || v.Reason != trust.ReasonNotAdopted || !strings.Contains(v.Message, "only one can have it restarted") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestPatch changes annotations of the template of one version, and nothing else.
+func TestPatch(t *testing.T) {
+	w := read(t, deployment(formerHash))
+	patch, err := Patch(w, due(trust.Deployment).Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(patch, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"metadata": map[string]any{"uid": "uid-web", "resourceVersion": "7"},
+		"spec":     map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": map[string]any{contentKey: newestHash}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAnswersOfTheServer: each is a verdict that says what to do.
+func TestAnswersOfTheServer(t *testing.T) {
+	o, answer := due(trust.Deployment), errors.New("the answer")
+	for name, tt := range map[string]struct {
+		got  Verdict
+		want State
+		says []string
+	}{
+		"disabled":  {Disabled(o), Hold, []string{"manifests/overlays/workloads", contentKey + "=" + newestHash}},
+		"forbidden": {Unpermitted(o, answer), Hold, []string{"kubectl create rolebinding certrotation-rollout-workloads -n demo", "the answer"}},
+		"unknown":   {Unknown(answer), Wait, []string{"the answer"}},
+		"refused":   {Refused(answer), Hold, []string{"the answer"}},
+	} {
+		if tt.got.State != tt.want || tt.got.Reason == "" {
+			t.Errorf("%s: %+v", name, tt.got)
+		}
+		for _, text := range tt.says {
+			if !strings.Contains(tt.got.Message, text) {
+				t.Errorf("%s does not say %q: %s", name, text, tt.got.Message)
+			}
+		}
+		refusal := Refusal(o, tt.got, noon)
+		if refusal.Object != "Deployment/web" || refusal.Verb != trust.VerbRestart || !refusal.Since.Equal(noon) || !Repeats(&refusal, tt.got) {
+			t.Errorf("%s is recorded as %+v", name, refusal)
+		}
+		if Repeats(&refusal, Verdict{Reason: ReasonPaused}) {
+			t.Errorf("%s is taken for another reason", name)
+		}
+	}
+}
+
+func TestSome(t *testing.T) {
+	if got := some([]string{"a", "b", "c", "d", "e", "f", "g"}); got != "a, b, c, d, e and 2 more" {
+		t.Errorf("some() = %q", got)
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// Patch is the JSON merge patch that gives the template a content, and changes nothing else. It applies to the workload that
+// was assessed and to no later version of it.
+func Patch(w *Workload, content map[string]string) ([]byte, error) {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion},
+		"spec":     map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": content}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the patch of %s/%s: %w", w.Kind, w.Name, err)
+	}
+	return patch, nil
+}
+
+// ProgressOf is what is known of a workload after it was assessed, for trust.Restarts.
+func ProgressOf(w *Workload, v Verdict) trust.Progress {
+	return trust.Progress{Content: w.Annotations, Complete: v.State == Done}
+}
+
+// Repeats says whether a verdict has been recorded, by whatever process, for the same reason.
+func Repeats(recorded *trust.RefusedWrite, v Verdict) bool {
+	return strings.HasSuffix(recorded.Answer, reasonText(v))
+}
+
+func reasonText(v Verdict) string { return fmt.Sprintf(" (%s)", v.Reason) }
+
+// Refusal is how a verdict is recorded that a rotation waits for, from a moment on.
+func Refusal(o *Order, v Verdict, since time.Time) trust.RefusedWrite {
+	return trust.RefusedWrite{Object: o.Object(), Verb: trust.VerbRestart, Answer: v.Message + reasonText(v), Since: since}
+}

@@ -1,0 +1,99 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"fmt"
+	"time"
+
+	"certrotation.dev/registry/trust"
+)
+
+// State is what is to be done with a workload.
+type State string
+
+// States.
+const (
+	// Done: its pods run with the content.
+	Done State = "Done"
+	// Write: the annotations of the template are to be written now.
+	Write State = "Write"
+	// Wait: something has to happen that happens by itself.
+	Wait State = "Wait"
+	// Hold: a person has to act.
+	Hold State = "Hold"
+)
+
+// Reasons of Wait and Hold, besides those of package trust.
+const (
+	// ReasonRestartsDisabled: certrotation was not told to restart anything.
+	ReasonRestartsDisabled trust.Reason = "RestartsDisabled"
+	// ReasonNoRight: the namespace does not give the right.
+	ReasonNoRight trust.Reason = "NoRightToRestart"
+	// ReasonForeignController: another object owns the workload and writes its template.
+	ReasonForeignController trust.Reason = "ForeignController"
+	// ReasonNotOfParty: its pods are not those that the relying party chooses.
+	ReasonNotOfParty trust.Reason = "NotOfParty"
+	// ReasonPaused, ReasonPartitioned and ReasonOnDelete are decisions of a person about a rollout.
+	ReasonPaused      trust.Reason = "RolloutPaused"
+	ReasonPartitioned trust.Reason = "RolloutPartitioned"
+	ReasonOnDelete    trust.Reason = "UpdatedOnDelete"
+	// ReasonUnreadyKept: a StatefulSet does not replace a pod that is not ready.
+	ReasonUnreadyKept trust.Reason = "UnreadyPodKept"
+	// ReasonDeadlineExceeded: a rollout does not come to its end.
+	ReasonDeadlineExceeded trust.Reason = "ProgressDeadlineExceeded"
+	// ReasonUnknown: the workload cannot be read now.
+	ReasonUnknown trust.Reason = "WorkloadUnknown"
+	// ReasonNotSeen: the controllers of Kubernetes have not seen the latest change.
+	ReasonNotSeen trust.Reason = "TemplateNotSeen"
+	// ReasonRolling: pods are being replaced.
+	ReasonRolling trust.Reason = "RolloutInProgress"
+	// ReasonUnavailable: less pods are available than are wanted.
+	ReasonUnavailable trust.Reason = "PodsUnavailable"
+)
+
+// Verdict of Assess.
+type Verdict struct {
+	State State
+	// Reason and Message say what is waited for, or what a person has to do; "" for Done and Write.
+	Reason  trust.Reason
+	Message string
+	// Since is since when that is so as far as the workload tells, zero if it does not.
+	Since time.Time
+}
+
+// Disabled is the verdict on every workload where certrotation was not told to restart any.
+func Disabled(o *Order) Verdict {
+	return hold(ReasonRestartsDisabled, "has to be restarted and the controller runs without --restart-workloads: apply manifests/overlays/workloads, "+
+		"or give its template the annotations %s yourself", o.contentText())
+}
+
+// Unpermitted is the verdict on a workload that must not be read or written, as the API server has answered.
+func Unpermitted(o *Order, answer error) Verdict {
+	return hold(ReasonNoRight, "has to be restarted and its namespace does not permit that: kubectl create rolebinding certrotation-rollout-workloads -n %s "+
+		"--clusterrole=certrotation-rollout-workloads --serviceaccount=certrotation-system:certrotation-controller (%v)", o.Namespace, answer)
+}
+
+// Unknown is the verdict on a workload that could not be read.
+func Unknown(answer error) Verdict {
+	return wait(ReasonUnknown, "has to be restarted and cannot be read: %v", answer)
+}
+
+// Refused is the verdict on a workload whose template the API server does not let be written.
+func Refused(answer error) Verdict {
+	return hold(trust.ReasonWriteRefused, "has to be restarted, and the API server refuses the annotations of its template: %v", answer)
+}
+
+func hold(reason trust.Reason, format string, args ...any) Verdict {
+	return Verdict{State: Hold, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func wait(reason trust.Reason, format string, args ...any) Verdict {
+	return Verdict{State: Wait, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func (v Verdict) since(at time.Time) Verdict {
+	v.Since = at
+	return v
+}
