@@ -75,6 +75,7 @@ type Collector struct {
 	rounds      *rounds
 	queue       workqueue.TypedDelayingInterface[target]
 	watched     watched
+	assessments assessments
 	pods        podWatches
 }
 
@@ -108,7 +109,7 @@ func New(cfg Config) (*Collector, error) {
 		queue: fairqueue.New(fairqueue.Config[target]{
 			Name: "evidence", Namespace: func(t target) string { return t.namespace }, Workers: 2 * cfg.Concurrency, Clock: cfg.Clock,
 		}),
-		watched: watched{targets: map[target]attempts{}},
+		watched: watched{targets: map[target]attempts{}}, assessments: assessments{domains: map[domainKey]*lastAssessed{}},
 	}
 	c.pods = podWatches{collector: c, stops: map[string]context.CancelFunc{}}
 	return c, nil

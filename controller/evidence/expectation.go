@@ -15,22 +15,14 @@ import (
 
 // behind says whether the member is not proven to have followed. Until a leaf exists that it presents, or that it is probed
 // with, as in a bootstrap, it cannot be.
-func (s *subject) behind(a *trust.Assessment) bool {
-	if a.Newest == nil || s.unissued() {
-		return false
-	}
-	for _, m := range a.Members {
-		if m.Party == s.party && m.Member == s.target.member {
-			return !m.Trusted || !m.Delivered
-		}
-	}
-	return false
+func (s *subject) behind(a *assessed) bool {
+	return a.late[lateMember{s.party, s.target.member}] && a.Newest != nil && !s.unissued()
 }
 
 // lags says whether the member is behind by what was just seen of it.
 func (s *subject) lags(seen []trust.Observation, now time.Time) bool {
 	after := s.with(seen)
-	return after.behind(trust.Assess(after.d, now))
+	return after.behind(assess(after.d, now))
 }
 
 // needed are the names of the leaves that the member presents, and is probed with.
@@ -52,7 +44,7 @@ func (s *subject) unissued() bool {
 // expectation names what the member is, and what it is expected to have loaded. Where its static pod is known to run what
 // was placed on its node, what that is counts too: when it changes, there is something new to see in a handshake. Of a pod it
 // is what runs, and where.
-func (s *subject) expectation(n *inventory.Namespace, a *trust.Assessment) string {
+func (s *subject) expectation(n *inventory.Namespace, a *assessed) string {
 	var parts []string
 	if a.Newest != nil {
 		parts = append(parts, string(a.Newest.Fingerprint))

@@ -33,6 +33,7 @@ func (c *Collector) fanOut(ctx context.Context, namespace string) {
 	}
 	c.watched.keep(namespace, exists)
 	c.rounds.keep(namespace, n, exists)
+	c.assessments.keep(namespace, n)
 	c.pods.follow(ctx, namespace, n != nil && slices.ContainsFunc(n.Domains, hasPlaced))
 }
 
@@ -44,7 +45,7 @@ func (c *Collector) fanOutDomain(n *inventory.Namespace, d *trust.Domain, exists
 	if len(subjects) == 0 {
 		return
 	}
-	a := trust.Assess(d, c.clock.Now())
+	a := c.assessments.get(d, c.clock.Now())
 	for _, s := range subjects {
 		exists[s.target] = true
 		if c.worth(s, a) && c.watched.begin(s.target, a.InFlight(), s.expectation(n, a)) {
@@ -54,7 +55,7 @@ func (c *Collector) fanOutDomain(n *inventory.Namespace, d *trust.Domain, exists
 }
 
 // worth says whether a look at the member could tell anything that matters.
-func (c *Collector) worth(s *subject, a *trust.Assessment) bool {
+func (c *Collector) worth(s *subject, a *assessed) bool {
 	return s.told() || a.InFlight() || c.rounds.awaits(s.target) || s.behind(a)
 }
 
@@ -70,7 +71,7 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 		c.watched.dequeued(t)
 		return 0, nil
 	}
-	a := trust.Assess(s.d, c.clock.Now())
+	a := c.assessments.get(s.d, c.clock.Now())
 	before := c.watched.next(t, a.InFlight(), s.expectation(n, a))
 	if !c.worth(s, a) {
 		// What was seen to follow in flight need not be looked at again when that lapses.
@@ -93,7 +94,7 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 // so for who follows: what was seen of it lapses, and that costs nothing. Who does not follow is looked at again, so that
 // what it does instead goes on to be known. A static pod that cannot be observed makes an event when that changes, and so does whatever
 // could tell more of a pod that reads its files only when it starts.
-func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observation, lags bool, before int) time.Duration {
+func (c *Collector) pause(s *subject, a *assessed, seen []trust.Observation, lags bool, before int) time.Duration {
 	failed := slices.ContainsFunc(seen, func(o trust.Observation) bool { return o.Failure != "" })
 	switch {
 	case a.InFlight() && !s.told():

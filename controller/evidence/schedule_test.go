@@ -65,7 +65,7 @@ func TestWhatIsPlacedOnTheNodeIsNews(t *testing.T) {
 	}}
 	contents := func() (out []string) {
 		for _, s := range observed(d)[:2] {
-			out = append(out, s.expectation(nil, &trust.Assessment{}))
+			out = append(out, s.expectation(nil, &assessed{Assessment: &trust.Assessment{}}))
 		}
 		return out
 	}

@@ -27,7 +27,7 @@ func observed(d *trust.Domain) []*subject {
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for j := range p.Members {
-			if m := &p.Members[j]; runs(m) && lookedAt(p, m) {
+			if m := &p.Members[j]; observable(p, m) {
 				out = append(out, &subject{
 					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, relying: p, member: m,
 				})
@@ -53,10 +53,25 @@ func lookedAt(p *trust.Party, m *trust.Member) bool {
 // runs. What it runs next is looked at when it does.
 func runs(m *trust.Member) bool { return m.Pod == nil || m.Pod.Process != "" }
 
+// observable says whether somebody has to look at a member.
+func observable(p *trust.Party, m *trust.Member) bool {
+	return runs(m) && lookedAt(p, m)
+}
+
+// find is the one of observed that has that name, nil if there is none.
 func find(d *trust.Domain, t target) *subject {
-	for _, s := range observed(d) {
-		if s.target == t {
-			return s
+	if d == nil || d.Namespace != t.namespace || d.Name != t.domain {
+		return nil
+	}
+	for i := range d.Parties {
+		p := &d.Parties[i]
+		if p.Name != t.party {
+			continue
+		}
+		for j := range p.Members {
+			if m := &p.Members[j]; m.Name == t.member && observable(p, m) {
+				return &subject{target: t, d: d, relying: p, member: m}
+			}
 		}
 	}
 	return nil

@@ -53,14 +53,14 @@ func refuse(format string, args ...any) error {
 func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, error) {
 	var kind EvidenceKind
 	var observations []Observation
-	parties := newAssessor(d, time.Time{}).parties
+	parties := newContent(d, time.Time{}).countedAs(party, member)
 	for p, m := range each(parties) {
-		if p.Name == party && m.Name == member && kind != Acknowledgement {
+		if m.Name == member && kind != Acknowledgement {
 			kind, observations = p.Kind, m.Observations
 		}
 	}
 	switch {
-	case !slices.ContainsFunc(parties, func(p *Party) bool { return p.Name == party }):
+	case len(parties) == 0:
 		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("trust domain %s has no relying party %s", d.Name, party)}
 	case kind == "":
 		return "", nil, &Refusal{Invariant: TrustBeforeUse, Message: fmt.Sprintf("relying party %s has no member %s", party, member)}

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -42,7 +43,8 @@ type assessor struct {
 	named *names
 	// held are the names of the leaves that a member is known to present.
 	held map[string]bool
-	// abandoned are the names of the leaves that only members presented which are proven to be gone.
+	// abandoned are the names of the leaves that only members presented which are proven to be gone. It is asked of leaves
+	// that the configuration does not name.
 	abandoned map[string]bool
 	// idle are the members that cannot run yet.
 	idle map[*Member]bool
@@ -75,30 +77,7 @@ type trustKey struct {
 }
 
 func newAssessor(d *Domain, now time.Time) *assessor {
-	a := &assessor{
-		d: d, now: now,
-		leaves:    make(map[string]*Leaf, len(d.Leaves)),
-		verifiers: make(map[string][]*Party, len(d.Leaves)),
-		inBundle:  make(map[pki.Fingerprint]bool, len(d.Bundle.Anchors)),
-		published: parsePublished(d.Bundle.Annotations[AnnotationPublished]),
-		signers:   make(map[string]*pki.Certificate, len(d.Leaves)),
-		under:     map[pki.Fingerprint][]string{},
-		held:      map[string]bool{},
-		trust:     map[trustKey]lacking{},
-
-		observations: map[*Member][]*Observation{},
-	}
-	for i := range d.Leaves {
-		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
-	}
-	a.collectAuthorities()
-	// What is said of an anchor before it is published is nobody's record.
-	maps.DeleteFunc(a.published, func(f pki.Fingerprint, _ time.Time) bool { return !a.inBundle[f] })
-	a.abandoned = Abandoned(d)
-	for i := range d.Leaves {
-		a.countLeaf(&d.Leaves[i])
-	}
-	a.unrotated = a.contentUnrotated()
+	a := newContent(d, now)
 	a.parties = a.counted()
 	for _, p := range a.parties {
 		for _, name := range p.Verifies {
@@ -118,6 +97,37 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 		}
 	}
 	a.idle = a.notStarted()
+	return a
+}
+
+// newContent is newAssessor up to who counts.
+func newContent(d *Domain, now time.Time) *assessor {
+	a := &assessor{
+		d: d, now: now,
+		leaves:    make(map[string]*Leaf, len(d.Leaves)),
+		verifiers: make(map[string][]*Party, len(d.Leaves)),
+		inBundle:  make(map[pki.Fingerprint]bool, len(d.Bundle.Anchors)),
+		published: parsePublished(d.Bundle.Annotations[AnnotationPublished]),
+		signers:   make(map[string]*pki.Certificate, len(d.Leaves)),
+		under:     map[pki.Fingerprint][]string{},
+		held:      map[string]bool{},
+		trust:     map[trustKey]lacking{},
+
+		observations: map[*Member][]*Observation{},
+	}
+	for i := range d.Leaves {
+		a.leaves[d.Leaves[i].Name] = &d.Leaves[i]
+	}
+	a.collectAuthorities()
+	// What is said of an anchor before it is published is nobody's record.
+	maps.DeleteFunc(a.published, func(f pki.Fingerprint, _ time.Time) bool { return !a.inBundle[f] })
+	if slices.ContainsFunc(d.Leaves, func(l Leaf) bool { return l.Unnamed }) {
+		a.abandoned = Abandoned(d)
+	}
+	for i := range d.Leaves {
+		a.countLeaf(&d.Leaves[i])
+	}
+	a.unrotated = a.contentUnrotated()
 	return a
 }
 

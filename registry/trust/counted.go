@@ -34,13 +34,43 @@ func (a *assessor) counted() []*Party {
 	if a.d.Roster == nil {
 		return parties
 	}
-	a.named = namesOf(a.d)
+	a.named = namesOf(a.d, nil)
 	for i := range a.d.Roster.Members {
 		if p := a.recorded(&a.d.Roster.Members[i]); p != nil {
 			parties = append(parties, p)
 		}
 	}
 	return parties
+}
+
+// countedAs are the parties of counted with that name, with the members that have that name alone. It is for whoever asks
+// about one of thousands.
+func (a *assessor) countedAs(party, member string) []*Party {
+	var out []*Party
+	for i := range a.d.Parties {
+		if a.d.Parties[i].Name != party {
+			continue
+		}
+		p := a.d.Parties[i]
+		p.Members = slices.DeleteFunc(slices.Clone(p.Members), func(m Member) bool { return m.Name != member })
+		out = append(out, &p)
+	}
+	if a.d.Roster == nil {
+		return out
+	}
+	a.named = namesOf(a.d, &memberKey{party, member})
+	configured := len(out) > 0
+	for i := range a.d.Roster.Members {
+		r := &a.d.Roster.Members[i]
+		// Of a party that only the roster has, it is asked whether anybody counts.
+		if r.Party != party || (configured && r.Member != member) {
+			continue
+		}
+		if p := a.recorded(r); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // recorded is the party of a member of the roster as far as the configuration does not say the same, nil if it does.
@@ -198,12 +228,15 @@ type names struct {
 	places map[memberKey]place
 }
 
-func namesOf(d *Domain) *names {
+// namesOf are those of all members, or of the one that is asked for.
+func namesOf(d *Domain, only *memberKey) *names {
 	out := &names{d: d, places: make(map[memberKey]place, len(d.Parties))}
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for k := range p.Members {
-			out.places[memberKey{p.Name, p.Members[k].Name}] = place{p, &p.Members[k]}
+			if key := (memberKey{p.Name, p.Members[k].Name}); only == nil || key == *only {
+				out.places[key] = place{p, &p.Members[k]}
+			}
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"iter"
+	"slices"
 
 	"certrotation.dev/registry/pki"
 )
@@ -27,11 +28,19 @@ func each(parties []*Party) iter.Seq2[*Party, *Member] {
 
 // assessMembers says of each member what is known of it, once, in the order of the parties.
 func (a *assessor) assessMembers(stage Stage) []MemberAssessment {
-	var out []MemberAssessment
+	n := 0
+	for _, p := range a.parties {
+		n += len(p.Members)
+	}
+	out, twice := slices.Grow([]MemberAssessment(nil), n), repeated(a.parties)
 	at := map[memberKey]int{}
 	for p, m := range each(a.parties) {
 		ma := a.assessMember(p, m)
 		ma.Known = ma.Known || stage != Stable
+		if !twice[p.Name] {
+			out = append(out, ma)
+			continue
+		}
 		key := memberKey{p.Name, m.Name}
 		if k, twice := at[key]; twice {
 			out[k] = ma.and(out[k])
@@ -66,6 +75,16 @@ func (a *assessor) assessMember(p *Party, m *Member) MemberAssessment {
 	return ma
 }
 
+// repeated are the names that several of the parties have: their members may be the same ones.
+func repeated(parties []*Party) map[string]bool {
+	out := make(map[string]bool, len(parties))
+	for _, p := range parties {
+		_, again := out[p.Name]
+		out[p.Name] = again
+	}
+	return out
+}
+
 // and is what is known of a member that is to be proven in two ways.
 func (m MemberAssessment) and(other MemberAssessment) MemberAssessment {
 	if other.Message == "" {
@@ -79,8 +98,16 @@ func (m MemberAssessment) and(other MemberAssessment) MemberAssessment {
 // countTrust counts the verifying members of parties, and those that trust ca (none if ca is nil).
 func (a *assessor) countTrust(parties []*Party, ca *pki.Certificate) (trusted, total int) {
 	all, behind := map[memberKey]bool{}, map[memberKey]bool{}
+	twice, once, late := repeated(parties), 0, 0
 	for _, p := range parties {
 		if p.VerifiesNothing {
+			continue
+		}
+		if !twice[p.Name] {
+			once += len(p.Members)
+			if ca != nil {
+				late += len(a.untrusting(p, ca).blockers) - len(p.unlisted())
+			}
 			continue
 		}
 		for i := range p.Members {
@@ -95,7 +122,7 @@ func (a *assessor) countTrust(parties []*Party, ca *pki.Certificate) (trusted, t
 		}
 	}
 	if ca == nil {
-		return 0, len(all)
+		return 0, once + len(all)
 	}
-	return len(all) - len(behind), len(all)
+	return once - late + len(all) - len(behind), once + len(all)
 }

@@ -39,9 +39,9 @@ func CheckReportingPod(d *Domain, party, member, instance string, by *Account) e
 // or not.
 func namesakes(d *Domain, party, member string) (pods []string, others bool) {
 	var former []string
-	for p, m := range each(newAssessor(d, time.Time{}).parties) {
+	for p, m := range each(newContent(d, time.Time{}).countedAs(party, member)) {
 		switch {
-		case p.Name != party || m.Name != member:
+		case m.Name != member:
 		case m.Pod == nil:
 			others = true
 		case p.recorded:

@@ -77,6 +77,43 @@ func (w *world) records() {
 	w.t.Fatalf("no end of records: %+v", w.d.Roster)
 }
 
+// TestOneOfManyCountsAsAmongThem: whoever asks about one member learns of it what an assessment of all says.
+func TestOneOfManyCountsAsAmongThem(t *testing.T) {
+	says := func(p *Party, m *Member) string {
+		return fmt.Sprint(p.Name, p.Kind, p.Verifies, p.recorded, p.unwatched, m.Name, m.Instance, m.Holds, m.Pod, len(m.Observations))
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawPods(rt)
+		if rapid.Bool().Draw(rt, "the party is not configured any more") {
+			w.d.Parties = w.d.Parties[1:]
+		}
+		parties := newAssessor(&w.d, w.now).parties
+		for _, party := range []string{"server", "client-a", "nobody"} {
+			for _, member := range []string{"pod-0", "pod-1", "client-a", "nobody"} {
+				var want, got []string
+				known := false
+				for _, p := range parties {
+					known = known || p.Name == party
+				}
+				for p, m := range each(parties) {
+					if p.Name == party && m.Name == member {
+						want = append(want, says(p, m))
+					}
+				}
+				alone := newContent(&w.d, w.now).countedAs(party, member)
+				for p, m := range each(alone) {
+					if m.Name == member {
+						got = append(got, says(p, m))
+					}
+				}
+				if !slices.Equal(got, want) || known != (len(alone) > 0) {
+					rt.Fatalf("member %s of %s (known: %t): got %q of %d parties, want %q", member, party, known, got, len(alone), want)
+				}
+			}
+		}
+	})
+}
+
 // TestUnknownPodMakesNothingPossible: one more pod that runs, and of which nothing is known, only ever holds up. What is
 // proposed then and was not before would have been admitted before: it only waited for a write that comes alone.
 func TestUnknownPodMakesNothingPossible(t *testing.T) {

@@ -104,13 +104,17 @@ func (a *assessor) roster() *Roster {
 func (a *assessor) newRoster() *Roster {
 	out := &Roster{Signers: []string{a.d.Signer.Name}, Populated: a.populated()}
 	byMember := map[string]*RosterMember{}
+	// The order is that of the parties, which is nearly that of a roster.
+	var keys []string
 	for p, m := range each(a.parties) {
 		r := a.rosterMember(p, m)
-		if before := byMember[AbsenceKey(r)]; before != nil {
+		key := AbsenceKey(r)
+		if before := byMember[key]; before != nil {
 			before.join(r)
 			continue
 		}
-		byMember[AbsenceKey(r)] = r
+		byMember[key] = r
+		keys = append(keys, key)
 	}
 	if before := a.d.Roster; before != nil {
 		out.ResourceVersion = before.ResourceVersion
@@ -118,13 +122,15 @@ func (a *assessor) newRoster() *Roster {
 		if !a.unrotated {
 			out.Leaves = a.unreleased(before.Leaves)
 		}
-		a.markAbsences(byMember, before)
+		keys = append(keys, a.markAbsences(byMember, before)...)
 	}
 	for i := range a.d.Leaves {
 		out.Leaves = append(out.Leaves, a.d.Leaves[i].Name)
 	}
-	for _, r := range byMember {
-		out.Members = append(out.Members, *r)
+	for _, key := range keys {
+		if r := byMember[key]; r != nil {
+			out.Members = append(out.Members, *r)
+		}
 	}
 	slices.SortFunc(out.Members, compareMembers)
 	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
@@ -133,14 +139,14 @@ func (a *assessor) newRoster() *Roster {
 
 // markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
 // and as long as a leaf of theirs is there that nobody else presents. Pods come and go, so one that is gone leaves it at once:
-// no other has its UID.
-func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) {
+// no other has its UID. It returns the keys of those that it adds.
+func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster) (added []string) {
 	for i := range before.Members {
-		r := before.Members[i]
-		r.Observations = nil
-		if a.named.of(&r) != nil {
+		if a.named.of(&before.Members[i]) != nil {
 			continue
 		}
+		r := before.Members[i]
+		r.Observations = nil
 		switch counts := members[AbsenceKey(&r)]; {
 		case counts != nil && r.Pod && a.d.Absences[AbsenceKey(&r)] != "":
 			delete(members, AbsenceKey(&r))
@@ -148,8 +154,10 @@ func (a *assessor) markAbsences(members map[string]*RosterMember, before *Roster
 			counts.Absent = a.d.Absences[AbsenceKey(&r)]
 		case r.Absent != "" && !r.Pod && (!a.unrotated || slices.ContainsFunc(r.Presents, func(name string) bool { return a.leaves[name] != nil && !a.held[name] })):
 			members[AbsenceKey(&r)] = &r
+			added = append(added, AbsenceKey(&r))
 		}
 	}
+	return added
 }
 
 func (a *assessor) rosterMember(p *Party, m *Member) *RosterMember {
@@ -169,7 +177,12 @@ func (r *RosterMember) join(recorded *RosterMember) {
 	r.Started = r.Started || recorded.Started
 }
 
-func sortedSet(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }
+func sortedSet(in []string) []string {
+	if len(in) == 1 {
+		return slices.Clip(in)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(in)))
+}
 
 // Abandoned are the leaves that only members presented which are proven to be gone.
 func Abandoned(d *Domain) map[string]bool {
@@ -177,7 +190,7 @@ func Abandoned(d *Domain) map[string]bool {
 		return nil
 	}
 	out := map[string]bool{}
-	named := namesOf(d)
+	named := namesOf(d, nil)
 	for i := range d.Roster.Members {
 		r := &d.Roster.Members[i]
 		gone := r.Absent != "" && named.of(r) == nil
@@ -244,7 +257,7 @@ func Missing(d *Domain) []RosterMember {
 	if d.Roster == nil {
 		return nil
 	}
-	named, rests := namesOf(d), sync.OnceValue(func() bool { return atRest(d) })
+	named, rests := namesOf(d, nil), sync.OnceValue(func() bool { return atRest(d) })
 	var out []RosterMember
 	for i := range d.Roster.Members {
 		r := &d.Roster.Members[i]

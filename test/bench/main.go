@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/cluster"
 )
 
@@ -26,6 +27,8 @@ type options struct {
 	sizes    sizes
 	rounds   int
 	leaves   int
+	pods     int
+	quiet    time.Duration
 	watchers sizes
 	former   string
 }
@@ -49,6 +52,7 @@ func allSections() []section {
 		{name: "bootstrap", about: "the controller, from a configuration to all Ready", onCluster: true, run: (*bench).bootstrap},
 		{name: "admission", about: "writes of a guarded and of an unguarded namespace", onCluster: true, run: (*bench).admission},
 		{name: "borders", about: "reviews and first issuance, with a former build and with this one", alone: true, run: (*bench).borders},
+		{name: "pods", about: "thousands of pods as members: memory, requests at rest, a rotation", alone: true, run: (*bench).pods},
 		{name: "view", about: "list, get, watch and memory of the virtual API", onCluster: true, alone: true, run: (*bench).view},
 	}
 }
@@ -130,6 +134,8 @@ func parse(args []string, progress io.Writer) (options, error) {
 	flags.Var(&opts.watchers, "watchers", "numbers of simultaneous watches")
 	flags.IntVar(&opts.rounds, "rounds", 3, "repeats of each batch")
 	flags.IntVar(&opts.leaves, "leaves", 300, "leaves of the namespace that the controller bootstraps")
+	flags.IntVar(&opts.pods, "pods", inventory.MaxPods, "pods of the party of the section pods")
+	flags.DurationVar(&opts.quiet, "quiet", 3*time.Minute, "how long the section pods counts requests at rest")
 	flags.StringVar(&opts.former, "former", "", "directory of the build that the section borders compares with (hack/bench.sh makes it): certrotation and its manifests")
 	flags.Usage = func() {
 		fmt.Fprintln(progress, "usage: bench [flags]\n\nSections:")
@@ -155,8 +161,8 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected arguments %q", rest)
-	case o.rounds < 1 || o.leaves < 1:
-		return errors.New("-rounds and -leaves must be at least 1")
+	case o.rounds < 1 || o.leaves < 1 || o.pods < 1:
+		return errors.New("-rounds, -leaves and -pods must be at least 1")
 	case !slices.IsSorted(o.sizes):
 		return fmt.Errorf("-sizes is %v, want rising numbers: each fills up the one before", o.sizes)
 	}

@@ -16,43 +16,51 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"certrotation.dev/test/cluster"
 )
 
-// started is what a start of serve costs, by repeat, and its memory after the last one.
+// started is what a start of a program costs, by repeat, and its memory after the last one.
 type started struct {
 	seconds, cpu []float64
 	memory       memory
 }
 
-// coldStart stops serve and starts it again until it is ready, several times, and then waits until the API shows everything.
+// coldStart restarts serve, and then waits until the API shows everything.
 func (b *bench) coldStart(ctx context.Context, size int) (started, error) {
 	var s started
 	url, err := b.serveReadyURL()
 	if err != nil {
 		return s, err
 	}
+	if s, err = b.restarts(ctx, b.in.Serve, url); err != nil {
+		return s, err
+	}
+	return s, b.waitForCertificates(ctx, size)
+}
+
+// restarts stops a program of ours and starts it again until it is ready, several times.
+func (b *bench) restarts(ctx context.Context, program *cluster.Process, readyURL string) (s started, err error) {
 	for range b.opts.rounds {
-		if err := b.in.Serve.Stop(ctx); err != nil {
+		if err := program.Stop(ctx); err != nil {
 			return s, err
 		}
 		begun := time.Now()
-		if err := b.in.Serve.Start(); err != nil {
+		if err := program.Start(); err != nil {
 			return s, err
 		}
-		if err := b.in.Serve.WaitReady(ctx, func(ctx context.Context) error { return ready(ctx, url) }); err != nil {
+		if err := program.WaitReady(ctx, func(ctx context.Context) error { return ready(ctx, readyURL) }); err != nil {
 			return s, err
 		}
 		s.seconds = append(s.seconds, time.Since(begun).Seconds())
-		cpu, err := cpuSeconds(b.in.Serve.Pid())
+		cpu, err := cpuSeconds(program.Pid())
 		if err != nil {
 			return s, err
 		}
 		s.cpu = append(s.cpu, cpu)
 	}
-	if s.memory, err = memoryOf(b.in.Serve.Pid()); err != nil {
-		return s, err
-	}
-	return s, b.waitForCertificates(ctx, size)
+	s.memory, err = memoryOf(program.Pid())
+	return s, err
 }
 
 // waitForCertificates waits until kube-apiserver routes to serve again.

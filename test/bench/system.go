@@ -58,7 +58,7 @@ func (b *bench) start(ctx context.Context) error {
 }
 
 // startCluster starts the control plane, unless it runs.
-func (b *bench) startCluster(ctx context.Context) error {
+func (b *bench) startCluster(ctx context.Context, apiServerFlags ...string) error {
 	if b.cluster != nil {
 		return nil
 	}
@@ -66,7 +66,9 @@ func (b *bench) startCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a directory: %w", err)
 	}
-	b.cluster, err = cluster.Start(ctx, cluster.Config{Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress})
+	b.cluster, err = cluster.Start(ctx, cluster.Config{
+		Dir: dir, ControllerManager: true, Durable: true, Progress: b.progress, APIServerFlags: apiServerFlags,
+	})
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}

@@ -22,6 +22,8 @@ type builder struct {
 	nodes []*Node
 	// reported are the nodes by the addresses that they report, nil until it is needed.
 	reported map[string][]*Node
+	// podNames are those of the pods, ordered, nil until they are needed.
+	podNames []string
 	// records by the trust domain that they are of.
 	records map[string]*remembrance
 	// claims of all configurations so far. owners are the names of the configurations that they belong to.

@@ -186,7 +186,10 @@ func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool,
 	if chosen.Empty() {
 		return nil, false, nil
 	}
-	for _, name := range sortedNames(b.sources.Pods) {
+	if b.podNames == nil {
+		b.podNames = sortedNames(b.sources.Pods)
+	}
+	for _, name := range b.podNames {
 		pod := b.sources.Pods[name]
 		if pod.Life.Life() != trust.PodEnded && chosen.Matches(labels.Set(pod.Labels)) {
 			out = append(out, pod)
