@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // ports are where a cluster listens, all on 127.0.0.1. They are kept in cluster.json, so that kubeconfigs stay right over
@@ -50,7 +52,7 @@ func (p ports) save(dir string) error {
 	return writeFile(filepath.Join(dir, "cluster.json"), append(text, '\n'), 0o644)
 }
 
-// choosePorts lets the kernel choose. Nothing reserves a port until the process listens on it; a start that loses its port
+// choosePorts chooses free ones. Nothing reserves a port until the process listens on it; a start that loses its port
 // in between is repeated on another one.
 func choosePorts() (ports, error) {
 	free, err := freePorts(4)
@@ -86,16 +88,27 @@ func FreePort() (int, error) {
 	return free[0], nil
 }
 
+// Ports are chosen below those that kernels give to clients (from 32768 on Linux, from 49152 elsewhere) and node ports: one that
+// the kernel chose would be taken by any connection that begins before the process listens on it.
+const (
+	firstPort = 12000
+	lastPort  = 29999
+)
+
 // freePorts holds all listeners until the last port is known, so that the ports differ.
 func freePorts(n int) ([]int, error) {
 	free := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(free) < n; tries++ {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE) && tries < 1000:
+			continue
+		case err != nil:
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		defer l.Close() // All stay open until every port is chosen.
-		free = append(free, l.Addr().(*net.TCPAddr).Port)
+		free = append(free, port)
 	}
 	return free, nil
 }
