@@ -54,7 +54,10 @@ spec:
     signer: {secretName: hook-signer}
     bundle:
       configMapName: hook-bundle
-      injectInto: [{kind: ValidatingWebhookConfiguration, name: hook}]
+      injectInto:
+      - {kind: ValidatingWebhookConfiguration, name: hook}
+      - {kind: ClusterTrustBundle, name: hook}
+      - {kind: ClusterTrustBundle, name: "certrotation.dev:ca-bundles:hook"}
     leaves:
     - {secretName: hook-server, ipAddresses: [127.0.0.1], usages: [ServerAuth]}
     relyingParties:
@@ -141,7 +144,8 @@ type hookWorld struct {
 }
 
 // TestCABundlesFollowTheRotation: a webhook that fails closed is called all the time, by a new connection each, while its CA is
-// rotated three times. No call fails, and everything is done with the rights of the manifests.
+// rotated three times. No call fails, ClusterTrustBundles lose no anchor before they have the next, and everything is done with
+// the rights of the manifests.
 func TestCABundlesFollowTheRotation(t *testing.T) {
 	w := installWithCABundles(t)
 	port := freePort(t)
@@ -153,9 +157,11 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	w.register(t, "hook", port)
 	w.register(t, "uninvited", port)
 	eventually(t, "both caBundles are there", w.holds(1))
+	w.makeTrustBundles(t)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
+	seen := w.followTrustBundles(ctx, t, &running)
 	var failures []string
 	calls := 0
 	running.Go(func() { w.server.reload(ctx, w.client, reloadAfter) })
@@ -165,6 +171,7 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	for range 3 {
 		rotated[w.rotate(t, hookNamespace, "hook-signer")] = true
 		eventually(t, "the caBundles hold one anchor", w.holds(1))
+		eventually(t, "so do the ClusterTrustBundles", w.trustBundlesHold)
 	}
 	stop()
 	running.Wait()
@@ -175,6 +182,8 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	if len(rotated) != 3 || calls < 100 || w.server.reviews.Load() < int64(calls) {
 		t.Errorf("%d CAs, %d calls, %d reviews: this has shown nothing", len(rotated), calls, w.server.reviews.Load())
 	}
+	wantOverlap(t, *seen, len(rotated))
+	w.wantNotFound(t)
 	w.wantOwnBundle(t)
 	w.wantUninvited(t)
 }
