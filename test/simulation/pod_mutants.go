@@ -13,32 +13,32 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// podMutants are broken in what the life of a pod means. Each is hunted in worlds of a shape, and by events, that bring about
-// what it is wrong about, as it is seldom that three things happen to one pod before anybody looks at it.
+// podMutants are broken in what the life of a pod means. Most are hunted in worlds of a shape, and by events, that bring about
+// what they are wrong about, as it is seldom that three things happen to one pod before anybody looks at it.
 //
-// These cannot break anything, as something else stands in for them:
+// Some rules have another one behind them, so that a protocol without the former alone breaks nothing:
 //   - that a restart ends the evidence of a pod that is probed: whatever cannot be undone is confirmed by another probe, which
-//     meets the containers that run then. It ends what pods report of themselves, and there it is hunted;
-//   - that a report counts for no pod but that of its UID (trust.Pod.of) does not stand alone against neighbours: the API takes
-//     no report with the token of another pod (trust.CheckReportingPod), nor one of another UID with its own. The former is
-//     hunted without the latter, and by what a pod of the same name has left behind, which the API did take;
+//     meets the containers that run then. A restart ends what pods report of themselves, and that is hunted;
 //   - that pods which are not listed stand against everything: whatever cannot be undone is confirmed by live reads, which
-//     list by every selector or fail. It is hunted together with that: a leader that believes its informers.
+//     list by every selector or fail. The rule is hunted in a leader that believes its informers instead;
+//   - that a report is of one UID (trust.Pod.of) where a neighbour reports: the API takes no report with the token of another
+//     pod, or under another UID (trust.CheckReportingPod). That is hunted by itself, and the UID by what a former pod of the
+//     same name has reported, which the API took.
 func podMutants() []mutant {
 	churn := []string{"scale", "pod deleted", "start", "restart", "observe", "load and observe", "leader"}
-	looks := func(events ...string) []string { return append(events, "leader", "load and observe") }
 	out := []mutant{
 		{name: "a pod that never started counts", make: believing(pendingRuns), breaks: []string{"NoSilentWait"}},
 		{name: "a pod that is terminating does not count", make: believing(terminatingGone), often: churn},
 		{name: "a pod that has ended counts", make: believing(endedCounts), often: []string{"pod evicted"}, breaks: []string{"NoSilentWait"}},
 		{name: "a pod that lost its label is gone", make: believing(relabelledGone), often: []string{"label of a pod"}},
-		{name: "a restart of a container does not end evidence", make: believing(restartIsNothing), shape: oneClient, only: looks("restart into older content")},
-		{name: "a pod of the same name is the same", make: believing(sameName), shape: oneClient, only: looks("another pod of a name")},
-		{name: "a pod reports for its neighbour", make: believing(nothing), loosens: func(o *options) { o.anyReporter = true }, shape: oneClient, only: looks("report for a neighbour", "late pod")},
-		{name: "the roster has no pods in flight", make: believing(podsForgotten), shape: twoClients, only: looks("selector in flight")},
-		{name: "a selector that has never chosen a pod is one of no pods", make: believing(mistypedIsEmpty), shape: mistypedClient, only: looks()},
-		{name: "a selector is taken for the one that it has replaced", make: believing(retypedIsEmpty), shape: retypedClient, only: looks()},
-		{name: "a pod that is not listed yet is none", make: believing(unlistedIsEmpty), loosens: func(o *options) { o.cachedPods = true }, shape: oneClient, only: looks("late pod", "listing", "cache", "second leader")},
+		directed("a restart of a container does not end evidence", restartIsNothing, oneClient, "restart into older content"),
+		directed("a pod of the same name is the same", sameName, oneClient, "another pod of a name"),
+		loose(directed("a pod reports for its neighbour", nothing, oneClient, "report for a neighbour", "late pod"), func(o *options) { o.anyReporter = true }),
+		directed("the roster has no pods in flight", podsForgotten, twoClients, "selector in flight"),
+		directed("a selector that has never chosen a pod is one of no pods", mistypedIsEmpty, mistypedClient),
+		directed("a selector is taken for the one that it has replaced", retypedIsEmpty, retypedClient),
+		loose(directed("an informer of pods that is behind is believed", nothing, oneClient, "late pod", "cache"), func(o *options) { o.cachedPods = true }),
+		loose(directed("a pod that is not listed yet is none", unlistedIsEmpty, oneClient, "listing"), func(o *options) { o.cachedPods = true }),
 	}
 	for i := range out {
 		out[i].pods = true
@@ -47,6 +47,17 @@ func podMutants() []mutant {
 		}
 	}
 	return out
+}
+
+// directed is a mutant that is hunted in worlds of one shape, in which nothing happens but these events, looks and loads.
+func directed(name string, lie func(d *trust.Domain, now time.Time), shape func(t *topology), events ...string) mutant {
+	return mutant{name: name, make: believing(lie), shape: shape, often: events, only: append([]string{"leader", "load and observe"}, events...)}
+}
+
+// loose is a mutant around which something besides the protocol is broken.
+func loose(m mutant, loosens func(o *options)) mutant {
+	m.loosens = loosens
+	return m
 }
 
 // oneClient is a world in which few count, so that each of them is needed: a server that is probed, and the pods of a client
