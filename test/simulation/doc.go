@@ -17,8 +17,10 @@
 //
 // In one world of five (in all with WORLDS=pods) the clients, and mostly the servers, are pods: they come and go, crash,
 // terminate slowly, are evicted, vanish with their nodes, lose their labels and get them back; workloads scale to zero and
-// back, names are used again; selectors are edited in flight, or wrong from the beginning; pods are not listed for a while;
-// a pod reports for its neighbour, and a report arrives when the pod is gone.
+// back, names are used again; selectors are edited in flight, or wrong from the beginning; informers do not show pods for a
+// while, or may not list them; a container, or another pod of the same name, starts with older content and is silent; a pod
+// reports for its neighbour, under its own UID or the other's, and a report arrives when the pod is gone. Mutants of the
+// life of a pod are hunted in small worlds in which little but that happens, and the protocol is held to the same worlds.
 //
 // After every event, and after every write of a leader, the invariants of docs/protocol.md are checked. Handshakes
 // are judged by crypto/x509 with the anchors that a process has loaded, not by the model. What a process verifies and

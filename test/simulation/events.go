@@ -257,7 +257,7 @@ func (w *world) delivers() bool {
 	w.say("the report of %s arrives", p.name)
 	w.counts.event(lateReport)
 	for _, m := range p.memberships() {
-		if o := p.pending[m]; o != nil && w.acknowledge(m, o) {
+		if o := p.pending[m]; o != nil && w.acknowledge(m, o, w.accountOf(p)) {
 			p.replay[m] = o
 		}
 	}

@@ -190,13 +190,13 @@ func (w *world) probeAll(d *trust.Domain) {
 	}
 }
 
-// acknowledge delivers a report, which the API may refuse. It says whether it was taken.
-func (w *world) acknowledge(m membership, o *trust.Observation) bool {
+// acknowledge delivers a report of an account, which the API may refuse. It says whether it was taken.
+func (w *world) acknowledge(m membership, o *trust.Observation, by *trust.Account) bool {
 	d, now := w.domain(m.domain), w.clock.now()
 	if d == nil {
 		return false
 	}
-	if err := trust.CheckAcknowledgement(d, m.party, m.member, o, now); err != nil {
+	if err := cmp.Or(w.mayReport(d, m, o, by), trust.CheckAcknowledgement(d, m.party, m.member, o, now)); err != nil {
 		w.counts.event(refusedReport)
 		return false
 	}
@@ -206,7 +206,8 @@ func (w *world) acknowledge(m membership, o *trust.Observation) bool {
 	}
 	recorded.Expires, recorded.ReportedBy = now.Add(reportLease), m.member
 	known := w.recorded(m)
-	if record.Standing(known, &recorded, now, func() bool { return w.inFlight(m.domain) }) == nil {
+	former := record.Standing(known, &recorded, now, func() bool { return w.inFlight(m.domain) })
+	if former == nil || trust.BeforeRestart(d, m.party, m.member, former) {
 		w.write(m, record.Replaced(known, &recorded, now))
 	}
 	return true
@@ -215,7 +216,7 @@ func (w *world) acknowledge(m membership, o *trust.Observation) bool {
 // reportNow reports what a process has loaded. The first report is kept by somebody who may send it again.
 func (w *world) reportNow(p *process, m membership) {
 	o := w.reportOf(p, m)
-	if w.acknowledge(m, o) && p.replay[m] == nil {
+	if w.acknowledge(m, o, w.accountOf(p)) && p.replay[m] == nil {
 		p.replay[m] = o
 	}
 }

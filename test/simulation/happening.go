@@ -59,6 +59,9 @@ const (
 	neighbourReport happening = "a pod reports for its neighbour"
 	strayReport     happening = "a report of a former process arrives"
 	lateContent     happening = "a pod loads less than is published"
+	relapse         happening = "a container is started again with older content"
+	sameNameAgain   happening = "a pod has the name of another and older content"
+	lateJoin        happening = "a pod more starts with older content"
 	// A start with an older bundle is harmless because nothing that is live needs more, and the pod holds the rotation until
 	// it has loaded; with one that was outrun it would refuse, which kubelets are assumed not to do.
 	staleStart  happening = "a pod starts with something older than is published"

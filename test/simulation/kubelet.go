@@ -54,11 +54,13 @@ func (w *world) publishes() {
 func (w *world) latestPublication() *publication { return w.published[len(w.published)-1] }
 
 // mountable is what a kubelet may mount: the latest, or what it has cached of the time before.
-func (w *world) mountable(what string) *publication {
-	list := slices.DeleteFunc(slices.Clone(w.published), func(p *publication) bool {
+func (w *world) mountable(what string) *publication { return one(w.dice, what, w.allMountable()) }
+
+// allMountable is everything that a kubelet may mount, the oldest first.
+func (w *world) allMountable() []*publication {
+	return slices.DeleteFunc(slices.Clone(w.published), func(p *publication) bool {
 		return !p.until.IsZero() && w.clock.now().After(p.until.Add(kubeletLag))
 	})
-	return one(w.dice, what, list)
 }
 
 // mayBeLate says whether a kubelet may have cached something older. One that does so between the look that confirms a step
@@ -73,15 +75,25 @@ func (w *world) mayBeLate() bool {
 // handshake at this moment: that is assumed of kubelets (docs/protocol.md), and counted. It need not report before it takes
 // traffic, as the API server knows of its start.
 func (w *world) startPod(p *process) bool {
-	o := p.pod
-	if o.ended || o.lost || o.terminating || o.unschedulable || len(w.published) == 0 || !w.followed(p) {
+	if !w.startable(p) {
 		return false
 	}
 	trusted, leaves := w.latestPublication(), w.latestPublication()
 	if w.mayBeLate() && in(w.dice, 2, "the kubelet has cached something older") {
-		trusted, leaves = w.published[len(w.published)-2], w.mountable("leaf")
+		trusted, leaves = w.mountable("bundle"), w.mountable("leaf")
 	}
-	was := *p
+	return w.startsWith(p, trusted, leaves, in(w.dice, 2, "it says nothing at its start"))
+}
+
+// startable says whether there is something that can start a container of a pod, and to start it with.
+func (w *world) startable(p *process) bool {
+	o := p.pod
+	return !o.ended && !o.lost && !o.terminating && !o.unschedulable && len(w.published) > 0 && w.followed(p)
+}
+
+// startsWith starts the container of a pod with what its kubelet has mounted.
+func (w *world) startsWith(p *process, trusted, leaves *publication, silent bool) bool {
+	o, was := p.pod, *p
 	p.up = true
 	p.mounts(trusted, leaves)
 	outdated := trusted != w.latestPublication() || leaves != w.latestPublication()
@@ -106,7 +118,7 @@ func (w *world) startPod(p *process) bool {
 	w.takesBackWaivers(p)
 	w.showPod(p)
 	p.reportedAt = w.clock.now()
-	if p.reachable && !in(w.dice, 2, "it says nothing at its start") {
+	if p.reachable && !silent {
 		w.reportsAtStart(p)
 	}
 	return true

@@ -101,7 +101,7 @@ func (w *world) forges() bool {
 		}
 		w.counts.event(forgedReport)
 		w.say("somebody forges a report of %s", p.name)
-		if w.acknowledge(m, o) {
+		if w.acknowledge(m, o, w.accountOf(p)) {
 			w.breaks(violated("ContentDecides", "a forged report of %s was taken", p.name))
 		}
 		return true
@@ -119,7 +119,7 @@ func (w *world) replays() bool {
 		if o := p.replay[m]; o != nil && w.kindOf(m) == trust.Acknowledgement {
 			w.say("an old report of %s is delivered again", p.name)
 			w.counts.event(replayedReport)
-			w.acknowledge(m, o)
+			w.acknowledge(m, o, w.accountOf(p))
 			return true
 		}
 	}

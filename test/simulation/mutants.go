@@ -22,6 +22,12 @@ type mutant struct {
 	pods bool
 	// breaks are the promises that it is to be found by, any if there are none.
 	breaks []string
+	// shape changes the worlds in which it is hunted to what it takes, nil if it is found in any.
+	shape func(t *topology)
+	// only are the events that happen while it is hunted, apart from what comes in between; all if there are none.
+	only []string
+	// loosens breaks what is asked outside of the protocol, nil for nothing.
+	loosens func(o *options)
 }
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,

@@ -56,6 +56,20 @@ func TestNoMutantIsNone(t *testing.T) {
 	}
 }
 
+// TestMutantsOfPodsAreOfTheProtocol shows that the protocol keeps its promises in the very worlds in which its mutants are caught.
+func TestMutantsOfPodsAreOfTheProtocol(t *testing.T) {
+	for _, m := range podMutants() {
+		t.Run(m.name, func(t *testing.T) {
+			m.make, m.loosens = func() Protocol { return trust.Assess }, nil
+			for seed := range uint64(10) {
+				if err := story(newRandomDice(seed+1), &m, newCounts()); err != nil {
+					t.Errorf("seed %d: %v", seed+1, err)
+				}
+			}
+		})
+	}
+}
+
 // hunt plays stories until one ends badly, and returns the number of steps until then.
 func hunt(m *mutant, seed uint64) (int, error) {
 	d, c := newRandomDice(seed), newCounts()
@@ -78,8 +92,14 @@ func story(d dice, m *mutant, c *counts) error {
 	if m.pods {
 		draw = drawPods
 	}
-	t := draw(d)
-	w, err := newWorld(t, options{dice: d, protocol: m.make(), counts: c})
+	t, o := draw(d), options{dice: d, protocol: m.make(), counts: c}
+	if m.shape != nil {
+		m.shape(&t)
+	}
+	if m.loosens != nil {
+		m.loosens(&o)
+	}
+	w, err := newWorld(t, o)
 	if err != nil {
 		return err
 	}
@@ -90,7 +110,7 @@ func story(d dice, m *mutant, c *counts) error {
 			all[i].weight *= 6
 		}
 	}
-	list := weighted(all)
+	list := weighted(slices.DeleteFunc(all, func(e event) bool { return len(m.only) > 0 && !slices.Contains(m.only, e.name) }))
 	for range 60 {
 		if _, err := w.step(&list[d.roll(len(list), "event")]); err != nil {
 			return err

@@ -112,7 +112,7 @@ func (w *world) prepare(e *edit) (*inventory.Sources, func()) {
 
 // guard is the webhook: it says which invariant an edit would break, "" for none.
 func (w *world) guard(after *inventory.Sources) string {
-	edited := inventory.Build(after)
+	edited := inventory.Build(shown(after))
 	if edited == nil {
 		return "the configuration would be gone"
 	}

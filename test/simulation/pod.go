@@ -28,8 +28,8 @@ type pod struct {
 	trusted, leaves *publication
 	// terminating, ended and unlabelled are as in its object; lost says that its node is gone and its object is not yet.
 	terminating, ended, unlabelled, lost bool
-	// unschedulable says that it never starts.
-	unschedulable bool
+	// unschedulable says that it never starts, succeeded that its workload makes another one of its name once that is free.
+	unschedulable, succeeded bool
 	// stale says that it runs with an older bundle than was published at its start, and has not loaded since.
 	stale bool
 }
@@ -93,6 +93,10 @@ func (w *world) createPod(l *workload) *process {
 		}
 	}
 	l.made++
+	return w.makePod(l, name)
+}
+
+func (w *world) makePod(l *workload, name string) *process {
 	w.podsMade++
 	p := newProcess(name, 0)
 	p.off = []time.Duration{0, maxOff, -maxOff}[w.podsMade%3]
@@ -134,10 +138,18 @@ func (w *world) removePod(p *process) {
 	w.processes = slices.DeleteFunc(slices.Clone(w.processes), func(other *process) bool { return other == p })
 }
 
+// isGone takes a pod away, and makes the one that follows it.
+func (w *world) isGone(p *process) {
+	w.removePod(p)
+	if p.pod.succeeded {
+		w.makePod(p.pod.workload, p.member)
+	}
+}
+
 // terminates deletes a pod. One that was never started is gone at once.
 func (w *world) terminates(p *process) {
 	if p.pod.starts == 0 {
-		w.removePod(p)
+		w.isGone(p)
 		return
 	}
 	p.pod.terminating = true

@@ -6,6 +6,7 @@ package simulation
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
@@ -21,10 +22,14 @@ func podEvents() (all, between []event) {
 		{"pod gone", 3, plain((*world).podGoes)},
 		{"pod evicted", 1, plain((*world).evicts)},
 		{"kubelet", 2, plain((*world).syncs)},
+		{"restart into older content", 1, plain((*world).relapses)},
+		{"another pod of a name", 1, plain((*world).followsByName)},
+		{"late pod", 1, plain((*world).joinsLate)},
 		{"label of a pod", 2, plain((*world).relabels)},
 		{"report for a neighbour", 1, plain((*world).reportsForNeighbour)},
 		{"report of a former process", 1, plain((*world).strayArrives)},
-		{"listing", 1, plain((*world).listing)},
+		{"listing", 2, plain((*world).listing)},
+		{"selector in flight", 1, plain((*world).editsSelector)},
 	}
 	return append([]event{
 		{"vanished node", 1, plain((*world).nodeOfPodsVanishes)},
@@ -81,7 +86,7 @@ func (w *world) startsPending() bool {
 	return true
 }
 
-// deletesPod deletes one pod; its workload makes another one, which has its name once that is free.
+// deletesPod deletes one pod; its workload makes another one, with another name, or with its name once that is free.
 func (w *world) deletesPod() bool {
 	p := w.anyPod()
 	if p == nil || p.pod.terminating || w.wrong {
@@ -89,19 +94,22 @@ func (w *world) deletesPod() bool {
 	}
 	w.say("the pod %s is deleted", p.name)
 	w.counts.event(podTerminating)
+	p.pod.succeeded = w.topology.stateful
 	w.terminates(p)
-	w.createPod(p.pod.workload)
+	if !p.pod.succeeded {
+		w.createPod(p.pod.workload)
+	}
 	return true
 }
 
 // podGoes ends a pod that is terminating, or takes the object of one away that does not run any more.
 func (w *world) podGoes() bool {
 	p := w.anyPod()
-	if p == nil || (!p.pod.terminating && !p.pod.ended && !p.pod.lost) {
+	if p == nil || (!p.pod.terminating && !p.pod.ended && !p.pod.lost) || (p.pod.succeeded && w.wrong) {
 		return false
 	}
 	w.say("the pod %s is gone", p.name)
-	w.removePod(p)
+	w.isGone(p)
 	return true
 }
 
@@ -172,93 +180,28 @@ func (w *world) settleLabels() {
 	}
 }
 
-// reportsForNeighbour has a pod report for another one what it has loaded itself.
-func (w *world) reportsForNeighbour() bool {
-	p, to := w.anyPod(), w.anyPod()
-	if p == nil || to == nil || p == to || !p.up || p.pod.workload != to.pod.workload {
-		return false
-	}
-	for _, m := range p.memberships() {
-		m.member = to.member
-		if w.kindOf(m) == trust.Acknowledgement {
-			w.say("%s reports for %s", p.name, to.name)
-			w.counts.event(neighbourReport)
-			w.acknowledge(m, w.reportOf(p, membership{domain: m.domain, party: m.party, member: p.member}))
-			return true
-		}
-	}
-	return false
-}
-
-// stray is a report that was made by a process that is not there any more.
-type stray struct {
-	of     membership
-	report *trust.Observation
-	name   string
-}
-
-// keepStrays keeps what a process has reported and has not arrived before it ends; without that, what it would have reported.
-func (w *world) keepStrays(p *process) {
-	for _, m := range p.memberships() {
-		if w.kindOf(m) != trust.Acknowledgement || p.pod.starts == 0 {
-			continue
-		}
-		o := p.pending[m]
-		if o == nil && p.up {
-			o = w.reportOf(p, m)
-		}
-		if o != nil {
-			w.strays = append(w.strays[max(0, len(w.strays)-remembered):], stray{of: m, report: o, name: p.name})
-		}
-	}
-	clear(p.pending)
-}
-
-// strayArrives delivers the report of a pod, or of a container, that was replaced since.
-func (w *world) strayArrives() bool {
-	if len(w.strays) == 0 {
-		return false
-	}
-	s := w.strays[len(w.strays)-1]
-	w.strays = w.strays[:len(w.strays)-1]
-	w.say("a report of a former process of %s arrives", s.name)
-	w.counts.event(strayReport)
-	w.acknowledge(s.of, s.report)
-	return true
-}
-
-// listing has the pods of the configuration's selectors be listed, or not be known for a while.
-func (w *world) listing() bool {
-	if len(w.api.latest().Selectors) > 0 && !w.unlisted() {
-		w.say("pods are not listed any more")
-		w.counts.event(podsUnlisted)
-		w.api.putSelectors(nil)
-		return true
-	}
-	w.lists()
-	return true
-}
-
-// unlisted says whether a selector of the configuration is not listed.
-func (w *world) unlisted() bool {
-	latest := w.api.latest()
-	return slices.ContainsFunc(latest.Configurations[configurationName].Selectors, func(s string) bool { return !latest.Selectors[s] })
-}
-
-func (w *world) lists() {
-	if !w.topology.pods || !w.unlisted() {
-		return
-	}
-	w.say("pods are listed")
-	w.api.putSelectors(w.api.latest().Configurations[configurationName].Selectors)
-}
-
 // correctsSelector has a selector choose the pods that are there, which was wrong from the beginning.
 func (w *world) correctsSelector() bool {
 	if !w.mistyped {
 		return false
 	}
 	w.putsRight()
+	return true
+}
+
+func selectorEdits() []configurationEdit {
+	return []configurationEdit{
+		{"has a selector choose nothing in", (*world).choosesNothing, false},
+		{"has a selector choose other pods in", (*world).choosesOthers, false},
+	}
+}
+
+// editsSelector edits a selector in flight, and its pods are listed.
+func (w *world) editsSelector() bool {
+	if w.wrong || !w.editsBy(selectorEdits()) {
+		return false
+	}
+	w.lists()
 	return true
 }
 
@@ -292,8 +235,8 @@ func (w *world) populates(d *trust.Domain, a *trust.Assessment) {
 		w.lists()
 	}
 	for _, l := range w.workloads {
-		living := slices.ContainsFunc(w.podsOf(l), func(p *process) bool { return !p.pod.ended && !p.pod.lost })
-		if !living && (d.Roster == nil || !slices.Contains(d.Roster.Populated, l.party)) {
+		asked := slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return strings.Contains(b.Message, "relying party "+l.party+" would") })
+		if asked && !slices.ContainsFunc(w.podsOf(l), func(p *process) bool { return !p.pod.ended && !p.pod.lost }) {
 			w.say("somebody starts a pod of %s", l.party)
 			w.createPod(l)
 		}
@@ -316,7 +259,7 @@ func (w *world) restPods() {
 		}
 		if p.pod.lost || p.pod.terminating && !p.up {
 			w.say("the pod %s is gone", p.name)
-			w.removePod(p)
+			w.isGone(p)
 			continue
 		}
 		if p.pod.unlabelled {
@@ -344,17 +287,6 @@ func (s *server) putPod(name string, pod *inventory.Pod) {
 	delete(next.Pods, name)
 	if pod != nil {
 		next.Pods[name] = pod
-	}
-	s.became(&next)
-}
-
-// putSelectors has the pods of these selectors be listed, and no others.
-func (s *server) putSelectors(selectors []string) {
-	s.version++
-	next := *s.latest()
-	next.Selectors = map[string]bool{}
-	for _, selector := range selectors {
-		next.Selectors[selector] = true
 	}
 	s.became(&next)
 }

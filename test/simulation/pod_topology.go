@@ -35,7 +35,10 @@ func drawPods(d dice) topology {
 	t.peers, t.short, t.pacing = in(d, 2, "peers"), in(d, 3, "short validity"), in(d, 4, "pacing")
 	t.stateful = in(d, 2, "names are used again")
 	// A selector that is wrong from the beginning is found out where nobody else verifies or presents the same.
-	t.mistyped = in(d, 4, "a selector chooses nothing") && len(t.clientKinds) == 1 && !t.crossed && !t.peers
+	if in(d, 4, "a selector chooses nothing") && len(t.clientKinds) == 1 && !t.crossed && !t.peers {
+		t.retyped = in(d, 2, "it did before")
+		t.mistyped = !t.retyped
+	}
 	return t
 }
 
@@ -54,7 +57,14 @@ func choosing(label string) metav1.LabelSelector {
 }
 
 // mistypes has the first party of pods choose none.
-func mistypes(cfg *configv1alpha1.RotationConfiguration) *configv1alpha1.RotationConfiguration {
+func (w *world) mistypes() {
+	w.say("a selector is mistyped")
+	w.mistyped = true
+	w.api.putConfiguration(mistyped(w.configuration), w.clock.now())
+	w.lists()
+}
+
+func mistyped(cfg *configv1alpha1.RotationConfiguration) *configv1alpha1.RotationConfiguration {
 	out := cfg.DeepCopy()
 	parties := out.Spec.TrustDomains[0].RelyingParties
 	for i := range parties {

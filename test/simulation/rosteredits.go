@@ -37,22 +37,23 @@ func configurationEdits(pods bool) []configurationEdit {
 		{"lets a leaf go, by its name, of", (*world).releasesLeaf, true},
 	}
 	if pods {
-		out = append(out, configurationEdit{"has a selector choose nothing in", (*world).choosesNothing, false},
-			configurationEdit{"has a selector choose other pods in", (*world).choosesOthers, false})
+		out = append(out, selectorEdits()...)
 	}
 	return out
 }
 
 // editsRoster changes who counts while a rotation is in flight: with the guard or past it, as a restore does. What the
 // configuration says at rest is true: it is put right before the next rotation begins.
-func (w *world) editsRoster() bool {
+func (w *world) editsRoster() bool { return w.editsBy(configurationEdits(w.topology.pods)) }
+
+func (w *world) editsBy(edits []configurationEdit) bool {
 	at := w.dice.roll(len(w.domains().Domains), "domain")
 	d := w.domains().Domains[at]
 	if !w.rotating(d) || w.mistyped || w.topology.pods && !w.allRecorded() {
 		return false
 	}
 	cfg := w.api.configuration.DeepCopy()
-	e := one(w.dice, "edit of the configuration", configurationEdits(w.topology.pods))
+	e := one(w.dice, "edit of the configuration", edits)
 	if at >= len(cfg.Spec.TrustDomains) || !e.make(w, &cfg.Spec.TrustDomains[at]) {
 		return false
 	}
@@ -88,7 +89,7 @@ func (w *world) guardConfiguration(name string, after *inventory.Sources) string
 	if reason := w.guard(after); reason != "" {
 		return reason
 	}
-	judged := trust.JudgeConfiguration(name, w.domains().Configured(), inventory.Build(after).Configured(), w.clock.now())
+	judged := trust.JudgeConfiguration(name, w.domains().Configured(), inventory.Build(shown(after)).Configured(), w.clock.now())
 	if found := judged.Violations; len(found) > 0 {
 		return string(found[0].Invariant) + ": " + found[0].Message
 	}

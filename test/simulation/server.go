@@ -29,6 +29,7 @@ const (
 var (
 	secretResource    = schema.GroupResource{Resource: "secrets"}
 	configMapResource = schema.GroupResource{Resource: "configmaps"}
+	podResource       = schema.GroupResource{Resource: "pods"}
 	recordResource    = configv1alpha1.SchemeGroupVersion.WithResource("rotationrecords").GroupResource()
 )
 

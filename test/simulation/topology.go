@@ -55,8 +55,8 @@ type topology struct {
 	// pacing says that leaves are reissued one in a minute where that can wait.
 	pacing bool
 	// pods says that the clients are pods, podServers that the servers are, too. stateful says that names of pods are used
-	// again, mistyped that a selector chooses none at first.
-	pods, podServers, stateful, mistyped bool
+	// again, mistyped that a selector chooses none at first, and retyped that such a one is written before the first rotation.
+	pods, podServers, stateful, mistyped, retyped bool
 }
 
 // drawTopology rolls one.
@@ -112,6 +112,7 @@ func (t topology) String() string {
 		{t.podServers, ", servers are pods"},
 		{t.stateful, ", names of pods are used again"},
 		{t.mistyped, ", a selector chooses none"},
+		{t.retyped, ", a selector is replaced by one that chooses none"},
 	} {
 		if x.yes {
 			b.WriteString(x.text)

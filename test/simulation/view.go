@@ -73,6 +73,7 @@ func (v *view) Sources(string) *inventory.Sources {
 			ConfigMaps: v.configMaps.ConfigMaps, Nodes: v.nodes.Nodes,
 			Configurations: v.configurations.Configurations, Records: v.records.Records, Pods: v.pods.Pods, Selectors: v.pods.Selectors,
 		}
+		v.latest = shown(v.latest)
 		v.built = inventory.Build(v.latest)
 	}
 	return v.latest
@@ -84,7 +85,7 @@ func (v *view) Namespace(name string) *inventory.Namespace {
 	return v.built
 }
 
-// Live implements rotation.Inventory. The lists are not of one moment.
+// Live implements rotation.Inventory. The lists are not of one moment. Pods are listed by every selector, or not at all.
 func (v *view) Live(context.Context, string) (*inventory.Sources, error) {
 	w := v.leader.world
 	if err := v.leader.read(); err != nil {
@@ -93,10 +94,18 @@ func (v *view) Live(context.Context, string) (*inventory.Sources, error) {
 	secrets := w.api.latest()
 	w.meanwhile(v.leader)
 	rest := w.api.latest()
-	return &inventory.Sources{
+	live := &inventory.Sources{
 		Namespace: namespace, Secrets: secrets.Secrets, Others: secrets.Others, ConfigMaps: rest.ConfigMaps, Nodes: rest.Nodes,
 		Configurations: rest.Configurations, Records: rest.Records, Pods: rest.Pods, Selectors: rest.Selectors,
-	}, nil
+	}
+	switch {
+	case w.cachedPods:
+		live.Pods, live.Selectors = v.pods.Pods, v.pods.Selectors
+		return shown(live), nil
+	case w.forbidden:
+		return nil, apierrors.NewForbidden(podResource, "", errors.New("pods may not be listed"))
+	}
+	return listedNow(live), nil
 }
 
 func failure() error { return apierrors.NewInternalError(errors.New("injected")) }

@@ -28,6 +28,9 @@ type options struct {
 	unguarded bool
 	// judging says that the guard must let every write of a leader through that nothing came between.
 	judging bool
+	// Broken in mutants: anyReporter says that the API does not ask which pod a token is bound to, cachedPods that a leader
+	// believes its informers of pods where it has to read live.
+	anyReporter, cachedPods bool
 }
 
 // world is everything.
@@ -69,10 +72,11 @@ type world struct {
 	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.
 	wrong        bool
 	unregistered []string
-	// workloads make pods, podsMade of them so far. mistyped says that a selector was wrong from the beginning.
-	workloads []*workload
-	podsMade  int
-	mistyped  bool
+	// workloads make pods, podsMade of them so far. mistyped says that a selector was wrong before a rotation began, and
+	// forbidden that pods may not be listed.
+	workloads           []*workload
+	podsMade            int
+	mistyped, forbidden bool
 	// published is what bundles and leaves were, the latest last; strays are reports of processes that are gone.
 	published []*publication
 	strays    []stray
@@ -116,9 +120,8 @@ func newWorld(t topology, o options) (*world, error) {
 	w.api.putConfiguration(w.configuration, birth)
 	w.lists()
 	w.deploy()
-	if w.mistyped = t.mistyped; w.mistyped {
-		w.api.putConfiguration(mistypes(w.configuration), birth)
-		w.lists()
+	if t.mistyped {
+		w.mistypes()
 	}
 	if t.onNodes() {
 		w.join()
@@ -138,6 +141,9 @@ func newWorld(t topology, o options) (*world, error) {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
 	w.faultless = false
+	if t.retyped {
+		w.mistypes()
+	}
 	if !in(w.dice, 4, "nothing is rotated at first") {
 		w.rotates()
 	}
@@ -165,7 +171,7 @@ func (w *world) tick() { w.clock.set(w.clock.now().Add(time.Second)) }
 // domains are what is there now.
 func (w *world) domains() *inventory.Namespace {
 	if latest := w.api.latest(); latest != w.knownOf {
-		w.knownOf, w.known = latest, inventory.Build(latest)
+		w.knownOf, w.known = latest, inventory.Build(shown(latest))
 	}
 	return w.known
 }
