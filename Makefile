@@ -57,7 +57,7 @@ lint-tools: ## Build golangci-lint and deadcode into bin/tools (once; minutes).
 ##@ Run
 
 .PHONY: up
-up: tools $(if $(SAMPLE),node-tools) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd: one with etcd on three nodes (root).
+up: tools $(if $(SAMPLE),node-tools) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd or pods: etcd, or the sample, on three nodes (root).
 	@go run ./test/cluster/localup up $(SAMPLE)
 
 .PHONY: down

@@ -6,7 +6,8 @@
 #
 #   hack/build-tools.sh                  the control plane: etcd, kube-apiserver, kube-controller-manager, kubectl
 #   hack/build-tools.sh nodes            what package test/cluster/nodes runs: kubelet, containerd and its shim, ctr, the
-#                                        plugins of the pod network, pause, nodeinit (runc: hack/install-runc.sh)
+#                                        plugins of the pod network, pause, nodeinit (runc: hack/install-runc.sh);
+#                                        and the kube-scheduler of package test/cluster/workernodes
 #   hack/build-tools.sh golangci-lint deadcode
 #                                        what checks the code (hack/tools/lint)
 #
@@ -18,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly out="$PWD/bin/tools"
 readonly control_plane=(etcd kube-apiserver kube-controller-manager kubectl)
-readonly nodes=(nodeinit pause cni-bridge cni-host-local ctr containerd-shim-runc-v2 containerd kubelet)
+readonly nodes=(nodeinit pause cni-bridge cni-host-local ctr containerd-shim-runc-v2 containerd kubelet kube-scheduler)
 # The one place of the Kubernetes version is hack/tools/go.mod.
 kubernetes="$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\1|p' hack/tools/go.mod)"
 containerd="$(sed -n 's|^[[:space:]]*github.com/containerd/containerd/v2 v\([0-9.]*\)$|\1|p' hack/tools/node/go.mod)"
@@ -44,7 +45,7 @@ describe() {
   ldflags=""
   case "$1" in
     etcd) package=./etcd ;;
-    kube-apiserver | kube-controller-manager | kubectl | kubelet)
+    kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | kubelet)
       package="k8s.io/kubernetes/cmd/$1"
       ldflags="$(version_flags)"
       ldflags="${ldflags% }"

@@ -56,7 +56,10 @@ func render(t *testing.T, dir string) *rendered {
 }
 
 // kustomizations are what is applied.
-var kustomizations = []string{"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "overlays/workloads", "samples/etcd-nodes", "samples/openshift-etcd", "samples/mtls-service"}
+var kustomizations = []string{
+	"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "overlays/workloads", "samples/etcd-nodes", "samples/openshift-etcd",
+	"samples/mtls-service", "samples/pods",
+}
 
 // given is a rule with its role, and the namespace of the binding; "" for the whole cluster.
 type given struct {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// dial opens one connection after the other until the context ends.
-func (p *program) dial(ctx context.Context, addresses []string, serverName, request string, pause time.Duration) error {
+// dial opens one connection after the other until the context ends, to each of the present addresses in turn.
+func (p *program) dial(ctx context.Context, addresses func() []string, serverName, request string, pause time.Duration) error {
 	config := p.source.ClientConfig(&tls.Config{ServerName: serverName, MinVersion: tls.VersionTLS12})
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -25,7 +25,11 @@ func (p *program) dial(ctx context.Context, addresses []string, serverName, requ
 			return nil
 		case <-ticker.C:
 		}
-		switch err := handshake(ctx, config, addresses[turn%len(addresses)], request); {
+		now := addresses()
+		if len(now) == 0 {
+			continue
+		}
+		switch err := handshake(ctx, config, now[turn%len(now)], request); {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:

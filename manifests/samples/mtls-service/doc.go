@@ -6,9 +6,12 @@
 // change, and those that are of a relying party report what they have loaded to the subresource acknowledge of the signer: all by
 // controller/tlsreload. Clients open new connections all the time, so that every handshake proves both directions of trust.
 //
+// Servers and clients may be pods that come and go (manifests/samples/pods): a client then follows the ready endpoints of a
+// Service, and what each has counted is added up by the command totals, which outlives them.
+//
 // Every program serves its counters as JSON at /stats. /hold and /resume on the same listener (POST) stop and resume
 // reloading: a program that does not reload is what a rotation must wait for.
 //
-// Goroutines: what follows the material, what reports, the stats listener, and either the TLS listener with a goroutine
-// for each connection or the dialling loop. All end with the command's context.
+// Goroutines: what follows the material, what reports, what sends the counters, the stats listener, and either the TLS listener
+// with a goroutine for each connection or the dialling loop. All end with the command's context.
 package main

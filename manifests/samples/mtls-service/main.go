@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"certrotation.dev/controller/acknowledge"
@@ -35,7 +37,7 @@ type options struct {
 	kubeconfig         string
 	leaf, bundle       string
 	leafDir, bundleDir string
-	statsAddr          string
+	statsAddr, totals  string
 	member             acknowledge.Member
 }
 
@@ -55,11 +57,12 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.leafDir, "leaf-dir", "", "where the leaf is mounted, in a pod; it is watched by the API if empty")
 	flags.StringVar(&o.bundleDir, "bundle-dir", "", "where the bundle is mounted, in a pod")
 	flags.StringVar(&o.statsAddr, "stats", "127.0.0.1:0", "address of the counters")
+	flags.StringVar(&o.totals, "totals", os.Getenv(envTotals), "URL of the command totals, to which the counters are sent, if any")
 	flags.StringVar(&o.member.Signer, "signer", "service-signer", "signer whose rotation is acknowledged")
 	flags.StringVar(&o.member.Party, "party", "", "relying party that the program is of, which acknowledges nothing if it is empty")
 	flags.StringVar(&o.member.Name, "member", os.Getenv(acknowledge.EnvName), "member of the party that the program is; the name of the party if empty")
 	flags.StringVar(&o.member.Instance, "instance", os.Getenv(acknowledge.EnvUID), "name of this process, such as the UID of its pod; the name of the host if empty")
-	root.AddCommand(newServerCommand(o), newClientCommand(o))
+	root.AddCommand(newServerCommand(o), newClientCommand(o), newTotalsCommand())
 	return root
 }
 
@@ -71,11 +74,7 @@ func newServerCommand(o *options) *cobra.Command {
 		Short: "Accept mutual TLS connections",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			program, err := o.start(cmd.Context(), newStats(peers))
-			if err != nil {
-				return err
-			}
-			return program.serve(cmd.Context(), listen)
+			return o.run(cmd.Context(), newStats(peers), func(ctx context.Context, p *program) error { return p.serve(ctx, listen) })
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8443", "address to listen on")
@@ -85,43 +84,62 @@ func newServerCommand(o *options) *cobra.Command {
 
 func newClientCommand(o *options) *cobra.Command {
 	var servers []string
-	var serverName, request string
+	var service, serverName, request string
 	var pause time.Duration
 	cmd := &cobra.Command{
 		Use:   "client",
 		Short: "Open mutual TLS connections, one after the other",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			program, err := o.start(cmd.Context(), newStats(nil))
-			if err != nil {
-				return err
-			}
-			return program.dial(cmd.Context(), servers, serverName, request, pause)
+			return o.run(cmd.Context(), newStats(nil), func(ctx context.Context, p *program) error {
+				addresses := func() []string { return servers }
+				if service != "" {
+					endpoints, err := o.follow(ctx, service)
+					if err != nil {
+						return err
+					}
+					addresses = endpoints.addresses
+				}
+				return p.dial(ctx, addresses, serverName, request, pause)
+			})
 		},
 	}
 	cmd.Flags().StringSliceVar(&servers, "server", []string{"127.0.0.1:8443"}, "addresses of the servers, which take turns")
+	cmd.Flags().StringVar(&service, "service", "", "Service whose ready pods are the servers, each at its own address, instead of --server")
 	cmd.Flags().StringVar(&request, "request", "?", "what is sent over each connection, until something comes back")
 	cmd.Flags().StringVar(&serverName, "server-name", "localhost", "name to verify the server's leaf with")
 	cmd.Flags().DurationVar(&pause, "pause", 50*time.Millisecond, "pause between two connections")
 	return cmd
 }
 
-// start loads the first material, serves the counters, keeps reloading in the background and acknowledges what is loaded.
-func (o *options) start(ctx context.Context, stats *stats) (*program, error) {
+// run does the work of a server or a client, and counts.
+func (o *options) run(ctx context.Context, stats *stats, do func(context.Context, *program) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var reporting sync.WaitGroup
+	defer reporting.Wait()
+	defer cancel()
+	if o.totals != "" {
+		reporting.Go(func() { stats.report(ctx, o.totals) })
+	}
+	program, err := o.start(ctx, stats)
+	if err != nil {
+		return err
+	}
+	return do(ctx, program)
+}
+
+// config is how the API server is reached: by what is mounted in a pod, unless there is a kubeconfig.
+func (o *options) config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("load kubeconfig %q: %w", o.kubeconfig, err)
 	}
-	var loader *loader
-	if o.leafDir != "" {
-		loader, err = mounted(ctx, o.leafDir, o.bundleDir)
-	} else {
-		client, failed := kubernetes.NewForConfig(config)
-		if failed != nil {
-			return nil, fmt.Errorf("make client: %w", failed)
-		}
-		loader, err = watch(ctx, client, o.member.Namespace, o.leaf, o.bundle)
-	}
+	return config, nil
+}
+
+// start loads the first material, serves the counters, keeps reloading in the background and acknowledges what is loaded.
+func (o *options) start(ctx context.Context, stats *stats) (*program, error) {
+	loader, err := o.load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,17 +155,43 @@ func (o *options) start(ctx context.Context, stats *stats) (*program, error) {
 	if o.member.Party == "" {
 		return p, nil
 	}
-	if o.member.Instance == "" {
-		if o.member.Instance, err = os.Hostname(); err != nil {
-			return nil, fmt.Errorf("name this process, or give --instance: %w", err)
-		}
+	return p, o.acknowledge(ctx, p)
+}
+
+// load follows what is mounted, or the objects.
+func (o *options) load(ctx context.Context) (*loader, error) {
+	if o.leafDir != "" {
+		return mounted(ctx, o.leafDir, o.bundleDir)
 	}
-	api, err := acknowledge.Connect(config, o.member.Namespace)
+	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return watch(ctx, client, o.member.Namespace, o.leaf, o.bundle)
+}
+
+// acknowledge reports in the background what is loaded.
+func (o *options) acknowledge(ctx context.Context, p *program) error {
+	if o.member.Instance == "" {
+		var err error
+		if o.member.Instance, err = os.Hostname(); err != nil {
+			return fmt.Errorf("name this process, or give --instance: %w", err)
+		}
+	}
+	config, err := o.config()
+	if err != nil {
+		return err
+	}
+	api, err := acknowledge.Connect(config, o.member.Namespace)
+	if err != nil {
+		return err
+	}
 	go p.source.Acknowledge(ctx, api, o.member)
-	return p, nil
+	return nil
 }
 
 // program is what server and client share: what it counts and what it has loaded.

@@ -9,13 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 )
 
 // patience bounds the duration of one connection.
 const patience = 10 * time.Second
 
-// serve accepts connections until the context ends. Each handshake uses what is loaded at that moment.
+// serve accepts connections until the context ends, and ends those that it has accepted. Each handshake uses what is loaded at
+// that moment.
 func (p *program) serve(ctx context.Context, address string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -23,6 +25,8 @@ func (p *program) serve(ctx context.Context, address string) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
+	var answering sync.WaitGroup
+	defer answering.Wait()
 	config := p.source.ServerConfig(&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12})
 	for {
 		conn, err := listener.Accept()
@@ -32,7 +36,7 @@ func (p *program) serve(ctx context.Context, address string) error {
 		if err != nil {
 			return fmt.Errorf("accept on %s: %w", address, err)
 		}
-		go p.answer(ctx, tls.Server(conn, config))
+		answering.Go(func() { p.answer(context.WithoutCancel(ctx), tls.Server(conn, config)) })
 	}
 }
 

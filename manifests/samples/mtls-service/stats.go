@@ -22,6 +22,9 @@ type counters struct {
 	// Handshakes that succeeded, and Failures, since the program started.
 	Handshakes int64 `json:"handshakes"`
 	Failures   int64 `json:"failures"`
+	// Writes that were acknowledged, and those of them that were Lost: programs that write report them to the command totals.
+	Writes int64 `json:"writes"`
+	Lost   int64 `json:"lost"`
 	// Reasons of the failures.
 	Reasons map[string]int64 `json:"reasons"`
 	// Unreachable are the peers whose counters are missing from the totals.
@@ -31,6 +34,8 @@ type counters struct {
 func (c *counters) add(other counters) {
 	c.Handshakes += other.Handshakes
 	c.Failures += other.Failures
+	c.Writes += other.Writes
+	c.Lost += other.Lost
 	for reason, n := range other.Reasons {
 		c.Reasons[reason] += n
 	}
@@ -84,12 +89,18 @@ func reason(err error) string {
 	return "other"
 }
 
+// own are the counters of this program.
+func (s *stats) own() counters {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := counters{Reasons: map[string]int64{}}
+	own.add(s.count)
+	return own
+}
+
 // total adds the counters of the peers.
 func (s *stats) total(ctx context.Context) counters {
-	s.mu.Lock()
-	total := counters{Reasons: map[string]int64{}}
-	total.add(s.count)
-	s.mu.Unlock()
+	total := s.own()
 	for _, url := range s.peers {
 		peer, err := fetch(ctx, url)
 		if err != nil {

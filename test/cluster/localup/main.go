@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command localup is `make up` and `make down`: a control plane with certrotation and its samples on this machine, in
-// the directory .local of the repository. `make up SAMPLE=etcd` is one whose etcd runs on real nodes, in .local/etcd-nodes.
+// the directory .local of the repository. `make up SAMPLE=etcd` is one whose etcd runs on real nodes, in .local/etcd-nodes; `make up SAMPLE=pods` one whose
+// workloads are pods on real nodes, in .local/pods.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/stacked"
+	"certrotation.dev/test/cluster/workernodes"
 )
 
 // patience bounds `make up` once everything is built.
@@ -46,10 +48,12 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return up(ctx, out, dir)
 	case "up etcd":
 		return upEtcd(ctx, out, filepath.Join(dir, etcdNodes))
+	case "up pods":
+		return upPods(ctx, out, filepath.Join(dir, podsOnNodes))
 	case "down":
 		return down(ctx, out, dir)
 	}
-	return fmt.Errorf("usage: localup up [etcd] | down; the only SAMPLE of `make up` is etcd, got %q", args)
+	return fmt.Errorf("usage: localup up [etcd|pods] | down; SAMPLE of `make up` is etcd or pods, got %q", args)
 }
 
 func up(ctx context.Context, out io.Writer, dir string) error {
@@ -91,6 +95,9 @@ func failed(step string, err error) error {
 func down(ctx context.Context, out io.Writer, dir string) error {
 	if err := stacked.StopDir(ctx, filepath.Join(dir, etcdNodes), out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, etcdNodes), err)
+	}
+	if err := workernodes.StopDir(ctx, filepath.Join(dir, podsOnNodes), out); err != nil {
+		return fmt.Errorf("stop what runs in %s: %w", filepath.Join(dir, podsOnNodes), err)
 	}
 	if err := cluster.StopDir(ctx, dir, out); err != nil {
 		return fmt.Errorf("stop what runs in %s: %w", dir, err)

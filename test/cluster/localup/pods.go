@@ -1,0 +1,60 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"certrotation.dev/test/cluster/workernodes"
+)
+
+// podsOnNodes is the directory of `make up SAMPLE=pods` in .local.
+const podsOnNodes = "pods"
+
+const nextPods = `
+What to try next:
+  . .local/pods/env
+  kubectl get pods -n pods-demo -o wide
+  kubectl certrotation rotate -n pods-demo service-signer --wait
+  kubectl rollout restart -n pods-demo deployment/server
+  curl -s $PODS_STATS_URL                       # what all pods have counted, those that are gone too
+  make down
+`
+
+// upPods starts three nodes on which the sample runs as pods.
+func upPods(ctx context.Context, out io.Writer, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := workernodes.Start(ctx, workernodes.Config{Dir: dir, Detach: true, Progress: out})
+	if err != nil {
+		return failedPods("start three nodes", err)
+	}
+	if err := c.InstallSample(ctx); err != nil {
+		return failedPods("start the sample", err)
+	}
+	env := fmt.Sprintf("export KUBECONFIG=%q\nexport PATH=\"%s:%s:$PATH\"\nexport PODS_STATS_URL=%q\n", c.Installation.Cluster.Kubeconfig(),
+		filepath.Dir(c.Installation.Cluster.Tool("kubectl")), filepath.Dir(c.Binary("certrotation")), c.StatsURL())
+	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(env), 0o600); err != nil {
+		return failedPods("write the environment", err)
+	}
+	for _, args := range [][]string{
+		{"get", "nodes"}, {"get", "pods", "-n", workernodes.SampleNamespace, "-o", "wide"}, {"get", "certificaterotations", "-A"}, {"get", "bundlestatuses", "-A"},
+	} {
+		table, err := c.Kubectl(ctx, args...)
+		if err != nil {
+			return failedPods("print what there is", err)
+		}
+		fmt.Fprintf(out, "\n$ kubectl %s %s\n%s", args[0], args[1], table)
+	}
+	fmt.Fprint(out, nextPods)
+	return nil
+}
+
+func failedPods(step string, err error) error {
+	return fmt.Errorf("%s: %w\nThe logs are in .local/pods. `make up SAMPLE=pods` again starts what is missing; `make down` removes everything", step, err)
+}

@@ -1,0 +1,27 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workernodes starts a control plane whose workloads run as pods: the one of package cluster, with kube-scheduler and the
+// controllers of workloads, and nodes of package nodes, on which the sample manifests/samples/pods runs. certrotation is
+// installed as processes of this machine (package installation), which reach every pod at its own address.
+//
+//	c, err := workernodes.Start(ctx, workernodes.Config{Dir: dir})
+//	err = c.InstallSample(ctx)
+//
+// # What a pod has
+//
+// An address of its own, which every pod, every node and this machine reach without translation; a token that is bound to it;
+// volumes that kubelet brings up to date within seconds. There is no kube-proxy and no name service: Services have endpoints, and
+// no address. The ConfigMap "environment" of a namespace, which a pod takes its environment from, says where kube-apiserver is.
+//
+// # The directory
+//
+// It holds that of package cluster, and besides
+//
+//	nodes/   the nodes (package nodes)
+//	images/  the image of the sample and certrotation
+//
+// With Config.Detach every step is repeatable; a second start takes over what runs and starts what does not.
+//
+// Nothing runs in the background but the processes (see package cluster).
+package workernodes

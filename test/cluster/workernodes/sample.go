@@ -1,0 +1,132 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workernodes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+	"certrotation.dev/test/cluster/nodes"
+)
+
+const (
+	// SampleNamespace is that of manifests/samples/pods.
+	SampleNamespace = "pods-demo"
+	// StatsPort is where each program of the sample serves its counters, and takes /hold and /resume.
+	StatsPort = 8080
+	// totalsPort is on the gateway of the nodes, which is this cluster's alone.
+	totalsPort = "8090"
+	// sampleImage has the sample's program, and certrotation for the agent and for `certrotation wait`.
+	sampleImage = "certrotation.dev/mtls-service:local"
+	// environment is the ConfigMap that the sample's pods take their environment from.
+	environment = "environment"
+)
+
+// Workloads are the Deployments of the sample.
+var Workloads = []string{"server", "client-a", "client-b"}
+
+// image writes the archive that each node imports.
+func (c *Cluster) image() (string, error) {
+	archive := c.path("images", "mtls-service.tar")
+	files := map[string]string{}
+	for _, program := range []string{"mtls-service", "certrotation"} {
+		files[program] = filepath.Join(c.root, "bin", program)
+	}
+	if _, err := nodes.WriteImage(archive, sampleImage, files, []string{"/mtls-service"}); err != nil {
+		return "", fmt.Errorf("%w (`make build` builds what is missing)", err)
+	}
+	return archive, nil
+}
+
+// StatsURL is where the counters of all programs of the sample together are, those that have ended too.
+func (c *Cluster) StatsURL() string {
+	return "http://" + net.JoinHostPort(c.Network.Gateway().String(), totalsPort) + "/stats"
+}
+
+// InstallSample applies the sample and returns when its pods are available and every certificate is Ready.
+func (c *Cluster) InstallSample(ctx context.Context) error {
+	if err := c.startTotals(ctx); err != nil {
+		return err
+	}
+	sample := filepath.Join(c.root, "manifests", "samples", "pods")
+	// The namespace and the environment first: a pod keeps the environment that it has started with.
+	if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(sample, "namespace.yaml")); err != nil {
+		return err
+	}
+	if err := c.ApplyEnvironment(ctx, SampleNamespace); err != nil {
+		return err
+	}
+	if _, err := c.Kubectl(ctx, "apply", "-k", sample); err != nil {
+		return err
+	}
+	if err := c.WaitReady(ctx, installation.Expected{installation.Namespace: 1, SampleNamespace: 4}); err != nil {
+		return err
+	}
+	if err := c.WaitAvailable(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.cfg.Progress, "%-24s runs in namespace %s\n", "samples/pods", SampleNamespace)
+	return nil
+}
+
+func (c *Cluster) startTotals(ctx context.Context) error {
+	address := net.JoinHostPort(c.Network.Gateway().String(), totalsPort)
+	c.Totals = c.Installation.Cluster.AddProcess("totals", c.Binary("mtls-service"), "totals", "--listen="+address)
+	if _, err := c.Totals.StartOrAdopt(ctx); err != nil {
+		return err
+	}
+	return c.Totals.WaitReady(ctx, func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return fmt.Errorf("connect to the totals: %w", err)
+		}
+		return conn.Close()
+	})
+}
+
+// ApplyEnvironment tells the pods of a namespace where kube-apiserver and the totals are. The Service kubernetes has an address that
+// nothing answers at; what a pod's own environment says wins over what kubelet says of Services.
+func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error {
+	server, err := url.Parse(c.Installation.Cluster.URL())
+	if err != nil {
+		return fmt.Errorf("find kube-apiserver: %w", err)
+	}
+	_, err = c.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: environment},
+		Data: map[string]string{
+			"KUBERNETES_SERVICE_HOST": server.Hostname(), "KUBERNETES_SERVICE_PORT": server.Port(), "TOTALS_URL": c.StatsURL(),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("write the environment of the pods of namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+// WaitAvailable waits until the Deployments of the sample are as their specs say.
+func (c *Cluster) WaitAvailable(ctx context.Context) error {
+	return cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
+		for _, name := range Workloads {
+			d, err := c.Client.AppsV1().Deployments(SampleNamespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return fmt.Errorf("get the Deployment %s: %w", name, err)
+			}
+			want := *d.Spec.Replicas
+			if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.Replicas != want {
+				return fmt.Errorf("of the Deployment %s %d of %d pods are available, %d updated, %d in all", name, s.AvailableReplicas, want, s.UpdatedReplicas, s.Replicas)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,152 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workernodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
+	"certrotation.dev/test/cluster/nodes"
+)
+
+// Config says what to start and where.
+type Config struct {
+	// Dir holds everything; see the package's comment.
+	Dir string
+	// Detach leaves everything running when this process ends, and takes over what runs already.
+	Detach bool
+	// Nodes are the names of the nodes. Defaults to worker-0, worker-1 and worker-2.
+	Nodes []string
+	// ControllerFlags are put behind our own.
+	ControllerFlags []string
+	// Progress receives one line for each step. Defaults to nothing.
+	Progress io.Writer
+}
+
+// Cluster is a running control plane with nodes, and certrotation.
+type Cluster struct {
+	*installation.Installation
+	Network *nodes.Network
+	// Client may do everything.
+	Client kubernetes.Interface
+	// Scheduler places the pods, Totals adds up what the sample counts.
+	Scheduler, Totals *cluster.Process
+
+	cfg  Config
+	root string
+}
+
+// Start starts everything and returns when the nodes are Ready and certrotation serves. When it fails, what it started is
+// stopped, unless Config.Detach is set.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = io.Discard
+	}
+	if len(cfg.Nodes) == 0 {
+		cfg.Nodes = []string{"worker-0", "worker-1", "worker-2"}
+	}
+	root, err := cluster.RepositoryRoot()
+	if err != nil {
+		return nil, fmt.Errorf("find the repository: %w", err)
+	}
+	c := &Cluster{cfg: cfg, root: root}
+	if err := c.start(ctx); err != nil {
+		if !cfg.Detach {
+			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	image, err := c.image()
+	if err != nil {
+		return err
+	}
+	// No node yet, but the address at which they will find kube-apiserver.
+	c.Network, err = nodes.Start(ctx, nodes.Config{
+		Dir: c.path("nodes"), Detach: c.cfg.Detach, Images: []string{image}, Progress: c.cfg.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	plane, err := cluster.Prepare(ctx, cluster.Config{
+		Dir: c.cfg.Dir, Detach: c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
+		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags,
+	})
+	if err != nil {
+		return err
+	}
+	if c.Installation, err = installation.Prepare(plane, installation.Config{Progress: c.cfg.Progress, ControllerFlags: c.cfg.ControllerFlags}); err != nil {
+		return err
+	}
+	if err := plane.Start(ctx); err != nil {
+		return err
+	}
+	if c.Client, err = kubernetes.NewForConfig(plane.AdminConfig()); err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	if err := c.startScheduler(ctx); err != nil {
+		return err
+	}
+	if err := c.Network.Register(ctx, nodes.KubeconfigOf(plane)); err != nil {
+		return err
+	}
+	if err := c.Join(ctx, c.cfg.Nodes...); err != nil {
+		return err
+	}
+	if err := c.Install(ctx); err != nil {
+		return fmt.Errorf("install certrotation: %w", err)
+	}
+	return nil
+}
+
+// Join starts nodes, and returns when pods can be placed on them.
+func (c *Cluster) Join(ctx context.Context, names ...string) error {
+	if err := c.Network.Add(ctx, names...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := c.Network.Node(name).WaitReady(ctx, c.Client); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(c.cfg.Progress, "%-24s %d nodes are Ready\n", "nodes", len(names))
+	return nil
+}
+
+// Stop ends everything; the directory stays.
+func (c *Cluster) Stop(ctx context.Context) error {
+	var errs []error
+	if c.Network != nil {
+		errs = append(errs, c.Network.StopKubelets(ctx))
+	}
+	if c.Installation != nil {
+		errs = append(errs, c.Installation.Cluster.Stop(ctx))
+	}
+	if c.Network != nil {
+		errs = append(errs, c.Network.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// StopDir ends what a detached Start has left running in dir.
+func StopDir(ctx context.Context, dir string, progress io.Writer) error {
+	if err := cluster.StopDir(ctx, dir, progress); err != nil {
+		return err
+	}
+	return nodes.StopDir(ctx, filepath.Join(dir, "nodes"), progress)
+}
+
+func (c *Cluster) path(elem ...string) string {
+	return filepath.Join(append([]string{c.cfg.Dir}, elem...)...)
+}

@@ -1,0 +1,221 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/test/cluster/workernodes"
+)
+
+var seed = flag.Uint64("seed", 0, "repeats the order in which pods come and go; a new one if it is 0")
+
+// disturbance is the pause between two of them. A pod takes seconds to start, and as long it has proven nothing.
+const disturbance = 4 * time.Second
+
+// replicas of the sample, and the least and the most that there may be meanwhile.
+var replicas = map[string][3]int32{"server": {3, 2, 4}, "client-a": {2, 1, 3}, "client-b": {2, 1, 3}}
+
+// churn has pods come and go until it is stopped.
+type churn struct {
+	s      *system
+	random *rand.Rand
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+
+	mu sync.Mutex
+	// counts of what was done, and the first error.
+	counts map[string]int
+	err    error
+}
+
+// disturbances by name. Servers end in order only: one that is killed cuts connections, whatever certificates it has.
+var disturbances = map[string]func(*churn, context.Context) error{
+	"scale":   (*churn).scale,
+	"delete":  (*churn).deletePod,
+	"evict":   (*churn).evict,
+	"restart": (*churn).restart,
+	"kill":    (*churn).killClient,
+}
+
+func (s *system) churn(t *testing.T) *churn {
+	t.Helper()
+	from := *seed
+	if from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	t.Logf("to repeat the order: -seed=%d", from)
+	ctx, stop := context.WithCancel(t.Context())
+	c := &churn{s: s, random: rand.New(rand.NewPCG(from, 0)), stop: stop, counts: map[string]int{}}
+	c.done.Go(func() { c.run(ctx) })
+	return c
+}
+
+// run does all disturbances in an order of chance, and then again.
+func (c *churn) run(ctx context.Context) {
+	tick := time.NewTicker(disturbance)
+	defer tick.Stop()
+	for {
+		names := []string{"delete", "evict", "kill", "restart", "scale"}
+		c.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		for _, name := range names {
+			c.do(ctx, name)
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// do counts a disturbance. That a pod is gone meanwhile, or has changed, is no error: it is what this is about.
+func (c *churn) do(ctx context.Context, name string) {
+	err := disturbances[name](c, ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		c.counts[name]++
+	case ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && c.err == nil:
+		c.err = fmt.Errorf("%s: %w", name, err)
+	}
+}
+
+// complete says whether each disturbance was done.
+func (c *churn) complete(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.counts) < len(disturbances) && c.err == nil {
+		return fmt.Errorf("done were %v", c.counts)
+	}
+	return nil
+}
+
+// end stops it, once everything was done to the pods, and waits until the sample is as it was.
+func (c *churn) end(t *testing.T) {
+	t.Helper()
+	until(t, "each disturbance was done", c.complete)
+	c.stop()
+	c.done.Wait()
+	t.Logf("done to the pods meanwhile: %v", c.counts)
+	if c.err != nil {
+		t.Errorf("a disturbance failed: %v", c.err)
+	}
+	for workload, n := range replicas {
+		if err := c.s.scale(t.Context(), workload, n[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	until(t, "the sample is as it was", c.s.settled)
+}
+
+// settled says whether the pods are those that the Deployments ask for: one that terminates has a place in none.
+func (s *system) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := s.WaitAvailable(ctx); err != nil {
+		return err
+	}
+	pods, err := s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	want := 0
+	for _, n := range replicas {
+		want += int(n[0])
+	}
+	if len(pods.Items) != want {
+		return fmt.Errorf("there are %d pods, want %d", len(pods.Items), want)
+	}
+	return nil
+}
+
+func (s *system) scale(ctx context.Context, workload string, n int32) error {
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)
+	_, err := s.Client.AppsV1().Deployments(namespace).Patch(ctx, workload, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+func (c *churn) workload() string {
+	return workernodes.Workloads[c.random.IntN(len(workernodes.Workloads))]
+}
+
+func (c *churn) scale(ctx context.Context) error {
+	workload := c.workload()
+	least, most := replicas[workload][1], replicas[workload][2]
+	return c.s.scale(ctx, workload, least+c.random.Int32N(most-least+1))
+}
+
+// pod is one that is ready, of some workloads.
+func (c *churn) pod(ctx context.Context, workloads ...string) (*corev1.Pod, error) {
+	ready, err := c.s.ready(ctx, workloads...)
+	if err != nil {
+		return nil, err
+	}
+	return &ready[c.random.IntN(len(ready))], nil
+}
+
+// ready are the pods of some workloads that are ready and stay; an error if there is none.
+func (s *system) ready(ctx context.Context, workloads ...string) ([]corev1.Pod, error) {
+	list, err := s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	ready := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || !slices.Contains(workloads, pod.Labels["app"]) ||
+			!slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+	})
+	if len(ready) == 0 {
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), "ready")
+	}
+	return ready, nil
+}
+
+func (c *churn) deletePod(ctx context.Context) error {
+	pod, err := c.pod(ctx, workernodes.Workloads...)
+	if err != nil {
+		return err
+	}
+	return c.s.Client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
+}
+
+func (c *churn) evict(ctx context.Context) error {
+	pod, err := c.pod(ctx, workernodes.Workloads...)
+	if err != nil {
+		return err
+	}
+	return c.s.Client.PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: namespace}})
+}
+
+func (c *churn) restart(ctx context.Context) error {
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
+	_, err := c.s.Client.AppsV1().Deployments(namespace).Patch(ctx, c.workload(), types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+func (c *churn) killClient(ctx context.Context) error {
+	pod, err := c.pod(ctx, "client-a", "client-b")
+	if err != nil {
+		return err
+	}
+	node := c.s.Network.Node(pod.Spec.NodeName)
+	if _, err := node.RunningContainer(ctx, pod.Name, "client"); err != nil {
+		return apierrors.NewNotFound(corev1.Resource("pods"), pod.Name) // It has ended since it was ready.
+	}
+	return node.KillContainer(ctx, pod.Name, "client")
+}

@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/test/cluster/workernodes"
+)
+
+var repetitions = flag.Int("repetitions", 2, "how often a replica does not reload")
+
+// holding is for how long a rotation is seen to hold. It would go on within a second of the evidence.
+const holding = 5 * time.Second
+
+// TestReplicaThatDoesNotReload: of the replicas behind a Service one does not reload, in turn one of the server and of a client. The
+// rotation holds, and names this pod and no other.
+func TestReplicaThatDoesNotReload(t *testing.T) {
+	for i := range *repetitions {
+		workload := []string{"server", "client-a"}[i%2]
+		t.Run(fmt.Sprintf("%s %d", workload, i), func(t *testing.T) {
+			s := theSystem(t)
+			traffic := s.measure(t)
+			ready, err := s.ready(t.Context(), workload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod := &ready[i%len(ready)]
+			control(t, pod, "hold")
+			// The others go on too when the test fails.
+			resumed := false
+			defer func() {
+				if !resumed {
+					control(t, pod, "resume")
+				}
+			}()
+			before := s.rotate(t)
+			until(t, "the rotation waits for the pod alone", func(ctx context.Context) error { return s.waitsFor(ctx, workload, pod.Name) })
+			s.holds(t, workload, pod.Name, before)
+			control(t, pod, "resume")
+			resumed = true
+			s.rotated(t, before)
+			traffic.end(t)
+		})
+	}
+}
+
+// waitsFor says whether one member, and no other, has not proven that it trusts the next CA, and is named as what blocks.
+func (s *system) waitsFor(ctx context.Context, party, member string) error {
+	row, err := s.row(ctx)
+	if err != nil {
+		return err
+	}
+	if row.Status.Stage != v1alpha1.StageDistributing {
+		return fmt.Errorf("the stage is %s", row.Status.Stage)
+	}
+	for _, m := range row.Status.Members {
+		if is := m.Party == party && m.Member == member; m.Trusted == is {
+			return fmt.Errorf("member %s of %s trusts: %t (%s)", m.Member, m.Party, m.Trusted, m.Message)
+		}
+	}
+	if !slices.ContainsFunc(row.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Party == party && b.Member == member }) {
+		return fmt.Errorf("it is not named: %s", blockers(row))
+	}
+	if i := slices.IndexFunc(row.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Member != "" && b.Member != member }); i >= 0 {
+		return fmt.Errorf("%s is named too", row.Status.Blockers[i].Member)
+	}
+	return nil
+}
+
+// holds watches the rotation hold for a while.
+func (s *system) holds(t *testing.T, party, member, before string) {
+	t.Helper()
+	deadline := time.Now().Add(holding)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		<-tick.C
+		if err := s.waitsFor(t.Context(), party, member); err != nil {
+			t.Fatalf("the rotation does not hold: %v", err)
+		}
+	}
+	row, err := s.row(t.Context())
+	if err == nil && row.Status.Certificate.Fingerprint != before {
+		err = errors.New("another signer is active")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("it holds: %s", blockers(row))
+}
+
+// control tells the program in a pod to stop or to resume reloading.
+func control(t *testing.T, pod *corev1.Pod, what string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
+	defer cancel()
+	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(workernodes.StatsPort)) + "/" + what
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		t.Fatalf("tell %s to %s: %v", pod.Name, what, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("tell %s to %s: %s", pod.Name, what, response.Status)
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/test/canary"
+	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/nodes"
+	"certrotation.dev/test/cluster/workernodes"
+)
+
+const (
+	namespace = workernodes.SampleNamespace
+	signer    = "service-signer"
+	// patience bounds a rotation. It takes less than a minute on a machine that does nothing else.
+	patience = 4 * time.Minute
+)
+
+// system is what the tests share.
+type system struct {
+	*workernodes.Cluster
+	rot  versioned.Interface
+	keys *canary.Run
+	dir  string
+}
+
+var shared struct {
+	once sync.Once
+	s    *system
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.s != nil {
+		if err := shared.s.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// theSystem starts the system once for all tests of the package.
+func theSystem(t *testing.T) *system {
+	t.Helper()
+	if err := nodes.Supported(); err != nil {
+		t.Skipf("SKIPPED %s: %v", t.Name(), err)
+	}
+	shared.once.Do(func() { shared.s, shared.err = startSystem() })
+	if shared.err != nil {
+		t.Fatalf("start the system: %v", shared.err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shared.s.KeepLogs(t)
+		}
+	})
+	return shared.s
+}
+
+func startSystem() (*system, error) {
+	dir, err := cluster.MkdirTemp("certrotation-pods-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c, err := workernodes.Start(ctx, workernodes.Config{Dir: dir, Progress: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	s := &system{Cluster: c, dir: dir}
+	if s.rot, err = versioned.NewForConfig(c.Installation.Cluster.AdminConfig()); err != nil {
+		return nil, errors.Join(fmt.Errorf("make client: %w", err), s.stop())
+	}
+	if s.keys, err = canary.Watch(ctx, c.Client); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	if err := c.InstallSample(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// stop ends the system, and says whether a private key that was in a Secret is in a log or in an event. The files stay when there
+// is one.
+func (s *system) stop() error {
+	if s.keys != nil {
+		s.keys.Stop()
+	}
+	logs := []string{s.Installation.Cluster.LogDir()}
+	for _, node := range s.Network.Nodes() {
+		if _, err := os.Stat(node.Path("/var/log/pods")); err == nil {
+			logs = append(logs, node.Path("/var/log/pods"))
+		}
+	}
+	if err := s.Stop(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the system:", err)
+	}
+	if s.keys != nil {
+		fmt.Println("canary:", s.keys.Summary())
+		if err := s.keys.Search(logs...); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// row is the signer's CertificateRotation as it is served now.
+func (s *system) row(ctx context.Context) (*v1alpha1.CertificateRotation, error) {
+	return s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, signer, metav1.GetOptions{})
+}
+
+// rotate asks for a rotation of the signer, and returns the fingerprint of what is active now.
+func (s *system) rotate(t *testing.T) (before string) {
+	t.Helper()
+	row, err := s.row(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row.Status.Certificate == nil || row.Status.Stage != v1alpha1.StageStable {
+		t.Fatalf("the stage is %s, blockers: %s", row.Status.Stage, blockers(row))
+	}
+	request := &v1alpha1.RotationRequest{Reason: t.Name()}
+	if _, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(t.Context(), signer, request, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return row.Status.Certificate.Fingerprint
+}
+
+// rotated waits until the signer is another one than before and Stable.
+func (s *system) rotated(t *testing.T, before string) {
+	t.Helper()
+	until(t, "the signer is rotated", func(ctx context.Context) error {
+		row, err := s.row(ctx)
+		if err != nil {
+			return err
+		}
+		if c := row.Status.Certificate; c == nil || c.Fingerprint == before || row.Status.Stage != v1alpha1.StageStable {
+			return fmt.Errorf("the stage is %s, blockers: %s", row.Status.Stage, blockers(row))
+		}
+		return nil
+	})
+}
+
+func blockers(row *v1alpha1.CertificateRotation) string {
+	var out []string
+	for _, b := range row.Status.Blockers {
+		out = append(out, fmt.Sprintf("%s/%s %s: %s", b.Party, b.Member, b.Reason, b.Message))
+	}
+	return strings.Join(out, "; ")
+}
+
+// until waits for a condition, and fails the test with the last answer.
+func until(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, check); err != nil {
+		t.Fatalf("wait until %s: %v", what, err)
+	}
+}
