@@ -258,7 +258,7 @@ func TestAbsencesOfTargets(t *testing.T) {
 		member string
 		want   string
 	}{
-		{name: "it does not exist", want: "there is no ValidatingWebhookConfiguration guard"},
+		{name: "it does not exist", want: "no ValidatingWebhookConfiguration is called guard"},
 		{name: "it exists", object: theGuard("uid", []*pki.Pair{a})},
 		{name: "it exists and holds nothing", object: theGuard("uid")},
 		{name: "it may not be read", fault: apifake.Forbidden},

@@ -54,5 +54,5 @@ func AbsentTarget(m *RosterMember, exists bool) string {
 	if !ok || exists {
 		return ""
 	}
-	return fmt.Sprintf("there is no %s %s", target.Kind, target.Name)
+	return fmt.Sprintf("no %s is called %s", target.Kind, target.Name)
 }

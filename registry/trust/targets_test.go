@@ -213,7 +213,7 @@ func TestTargetIsLeftOut(t *testing.T) {
 }
 
 func TestAbsentTarget(t *testing.T) {
-	if proof := AbsentTarget(&RosterMember{Member: guard.Member()}, false); proof != "there is no ValidatingWebhookConfiguration guard.example" {
+	if proof := AbsentTarget(&RosterMember{Member: guard.Member()}, false); proof != "no ValidatingWebhookConfiguration is called guard.example" {
 		t.Errorf("the proof is %q", proof)
 	}
 	if proof := AbsentTarget(&RosterMember{Member: guard.Member()}, true); proof != "" {

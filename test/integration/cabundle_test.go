@@ -188,18 +188,20 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	w.wantUninvited(t)
 }
 
-func installWithCABundles(t *testing.T) *hookWorld {
+func installWithCABundles(t *testing.T, flags ...string) *hookWorld {
 	t.Helper()
 	c := cluster.ForTest(t)
-	in, err := installation.Prepare(c, installation.Config{Program: build(t), ControllerFlags: []string{"--inject-ca-bundles"}})
+	in, err := installation.Prepare(c, installation.Config{Program: build(t), ControllerFlags: append(flags, "--inject-ca-bundles")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &hookWorld{Installation: in, server: hookServer{namespace: hookNamespace, secret: "hook-server"}}
-	if w.client, err = kubernetes.NewForConfig(c.AdminConfig()); err != nil {
+	admin := c.AdminConfig()
+	admin.QPS = -1
+	if w.client, err = kubernetes.NewForConfig(admin); err != nil {
 		t.Fatal(err)
 	}
-	if w.own, err = versioned.NewForConfig(c.AdminConfig()); err != nil {
+	if w.own, err = versioned.NewForConfig(admin); err != nil {
 		t.Fatal(err)
 	}
 	root, err := cluster.RepositoryRoot()
@@ -326,7 +328,7 @@ func (w *hookWorld) rotated(t *testing.T, namespace, signer, before string) stri
 	t.Helper()
 	rotations := w.own.CertrotationV1alpha1().CertificateRotations(namespace)
 	after := ""
-	eventually(t, "the CA is rotated", func(ctx context.Context) error {
+	eventuallyWithin(t, 2*startTimeout, "the CA is rotated", func(ctx context.Context) error {
 		now, err := rotations.Get(ctx, signer, metav1.GetOptions{})
 		if err != nil {
 			return err
