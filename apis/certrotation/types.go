@@ -133,7 +133,7 @@ type MemberStatus struct {
 	Delivered bool
 	// LastChange is when the evidence of the member last changed.
 	LastChange *metav1.Time
-	// Reason says why no evidence is needed, if evidence is none.
+	// Reason says why no evidence is needed, if evidence is none, or what is assumed by the evidence that there is.
 	Reason string
 	// Waiver is the waiver that is in force for the member, if any.
 	Waiver *MemberWaiver

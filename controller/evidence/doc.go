@@ -3,7 +3,8 @@
 
 // Package evidence observes relying parties and writes what it has seen into evidence records: what the members with a
 // tlsProbe accept and present in a handshake, and what the static pods of staticPodRevision run with, by the content of
-// the revision that is on their node (registry/mirrorpod). What an observation proves is for registry/trust to say.
+// the revision that is on their node (registry/mirrorpod), and what the pods of workloadRollout have started with, by the hashes
+// in their annotations (registry/startgate). What an observation proves is for registry/trust to say.
 // The kinds acknowledgement, gracePeriod, renewed and none need nobody to look.
 //
 // Who is looked at is a process. A name is probed at every address that it leads to, and each is an observation of its own;
@@ -46,6 +47,9 @@
 //
 //   - at static pods: when a pod or the record of a revision changes, when something else is expected of the member, and in
 //     flight before half of a lease is over. Each look reads from the API server itself; the watches only say when;
+//   - at pods of workloadRollout: when what they run, what they name or one of the contents changes, in any stage, as what was
+//     not seen of a process while it could be seen is never known; and in flight before half of a lease is over. Of a process of
+//     which everything was seen before only the pod is read;
 //   - at who has a probe: while the rotation of the domain is in flight, every interval of the probe (with a jitter of a
 //     tenth); in the stage Stable only at a member that has not been seen to follow yet, more and more rarely, and at once when
 //     something else is expected of it or its static pod was seen to run something else. A pod is looked at at once, in any stage,
@@ -68,8 +72,9 @@
 //   - The connections of a look are bounded in time by the timeout of the probe, apart from waiting for their turn, and each
 //     in size by the limits of crypto/tls on handshake messages. No session is resumed, and nothing is asked for: to the
 //     server it is a well-behaved client that had nothing to say.
-//   - The key of the client leaf, and that of a signer, is read for each look and kept nowhere. The copies of a revision are
-//     read as a whole, keys included, because its hash is over everything; only certificates are parsed, and nothing is kept.
+//   - The key of the client leaf, and that of a signer, is read for each look and kept nowhere. The copies of a revision, and the
+//     leaves that pods have started with, are read as a whole, keys included, because a hash is over everything; nothing of it
+//     is kept.
 //   - What a member presents and accepts is taken only out of a handshake in which it proved that it has the key of
 //     the leaf that it presents, and only if that leaf is one of the trust domain. Of a server that is none nothing is
 //     recorded, and no failure tells it from a port that is closed: that is in the log (see connection).

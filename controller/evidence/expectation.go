@@ -69,6 +69,9 @@ func (s *subject) expectation(n *inventory.Namespace, a *trust.Assessment) strin
 		for i := range s.member.Probes {
 			parts = append(parts, s.member.Probes[i].Address, s.member.Probes[i].Unknown)
 		}
+		if !s.probed() {
+			parts = append(parts, s.startText())
+		}
 		return strings.Join(parts, "\n")
 	}
 	if s.placed() {

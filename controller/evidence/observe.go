@@ -56,8 +56,11 @@ func (c *Collector) observe(ctx context.Context, s *subject, renew func(seen []t
 
 // processes looks at all live processes of a member.
 func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observation, error) {
-	if len(s.member.Probes) == 0 {
+	switch {
+	case s.placed():
 		return c.lookPlaced(ctx, s)
+	case !s.probed():
+		return c.lookStarted(ctx, s)
 	}
 	looks := &looks{permits: make(chan struct{}, atOnce)}
 	for i := range s.member.Probes {

@@ -55,7 +55,7 @@ func (c *Collector) fanOutDomain(n *inventory.Namespace, d *trust.Domain, exists
 
 // worth says whether a look at the member could tell anything that matters.
 func (c *Collector) worth(s *subject, a *trust.Assessment) bool {
-	return s.placed() || a.InFlight() || c.rounds.awaits(s.target) || s.behind(a)
+	return !s.probed() || a.InFlight() || c.rounds.awaits(s.target) || s.behind(a)
 }
 
 // visit looks at a member, if it is still worth it, and says after what time to come again; zero for not at all.
@@ -91,16 +91,17 @@ func (c *Collector) visit(ctx context.Context, t target) (time.Duration, error) 
 
 // pause is until the next look at a member, zero if there is to be none before something happens. In the stage Stable that is
 // so for who follows: what was seen of it lapses, and that costs nothing. Who does not follow is looked at again, so that
-// what it does instead goes on to be known. A static pod that cannot be observed makes an event when that changes.
+// what it does instead goes on to be known. A static pod that cannot be observed makes an event when that changes, and so does whatever
+// could tell more of a pod that reads its files only when it starts.
 func (c *Collector) pause(s *subject, a *trust.Assessment, seen []trust.Observation, lags bool, before int) time.Duration {
 	failed := slices.ContainsFunc(seen, func(o trust.Observation) bool { return o.Failure != "" })
 	switch {
-	case a.InFlight() && !s.placed():
+	case a.InFlight() && s.probed():
 		// Whatever the interval is, what was seen is not to lapse before the next look.
 		return jitter(min(s.interval()<<min(c.silence(s, seen), 10), max(s.interval(), longestSilence), longestPause))
 	case a.InFlight(), s.placed() && lags && !failed:
 		return jitter(longestPause)
-	case s.placed(), !lags:
+	case !s.probed(), !lags:
 		c.watched.done(s.target)
 		return 0
 	}

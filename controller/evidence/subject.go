@@ -27,7 +27,7 @@ func observed(d *trust.Domain) []*subject {
 	for i := range d.Parties {
 		p := &d.Parties[i]
 		for j := range p.Members {
-			if m := &p.Members[j]; runs(m) && (len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision) {
+			if m := &p.Members[j]; runs(m) && (len(m.Probes) > 0 || p.Kind == trust.StaticPodRevision || p.Kind == trust.WorkloadRollout && m.Pod != nil) {
 				out = append(out, &subject{
 					target: target{namespace: d.Namespace, domain: d.Name, party: p.Name, member: m.Name}, d: d, relying: p, member: m,
 				})
@@ -50,8 +50,11 @@ func find(d *trust.Domain, t target) *subject {
 	return nil
 }
 
+// probed says whether the member is looked at in a handshake; what others run with is read from the API server.
+func (s *subject) probed() bool { return len(s.member.Probes) > 0 }
+
 // placed says whether the member is a static pod that a rollout places on its node.
-func (s *subject) placed() bool { return len(s.member.Probes) == 0 }
+func (s *subject) placed() bool { return !s.probed() && s.relying.Kind == trust.StaticPodRevision }
 
 // known is what is known of a process, nil if nothing is or if it was too long ago.
 func (s *subject) known(instance string, now time.Time) *trust.Observation {

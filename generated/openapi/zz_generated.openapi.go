@@ -1056,7 +1056,7 @@ func schema_certrotationdev_apis_certrotation_v1alpha1_MemberStatus(ref common.R
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why no evidence is needed, if evidence is none.",
+							Description: "reason says why no evidence is needed, if evidence is none, or what is assumed by the evidence that there is.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -48,5 +48,8 @@ func of(content map[string][]byte) string {
 		write([]byte(key))
 		write(content[key])
 	}
-	return hex.EncodeToString(digest.Sum(nil))
+	sum := hex.EncodeToString(digest.Sum(nil))
+	// The digest still has the end of the last value, which may be of a private key.
+	digest.Write(make([]byte, digest.BlockSize()))
+	return sum
 }

@@ -30,6 +30,7 @@ func TestConfigurationOfPodsInFlight(t *testing.T) {
 	trust := []Invariant{TrustBeforeUse}
 	acknowledging := func(g *gate) { g.withPods(Acknowledgement) }
 	probed := func(g *gate) { g.withPods(TLSProbe) }
+	started := func(g *gate) { g.withPods(WorkloadRollout) }
 	chooses := func(selector string, names ...string) func(c *Configured) {
 		return func(c *Configured) {
 			p := c.named("web")
@@ -66,6 +67,11 @@ func TestConfigurationOfPodsInFlight(t *testing.T) {
 				c.named("web").Members[i].Probes[0].Address += "1"
 			}
 		}, rule: processes, want: trust, affected: []string{"web/a", "web/b"}},
+		{name: "a start gate is asked for no more", prepare: started, edit: func(c *Configured) { c.named("web").StartAssumed = true },
+			rule: processes, want: trust, affected: []string{"web"}},
+		{name: "a start gate is asked for", prepare: func(g *gate) { started(g); g.party("web").StartAssumed = true },
+			edit: func(c *Configured) { c.named("web").StartAssumed = false }},
+		{name: "other workloads are restarted", prepare: started, edit: func(c *Configured) { c.named("web").Workloads = []Workload{webWorkload} }},
 	}
 	for i := range tests {
 		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })

@@ -146,16 +146,20 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 	return waiting
 }
 
-// presentsFormer says whether a pod has started with a leaf that was replaced since. That does not depend on evidence, which
-// nobody renews at rest.
+// presentsFormer says whether a pod has started with a leaf that was replaced since. It does not need evidence that lasts, which
+// nobody renews at rest: what a process was once seen to have started with stays true of it.
 func (a *assessor) presentsFormer(m *Member, content map[string]string) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
-		key := ContentAnnotation(SecretKind, name)
+		l, key := a.leaves[name], ContentAnnotation(SecretKind, name)
+		if l == nil || l.Certificate == nil || slices.ContainsFunc(m.Observations, func(o Observation) bool {
+			return o.Kind == WorkloadRollout && m.Runs(&o) && slices.Contains(o.Presents, l.Certificate.Fingerprint)
+		}) {
+			return false
+		}
 		if hash, named := m.Content[key]; named {
 			return hash != content[key]
 		}
-		l := a.leaves[name]
-		return l != nil && l.Certificate != nil && !m.RestartedAt.IsZero() && m.RestartedAt.Before(l.issuedAt())
+		return !m.RestartedAt.IsZero() && m.RestartedAt.Before(l.issuedAt())
 	})
 }
 

@@ -148,7 +148,7 @@ type MemberStatus struct {
 	// lastChange is when the evidence of the member last changed.
 	// +optional
 	LastChange *metav1.Time `json:"lastChange,omitempty"`
-	// reason says why no evidence is needed, if evidence is none.
+	// reason says why no evidence is needed, if evidence is none, or what is assumed by the evidence that there is.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// waiver is the waiver that is in force for the member, if any.

@@ -73,6 +73,12 @@ func setEvidenceDefaults(party *RelyingParty) {
 	if party.Evidence.Kind == EvidenceAcknowledgement {
 		setDefault(&party.Evidence.Lease, DefaultAcknowledgementLease)
 	}
+	if party.Evidence.Kind == EvidenceWorkloadRollout {
+		if party.Evidence.WorkloadRollout == nil {
+			party.Evidence.WorkloadRollout = &WorkloadRollout{}
+		}
+		party.Evidence.WorkloadRollout.StartGate = cmp.Or(party.Evidence.WorkloadRollout.StartGate, StartGateRequired)
+	}
 	probe := party.Evidence.TLSProbe
 	if probe == nil {
 		return

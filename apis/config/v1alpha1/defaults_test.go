@@ -30,10 +30,14 @@ func TestSetDefaults(t *testing.T) {
 			name: "everything is missing",
 			have: TrustDomain{Leaves: []Leaf{{}}, RelyingParties: []RelyingParty{
 				{Evidence: Evidence{Kind: EvidenceAcknowledgement}}, {Evidence: Evidence{Kind: EvidenceTLSProbe, TLSProbe: &TLSProbe{}}},
+				{Evidence: Evidence{Kind: EvidenceWorkloadRollout}},
 			}},
 			want: TrustDomain{
 				Signer: Signer{Policy: signer}, Leaves: []Leaf{{Policy: leaf}}, StageDeadline: duration(time.Hour), ReissuePerMinute: 600,
-				RelyingParties: []RelyingParty{{Evidence: Evidence{Kind: EvidenceAcknowledgement, Lease: duration(time.Hour)}}, {Evidence: probeEvidence(TLSProbe{})}},
+				RelyingParties: []RelyingParty{
+					{Evidence: Evidence{Kind: EvidenceAcknowledgement, Lease: duration(time.Hour)}}, {Evidence: probeEvidence(TLSProbe{})},
+					{Evidence: Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{StartGate: StartGateRequired}}},
+				},
 			},
 		},
 		{

@@ -108,7 +108,9 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		v.add(validateDuration(&domain.UnlistedLeaves.Drain, path.Child("unlistedLeaves"), "drain")...)
 	}
 
-	declared := &declaredDomain{leaves: make(map[string]*Leaf, len(domain.Leaves)), unlisted: domain.UnlistedLeaves != nil}
+	declared := &declaredDomain{
+		leaves: make(map[string]*Leaf, len(domain.Leaves)), bundle: domain.Bundle.ConfigMapName, unlisted: domain.UnlistedLeaves != nil,
+	}
 	for i := range domain.Leaves {
 		leaf, leafPath := &domain.Leaves[i], path.Child("leaves").Index(i)
 		v.leaf(leaf, domain.Signer.Policy, leafPath)

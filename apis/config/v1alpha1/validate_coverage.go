@@ -14,6 +14,8 @@ import (
 type declaredDomain struct {
 	// leaves by secretName.
 	leaves map[string]*Leaf
+	// bundle is its ConfigMap.
+	bundle string
 	// unlisted means that there are leaves which are not declared.
 	unlisted bool
 }

@@ -15,7 +15,8 @@ const maxReason = 1024
 
 // evidenceKinds in the order in which they are offered.
 var evidenceKinds = []EvidenceKind{
-	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceNone,
+	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceWorkloadRollout,
+	EvidenceNone,
 }
 
 // validateEvidence expects evidence with defaults.
@@ -45,6 +46,8 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 		if party.ForEachNode == nil {
 			errs = append(errs, field.Invalid(kind, evidence.Kind, "is seen on nodes: the party needs forEachNode"))
 		}
+	case EvidenceWorkloadRollout:
+		errs = append(errs, validateStart(party, domain, kind)...)
 	case EvidenceNone:
 		if strings.TrimSpace(evidence.Reason) == "" {
 			errs = append(errs, field.Required(path.Child("reason"), "say why no evidence is needed: it is shown wherever somebody relies on it"))
@@ -73,6 +76,10 @@ func validateParameters(party *RelyingParty, domain *declaredDomain, path *field
 	if evidence.Renewed != nil {
 		errs = append(errs, onlyWith(EvidenceRenewed, evidence.Kind, path.Child("renewed"))...)
 		errs = append(errs, validateDuration(&evidence.Renewed.MinimumDelay, path.Child("renewed"), "minimumDelay")...)
+	}
+	if evidence.WorkloadRollout != nil {
+		errs = append(errs, onlyWith(EvidenceWorkloadRollout, evidence.Kind, path.Child("workloadRollout"))...)
+		errs = append(errs, validateWorkloadRollout(evidence.WorkloadRollout, path.Child("workloadRollout"))...)
 	}
 	if evidence.Lease != nil {
 		errs = append(errs, onlyWith(EvidenceAcknowledgement, evidence.Kind, path.Child("lease"))...)

@@ -67,6 +67,9 @@ func validatePresents(party *RelyingParty, domain *declaredDomain, path *field.P
 			errs = append(errs, field.Invalid(path.Index(i), name, "a tlsProbe never sees this leaf, which has no usage ServerAuth: "+
 				"have another party present it, with evidence of another kind such as acknowledgement"))
 		}
+		if leaf != nil && party.Evidence.Kind == EvidenceWorkloadRollout {
+			errs = append(errs, validateStartLeaf(leaf, path.Index(i))...)
+		}
 	}
 	if party.Evidence.Kind == EvidenceRenewed && len(party.Presents) == 0 {
 		errs = append(errs, field.Required(path, "the evidence renewed is seen on the leaves that the party presents"))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 // treeView turns the domains of a tree into rows.
@@ -228,8 +229,12 @@ func remarks(m *v1alpha1.MemberStatus) string {
 	if w := m.Waiver; w != nil {
 		out = append(out, fmt.Sprintf("waived until %s by %s: %s", w.Expires.UTC().Format(time.RFC3339), cmp.Or(w.WaivedBy, "somebody"), w.Reason))
 	}
-	if m.Reason != "" {
+	switch {
+	case m.Reason == "":
+	case trust.EvidenceKind(m.Evidence) == trust.None:
 		out = append(out, "no evidence is asked for: "+m.Reason)
+	default:
+		out = append(out, m.Reason)
 	}
 	if m.Message != "" {
 		out = append(out, m.Message)

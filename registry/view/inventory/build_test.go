@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -37,9 +38,10 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = next.CertPEM(), keyPEM(t, next)
 	old, young := report("pod-1", ca.Certificate.Fingerprint), report("pod-2", next.Certificate.Fingerprint)
 
+	clientSecret, anchors := pairSecret(t, "web-client", client), bundle("web-bundle", ca.Certificate, next.Certificate, ca.Certificate)
+
 	n := inventory.Build(sources(t,
-		configuration("config", webConfig), signer, pairSecret(t, "web-client", client),
-		bundle("web-bundle", ca.Certificate, next.Certificate, ca.Certificate),
+		configuration("config", webConfig), signer, clientSecret, anchors,
 		node("n2", "fd00:0::2", "10.0.0.2", "not-an-ip"), node("n1", "10.0.0.1"),
 		evidenceOf("web", "clients", "b", young, old), evidenceOf("web", "clients", "gone", old),
 		configMap("unrelated", map[string]string{"big": "data"}),
@@ -84,11 +86,13 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 			Object: object("web-signer"), Active: ca.Certificate, Next: next.Certificate,
 			Policy: policy(43800*time.Hour, pki.Profile{}),
 		},
-		Bundle: trust.Bundle{Object: object("web-bundle"), Anchors: []*pki.Certificate{ca.Certificate, next.Certificate}},
+		Bundle: trust.Bundle{
+			Object: object("web-bundle"), Anchors: []*pki.Certificate{ca.Certificate, next.Certificate}, ContentHash: contenthash.OfConfigMap(anchors),
+		},
 		Leaves: []trust.Leaf{
 			{
 				Object: object("web-client"), Template: "web-client", Certificate: client.Certificate,
-				Authorities: []*pki.Certificate{ca.Certificate},
+				Authorities: []*pki.Certificate{ca.Certificate}, ContentHash: contenthash.OfSecret(clientSecret),
 				Policy: policy(8760*time.Hour, pki.Profile{
 					CommonName: "web-client", Organizations: []string{"system:web"}, Usages: []pki.Usage{pki.ClientAuth},
 				}),

@@ -42,6 +42,8 @@ type Secret struct {
 	AuthoritiesFault *Fault
 	// DataBytes is the size of all values.
 	DataBytes int
+	// ContentHash is that of registry/contenthash, "" if the Secret consents to no configuration.
+	ContentHash string
 	// Immutable says that the API server refuses any change of the content.
 	Immutable bool
 }
@@ -77,6 +79,8 @@ type ConfigMap struct {
 	Rollout *RolloutStatus
 	// Immutable says that the API server refuses any change of the content.
 	Immutable bool
+	// ContentHash of a bundle is that of registry/contenthash.
+	ContentHash string
 }
 
 // RolloutStatus is what the controller has written of a rollout, or the reason why that cannot be read.

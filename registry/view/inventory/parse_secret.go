@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -33,6 +34,7 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	for _, value := range data {
 		out.DataBytes += len(value)
 	}
+	out.ContentHash = contenthash.OfSecret(secret)
 	return out
 }
 

@@ -29,6 +29,7 @@ func (b *builder) party(
 		VerifiesNothing: cfg.Verifies.Nothing,
 		Reporters:       reportersOf(cfg.Reporters),
 	}
+	readStart(&out, cfg.Evidence.WorkloadRollout)
 	if cfg.Pods != nil {
 		err := b.podMembers(domain, &out, cfg, leaves)
 		return out, nil, err

@@ -40,6 +40,10 @@ type Pod struct {
 	RestartedAt time.Time
 	// Life is what the model needs of its state.
 	Life trust.Pod
+	// Workload has made it, the zero one if that is no workload that could be restarted.
+	Workload trust.Workload
+	// Content are its annotations that name what it starts with.
+	Content map[string]string
 }
 
 // ParsePod keeps of a Pod what the model needs.
@@ -49,7 +53,8 @@ func ParsePod(pod *corev1.Pod) *Pod {
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: maps.Clone(pod.Labels),
 		},
 		Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ports: portsOf(pod),
-		Life: trust.Pod{Terminating: pod.DeletionTimestamp != nil},
+		Life:     trust.Pod{Terminating: pod.DeletionTimestamp != nil},
+		Workload: workloadOf(pod), Content: keptEntries(pod.Annotations, trust.IsContentAnnotation),
 	}
 	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && ip.Zone() == "" && !out.HostNetwork {
 		out.Address = ip.Unmap().String()
@@ -140,7 +145,8 @@ func later(x, y time.Time) time.Time {
 // same says whether two states of a pod make no difference to any domain.
 func (p *Pod) same(other *Pod) bool {
 	return p.UID == other.UID && p.Node == other.Node && p.Address == other.Address && p.HostNetwork == other.HostNetwork &&
-		p.RestartedAt.Equal(other.RestartedAt) && p.Life == other.Life && maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Ports, other.Ports)
+		p.RestartedAt.Equal(other.RestartedAt) && p.Life == other.Life && maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Ports, other.Ports) &&
+		p.Workload == other.Workload && maps.Equal(p.Content, other.Content)
 }
 
 // textOf is the canonical text of a selector, "" for one that is empty or invalid: no pods are read for it.
@@ -199,6 +205,7 @@ func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha
 	for _, pod := range pods {
 		member := trust.Member{
 			Name: pod.Name, Instance: string(pod.UID), Pod: &pod.Life, RestartedAt: pod.RestartedAt,
+			Workload: pod.Workload, Content: pod.Content,
 			Holds:        leaves.heldBy(cfg.Presents, pod.Node),
 			Observations: b.observations(domain, cfg.Name, pod.Name),
 		}

@@ -1,0 +1,70 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxContentName is the longest name of an object that an annotation can end with: that of an annotation has 63 characters.
+const maxContentName = 63
+
+// workloadKinds in the order in which they are offered.
+var workloadKinds = []WorkloadKind{Deployment, StatefulSet, DaemonSet}
+
+// validateStart: pods name what they start with in annotations.
+func validateStart(party *RelyingParty, domain *declaredDomain, kind *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if party.Pods == nil {
+		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, "is seen on pods: the party needs pods"))
+	}
+	if domain.verifiesAnything(party) && len(domain.bundle) > maxContentName {
+		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, unnamable("ConfigMap", domain.bundle)))
+	}
+	return errs
+}
+
+// validateStartLeaf: the pods of one template start with the same Secrets.
+func validateStartLeaf(leaf *Leaf, path *field.Path) field.ErrorList {
+	switch {
+	case leaf.ForEachNode != nil:
+		return field.ErrorList{field.Invalid(path, leaf.SecretName, "with evidence of the kind workloadRollout the pods of a template start "+
+			"with the same Secrets, and this leaf is another one on each node")}
+	case len(leaf.SecretName) > maxContentName:
+		return field.ErrorList{field.Invalid(path, leaf.SecretName, unnamable("Secret", leaf.SecretName))}
+	}
+	return nil
+}
+
+// unnamable says why no annotation can name the content of an object.
+func unnamable(kind, name string) string {
+	return fmt.Sprintf("pods name what they start with in annotations, and none can end with the name of %s/%s, which has more than %d characters",
+		kind, name, maxContentName)
+}
+
+func validateWorkloadRollout(rollout *WorkloadRollout, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if rollout.StartGate != StartGateRequired && rollout.StartGate != StartGateAssumed {
+		errs = append(errs, field.NotSupported(path.Child("startGate"), rollout.StartGate, []StartGate{StartGateRequired, StartGateAssumed}))
+	}
+	known := map[Workload]bool{}
+	for i, workload := range rollout.Workloads {
+		at := path.Child("workloads").Index(i)
+		if !slices.Contains(workloadKinds, workload.Kind) {
+			errs = append(errs, field.NotSupported(at.Child("kind"), workload.Kind, workloadKinds))
+		}
+		for _, message := range validation.IsDNS1123Subdomain(workload.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), workload.Name, message))
+		}
+		if known[workload] {
+			errs = append(errs, field.Duplicate(at, workload))
+		}
+		known[workload] = true
+	}
+	return errs
+}

@@ -1,0 +1,89 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// onStarted makes the party "server" one of pods that read their files only when they start.
+func onStarted(mutate func(*RotationConfigurationSpec, *RelyingParty)) func(*RotationConfigurationSpec) {
+	return func(c *RotationConfigurationSpec) {
+		acknowledgedPods(func(p *RelyingParty) {
+			p.Evidence = Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{
+				StartGate: StartGateAssumed, Workloads: []Workload{{Deployment, "web"}, {StatefulSet, "web"}, {DaemonSet, "web.logs"}},
+			}}
+			mutate(c, p)
+		})(c)
+	}
+}
+
+// rename gives the bundle and the leaf of the server names of their own.
+func rename(c *RotationConfigurationSpec, p *RelyingParty, bundle, leaf string) {
+	domain := &c.TrustDomains[0]
+	domain.Bundle.ConfigMapName, domain.Leaves[0].SecretName = bundle, leaf
+	p.Presents = []string{leaf}
+	domain.RelyingParties[1].Verifies.Leaves = []string{leaf}
+	c.Aggregate.Leaves[1], c.Aggregate.Bundles[0].ConfigMapName = leaf, bundle
+}
+
+func TestValidateWorkloadRollout(t *testing.T) {
+	const (
+		server   = "spec.trustDomains[0].relyingParties[0]"
+		evidence = server + ".evidence"
+	)
+	fits, long := strings.Repeat("a", 63), strings.Repeat("a", 64)
+	runValidateCases(t, []validateCase{
+		{name: "workloads of each kind", mutate: onStarted(func(*RotationConfigurationSpec, *RelyingParty) {})},
+		{name: "no parameters", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Evidence.WorkloadRollout = nil })},
+		{name: "names that fit", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) { rename(c, p, fits, fits) })},
+		{
+			name: "names that do not fit", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) { rename(c, p, long+"b", long) }),
+			want:   []string{"FieldValueInvalid " + server + ".presents[0]", "FieldValueInvalid " + evidence + ".kind"},
+			detail: "no annotation",
+		},
+		{
+			name: "the name of a bundle that nobody loads", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) {
+				rename(c, p, long, "web-server")
+				p.Verifies = LeafSelection{Nothing: true}
+				c.TrustDomains[0].RelyingParties = append(c.TrustDomains[0].RelyingParties, RelyingParty{
+					Name: "who-verifies", Verifies: LeafSelection{Leaves: []string{"web-client"}}, Evidence: Evidence{Kind: EvidenceAcknowledgement},
+				})
+			}),
+		},
+		{
+			name: "no pods", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Pods = nil }),
+			want: []string{"FieldValueInvalid " + evidence + ".kind"}, detail: "the party needs pods",
+		},
+		{
+			name: "a leaf for each node", mutate: onNodeParty(func(p *RelyingParty) {
+				p.ForEachNode, p.Pods = nil, &PodMembers{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}}
+				p.Evidence = Evidence{Kind: EvidenceWorkloadRollout}
+			}),
+			want: []string{"FieldValueInvalid spec.trustDomains[1].relyingParties[0].presents[0]"}, detail: "another one on each node",
+		},
+		{
+			name: "a gate that is none", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Evidence.WorkloadRollout.StartGate = "Open" }),
+			want: []string{"FieldValueNotSupported " + evidence + ".workloadRollout.startGate"},
+		},
+		{
+			name: "workloads that are none", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) {
+				p.Evidence.WorkloadRollout.Workloads = []Workload{{"Job", "web"}, {Deployment, "Web"}, {Deployment, ""}, {Deployment, "web"}, {Deployment, "web"}}
+			}),
+			want: []string{
+				"FieldValueNotSupported " + evidence + ".workloadRollout.workloads[0].kind",
+				"FieldValueInvalid " + evidence + ".workloadRollout.workloads[1].name",
+				"FieldValueInvalid " + evidence + ".workloadRollout.workloads[2].name",
+				"FieldValueDuplicate " + evidence + ".workloadRollout.workloads[4]",
+			},
+		},
+		{
+			name: "parameters of another kind", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Evidence.Kind = EvidenceAcknowledgement }),
+			want: []string{"FieldValueForbidden " + evidence + ".workloadRollout"},
+		},
+	})
+}

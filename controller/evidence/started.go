@@ -1,0 +1,132 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/startgate"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// startText names what a pod says it starts with, and the contents that there are.
+func (s *subject) startText() string {
+	hashes := []string{s.d.Bundle.ContentHash}
+	for _, name := range s.member.Holds {
+		if l := s.d.Leaf(name); l != nil {
+			hashes = append(hashes, l.ContentHash)
+		}
+	}
+	return fmt.Sprint(s.member.Content, hashes, s.relying.StartAssumed, len(s.member.Observations) > 0)
+}
+
+// lookStarted looks at a pod that reads its files only when it starts: the one process that the member has. It fails only if
+// the API server cannot be asked.
+func (c *Collector) lookStarted(ctx context.Context, s *subject) ([]trust.Observation, error) {
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	o, err := c.startedWith(reading, s)
+	if err != nil {
+		return nil, err
+	}
+	now := c.now()
+	o.Kind, o.ObservedAt, o.Expires = s.relying.Kind, now, now.Add(lease)
+	return []trust.Observation{*o}, nil
+}
+
+// startedWith says what the containers of a pod have started with. The pod is read before the contents are.
+func (c *Collector) startedWith(ctx context.Context, s *subject) (*trust.Observation, error) {
+	pod, err := c.client.CoreV1().Pods(s.namespace).Get(ctx, s.target.member, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read pod %s/%s: %w", s.namespace, s.target.member, err)
+	}
+	process := ""
+	if err == nil && string(pod.UID) == s.member.Instance {
+		process = inventory.ParsePod(pod).Life.Process
+	}
+	if process == "" {
+		return &trust.Observation{Instance: s.member.Pod.Process, Failure: "the API server knows of no container that runs in it now"}, nil
+	}
+	before := s.sameProcess(process)
+	asked := &startgate.Asked{Leaves: s.member.Holds, Assumed: s.relying.StartAssumed}
+	if !s.relying.VerifiesNothing {
+		asked.Bundle = s.d.Bundle.Name
+	}
+	o := &trust.Observation{Instance: process, Failure: asked.Fault(pod)}
+	if before != nil {
+		o.Trusts, o.Presents = before.Trusts, before.Presents
+	}
+	if o.Failure != "" || asked.Known(before) {
+		return o, nil
+	}
+	now, err := c.contents(ctx, s, asked)
+	if err != nil {
+		return nil, err
+	}
+	proof := asked.Prove(pod, now, before)
+	o.Trusts, o.Presents, o.Failure = proof.Trusts, proof.Presents, proof.Failure
+	return o, nil
+}
+
+// sameProcess is what is recorded of a process, however long ago that was: what it has read at its start stays true of it.
+func (s *subject) sameProcess(process string) *trust.Observation {
+	for i := range s.member.Observations {
+		if o := &s.member.Observations[i]; o.Instance == process && o.Kind == s.relying.Kind {
+			return o
+		}
+	}
+	return nil
+}
+
+// contents reads what is asked for as it is now. Keys are read with the leaves, because a hash is over everything; they are
+// gone when the look at the member is over.
+func (c *Collector) contents(ctx context.Context, s *subject, asked *startgate.Asked) (*startgate.Contents, error) {
+	out, certs := &startgate.Contents{}, pki.NewCache(1)
+	if asked.Bundle != "" {
+		configMap, err := c.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, asked.Bundle, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read the bundle %s/%s: %w", s.namespace, asked.Bundle, err)
+		}
+		if err == nil && trust.Consents(configMap.Annotations, s.d.Configuration) {
+			out.Bundle = bundleContent(inventory.ParseConfigMap(configMap, certs))
+		}
+	}
+	for _, name := range asked.Leaves {
+		secret, err := c.client.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read the leaf %s/%s: %w", s.namespace, name, err)
+		}
+		leaf := startgate.Content{}
+		if err == nil && secret.Type == corev1.SecretTypeTLS && trust.Consents(secret.Annotations, s.d.Configuration) {
+			leaf = leafContent(inventory.ParseSecret(secret, certs))
+		}
+		out.Leaves = append(out.Leaves, leaf)
+	}
+	return out, nil
+}
+
+func bundleContent(facts *inventory.ConfigMap) startgate.Content {
+	out := startgate.Content{Hash: facts.ContentHash}
+	if facts.Bundle == nil || facts.Bundle.Fault != nil {
+		return startgate.Content{}
+	}
+	for _, anchor := range facts.Bundle.Anchors {
+		out.Shows = append(out.Shows, anchor.Fingerprint)
+	}
+	return out
+}
+
+func leafContent(facts *inventory.Secret) startgate.Content {
+	if facts.Active.Fault != nil || facts.Active.Empty() {
+		return startgate.Content{}
+	}
+	return startgate.Content{Hash: facts.ContentHash, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint}}
+}

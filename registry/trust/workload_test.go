@@ -1,0 +1,343 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"certrotation.dev/registry/pki"
+)
+
+// TestRestartsOfARotation: who never reloads is restarted once for trust and once for its leaf, or once for both.
+func TestRestartsOfARotation(t *testing.T) {
+	for name, tt := range map[string]struct {
+		workloads []Workload
+		// first is who reloads before anything is restarted.
+		first []string
+		want  []Workload
+	}{
+		"trust, then the leaf":                  {[]Workload{webWorkload}, nil, []Workload{webWorkload, webWorkload}},
+		"both at once":                          {[]Workload{webWorkload}, []string{"server"}, []Workload{webWorkload}},
+		"two workloads, trust, then the leaf":   {[]Workload{webWorkload, jobWorkload}, nil, []Workload{webWorkload, jobWorkload, webWorkload, jobWorkload}},
+		"two workloads, both at once":           {[]Workload{jobWorkload, webWorkload}, []string{"server"}, []Workload{jobWorkload, webWorkload}},
+		"nobody may restart them":               {nil, nil, nil},
+		"nobody may, and the server has loaded": {nil, []string{"server"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStartWorld(t, tt.workloads...)
+			if tt.workloads == nil {
+				w.templates[webWorkload] = w.content()
+				w.scaleUp(webWorkload)
+				w.look()
+			}
+			w.request("test")
+			w.settle()
+			w.look()
+			w.reload(tt.first...)
+			w.settle()
+			if tt.workloads == nil {
+				w.restart()
+			} else {
+				// One workload of the party, until its pods have shown their evidence.
+				for len(tt.first) == 0 && w.assess().Stage == Distributing && w.restart() {
+					if again := w.due(); len(again) > 0 {
+						t.Fatalf("due before there is evidence: %+v", again)
+					}
+					w.look()
+				}
+				w.follow()
+			}
+			var got []Workload
+			for _, r := range w.restarts {
+				got = append(got, r.Workload)
+				if len(r.Content) != 2 || len(r.Waits) != 1 {
+					t.Errorf("restart %+v, want the hashes of both objects, for one pod", r)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("restarts (-want +got):\n%s", diff)
+			}
+			if stage := w.assess().Stage; (stage == Stable) != (tt.workloads != nil) {
+				t.Errorf("stage %s", stage)
+			}
+		})
+	}
+}
+
+// TestWhatIsDue: the rules one by one, in a rotation whose anchor is published and that waits for the pod of a workload.
+func TestWhatIsDue(t *testing.T) {
+	stable := func(w *startWorld) {
+		for range 3 {
+			w.follow()
+		}
+		if stage := w.assess().Stage; stage != Stable {
+			w.t.Fatalf("stage %s", stage)
+		}
+	}
+	renew := func(w *startWorld) {
+		w.requestFor("client-a", "test")
+		w.now = w.now.Add(time.Hour)
+		w.settle()
+	}
+	pod := func(w *startWorld) *Member { return &w.starters().Members[0] }
+	for name, tt := range map[string]struct {
+		edit func(w *startWorld)
+		due  bool
+		// waits says that a pod waits for it.
+		waits bool
+	}{
+		"trust is waited for":            {func(*startWorld) {}, true, true},
+		"before the anchor is published": {func(w *startWorld) { w.d.Bundle.Anchors = w.d.Bundle.Anchors[:1] }, false, false},
+		"the bundle cannot be read":      {func(w *startWorld) { w.d.Bundle.Problem = &Problem{Reason: ReasonUnparsable} }, false, false},
+		"the signer cannot be read":      {func(w *startWorld) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} }, false, false},
+		"the roster cannot be read":      {func(w *startWorld) { w.d.RosterProblem = &Problem{} }, false, false},
+		"the leaf cannot be used":        {func(w *startWorld) { w.leaf("client-a").Problem = &Problem{Reason: pki.ReasonKeyMismatch} }, false, false},
+		"the leaf is about to be issued": {func(w *startWorld) { w.reload("server") }, false, false},
+		"the pods are not known":         {func(w *startWorld) { w.starters().Unlisted = true }, false, false},
+		"the pod is waived": {func(w *startWorld) {
+			w.d.Waivers = []Waiver{{Party: "client-a", Member: pod(w).Name, Expires: w.now.Add(day)}}
+		}, false, false},
+		"the pod terminates":                 {func(w *startWorld) { pod(w).Pod.Terminating = true }, false, false},
+		"the pod is of no workload":          {func(w *startWorld) { pod(w).Workload = Workload{} }, true, false},
+		"the pod is of another workload":     {func(w *startWorld) { pod(w).Workload = jobWorkload }, true, false},
+		"no workload may be restarted":       {func(w *startWorld) { w.starters().Workloads = nil }, false, false},
+		"evidence of another kind":           {func(w *startWorld) { w.starters().Kind = Acknowledgement }, false, false},
+		"the template is up to date already": {func(w *startWorld) { w.templates[webWorkload] = w.content() }, false, false},
+		"nothing is known of the template":   {func(w *startWorld) { delete(w.templates, webWorkload) }, true, true},
+		"the template names nothing yet":     {func(w *startWorld) { w.templates[webWorkload] = map[string]string{} }, true, true},
+		"the pod names nothing yet":          {func(w *startWorld) { pod(w).Content = nil }, true, true},
+		"the pod shows evidence": {func(w *startWorld) {
+			pod(w).Content = w.content()
+			w.run(pod(w))
+			w.look()
+		}, false, false},
+		"at rest":                     {stable, false, false},
+		"at rest, evidence has ended": {func(w *startWorld) { stable(w); w.now = w.now.Add(2 * lease) }, false, false},
+		"at rest, the pod names nothing": {func(w *startWorld) {
+			stable(w)
+			pod(w).Content, w.templates[webWorkload] = nil, nil
+		}, false, false},
+		"at rest, its leaf is renewed": {func(w *startWorld) { stable(w); renew(w) }, true, true},
+		"at rest, its leaf is renewed, and the pod names nothing": {func(w *startWorld) {
+			stable(w)
+			renew(w)
+			pod(w).Content, w.templates[webWorkload] = nil, nil
+		}, true, true},
+		"at rest, its Secret has changed, and its leaf has not": {func(w *startWorld) {
+			stable(w)
+			pod(w).Content[ContentAnnotation(SecretKind, "client-a")] = "former"
+			w.templates[webWorkload] = pod(w).Content
+		}, false, false},
+		"at rest, a pod names nothing and started after its leaf was renewed": {func(w *startWorld) {
+			stable(w)
+			renew(w)
+			w.now = w.now.Add(time.Hour)
+			w.run(pod(w))
+			pod(w).Content, w.templates[webWorkload] = nil, nil
+		}, false, false},
+		"at rest, a pod waits at its gate for a content that is gone": {func(w *startWorld) { stable(w); w.scaleUp(webWorkload) }, true, true},
+		"at rest, a pod has not started, and no gate holds it": {func(w *startWorld) {
+			stable(w)
+			w.scaleUp(webWorkload)
+			w.starters().StartAssumed = true
+		}, false, false},
+		"at rest, scaled to zero, the template names a content that is gone": {func(w *startWorld) { stable(w); w.starters().Members = nil }, true, false},
+		"at rest, scaled to zero, the template names nothing": {func(w *startWorld) {
+			stable(w)
+			w.starters().Members, w.templates[webWorkload] = nil, nil
+		}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newStartWorld(t, webWorkload)
+			w.request("test")
+			w.settle()
+			w.look()
+			tt.edit(w)
+			got := w.due()
+			if (len(got) > 0) != tt.due || len(got) > 0 && (len(got[0].Waits) > 0) != tt.waits {
+				t.Errorf("due %+v, want one: %t, with a pod that waits: %t", got, tt.due, tt.waits)
+			}
+		})
+	}
+}
+
+// TestRestartThatIsUnderWay: a workload whose template has the content stays due until it is complete, and no other one of its
+// party is begun.
+func TestRestartThatIsUnderWay(t *testing.T) {
+	w := newStartWorld(t, webWorkload, jobWorkload)
+	w.request("test")
+	w.settle()
+	w.look()
+	due := func(web, job Progress) (out []string) {
+		w.hash()
+		for _, r := range Restarts(&w.d, w.now, map[Workload]Progress{webWorkload: web, jobWorkload: job}) {
+			out = append(out, fmt.Sprint(r.Workload.Name, " ", len(r.Waits)))
+		}
+		return out
+	}
+	former, now := Progress{Content: w.templates[webWorkload], Complete: true}, w.content()
+	if diff := cmp.Diff([]string{"web 1"}, due(former, former)); diff != "" {
+		t.Errorf("at first (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"web 1"}, due(Progress{Content: now}, former)); diff != "" {
+		t.Errorf("while it is restarted (-want +got):\n%s", diff)
+	}
+	if got := due(Progress{Content: now, Complete: true}, former); len(got) > 0 {
+		t.Errorf("while its evidence is on the way %v is due", got)
+	}
+	w.restart()
+	w.look()
+	if diff := cmp.Diff([]string{"web 0"}, due(Progress{Content: now}, former)); diff != "" {
+		t.Errorf("while its last pod becomes available (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"job 1"}, due(Progress{Content: now, Complete: true}, former)); diff != "" {
+		t.Errorf("when it is complete (-want +got):\n%s", diff)
+	}
+}
+
+// TestStartedPodsAreNeverCutOff: whatever the order of things is, each process that runs accepts what is presented to it, and
+// nothing is restarted in vain.
+func TestStartedPodsAreNeverCutOff(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newStartWorld(rt, webWorkload, jobWorkload)
+		for range rapid.IntRange(1, 40).Draw(rt, "moves") {
+			w.now = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "minutes")) * time.Minute)
+			pods := w.starters().Members
+			which := rapid.IntRange(0, max(0, len(pods)-1))
+			move := rapid.SampledFrom([]string{"step", "server", "client-b", "look", "restart", "request", "renew", "scale", "stop", "crash"}).Draw(rt, "move")
+			switch move {
+			case "step":
+				w.step()
+			case "server", "client-b":
+				w.reload(move)
+			case "look":
+				w.look()
+			case "restart":
+				w.restart()
+			case "request":
+				w.request("test")
+			case "renew":
+				w.requestFor("client-a", "test")
+			case "scale":
+				w.scaleUp(rapid.SampledFrom([]Workload{webWorkload, jobWorkload}).Draw(rt, "workload"))
+			case "stop":
+				if len(pods) > 0 {
+					i := which.Draw(rt, "pod")
+					w.gone(&pods[i])
+					w.starters().Members = slices.Delete(slices.Clone(pods), i, i+1)
+				}
+			case "crash":
+				// No gate is passed again: what is mounted is what there is, or still what the last start has found.
+				if i := which.Draw(rt, "pod"); len(pods) > 0 && pods[i].Pod.Started {
+					if rapid.Bool().Draw(rt, "kubelet lags") {
+						w.cached = w.trusted[pods[i].Pod.Process]
+					}
+					w.run(&pods[i])
+					w.cached = nil
+				}
+			}
+			if refused := w.refused(); refused != "" {
+				rt.Fatal(refused)
+			}
+		}
+		w.follow()
+		if refused := w.refused(); refused != "" {
+			rt.Fatal(refused)
+		}
+		if due := w.due(); len(due) > 0 {
+			rt.Fatalf("nothing is left to do, and due is %+v", due)
+		}
+	})
+}
+
+// TestWithoutAGate: a pod that has started with what kubelet had cached counts as if it had not. That is why it is the weaker
+// proof.
+func TestWithoutAGate(t *testing.T) {
+	for name, lags := range map[string]bool{"kubelet mounts what there is": false, "kubelet mounts what it has cached": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newStartWorld(t, webWorkload)
+			w.starters().StartAssumed = true
+			former := w.anchors()
+			w.request("test")
+			w.settle()
+			w.look()
+			if lags {
+				w.cached = former
+			}
+			if !w.restart() {
+				t.Fatal("nothing is restarted")
+			}
+			w.look()
+			w.reload("server", "client-b")
+			w.settle()
+			if refused := w.refused(); (refused != "") != lags {
+				t.Errorf("who refuses what: %q", refused)
+			}
+		})
+	}
+}
+
+// TestPlanOfRestarts: a plan says who is restarted, and what is assumed.
+func TestPlanOfRestarts(t *testing.T) {
+	w := newStartWorld(t, webWorkload, jobWorkload)
+	texts := func() string {
+		p, err := PlanRotation(&w.d, "signer", w.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, step := range p.Steps {
+			out = append(out, step.Message)
+		}
+		return strings.Join(out, "\n")
+	}
+	if got := texts(); !strings.Contains(got, "Deployment/web and StatefulSet/job load by a restart") || strings.Contains(got, "assumed") {
+		t.Errorf("the plan is\n%s", got)
+	}
+	w.starters().StartAssumed = true
+	if got := texts(); !strings.Contains(got, "of client-a it is assumed that a pod starts with") {
+		t.Errorf("the plan is\n%s", got)
+	}
+	for _, m := range w.assess().Members {
+		if assumed := strings.Contains(m.Reason, "no start gate"); assumed != (m.Party == "client-a") {
+			t.Errorf("%s of %s has the reason %q", m.Member, m.Party, m.Reason)
+		}
+	}
+}
+
+func TestContentAnnotations(t *testing.T) {
+	for key, want := range map[string]bool{
+		ContentAnnotation(ConfigMapKind, "bundle"): true, "secret.content.certrotation.dev/leaf": true, "certrotation.dev/configuration": false,
+	} {
+		if got := IsContentAnnotation(key); got != want {
+			t.Errorf("IsContentAnnotation(%s) = %t", key, got)
+		}
+	}
+	content := map[string]string{"a": "1", "b": "2"}
+	for name, tt := range map[string]struct {
+		annotations  map[string]string
+		has, differs bool
+	}{
+		"none":          {},
+		"all":           {annotations: maps.Clone(content), has: true},
+		"one":           {annotations: map[string]string{"a": "1"}},
+		"one that went": {annotations: map[string]string{"a": "0", "b": "2"}, differs: true},
+		"others":        {annotations: map[string]string{"c": "0"}},
+	} {
+		if got := hasAll(tt.annotations, content); got != tt.has {
+			t.Errorf("%s: hasAll = %t", name, got)
+		}
+		if got := differs(tt.annotations, content); got != tt.differs {
+			t.Errorf("%s: differs = %t", name, got)
+		}
+	}
+}

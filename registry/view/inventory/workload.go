@@ -1,0 +1,46 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/trust"
+)
+
+// workloadOf is the workload that has made a pod, the zero one if none has that could be restarted. The ReplicaSet of a
+// Deployment has the name of that and the hash of its template, which is a label of the pod.
+func workloadOf(pod *corev1.Pod) trust.Workload {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || !strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
+		return trust.Workload{}
+	}
+	switch kind := trust.WorkloadKind(owner.Kind); kind {
+	case trust.StatefulSet, trust.DaemonSet:
+		return trust.Workload{Kind: kind, Name: strings.Clone(owner.Name)}
+	case "ReplicaSet":
+		hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		if name, made := strings.CutSuffix(owner.Name, "-"+hash); made && hash != "" {
+			return trust.Workload{Kind: trust.Deployment, Name: strings.Clone(name)}
+		}
+	case trust.Deployment:
+	}
+	return trust.Workload{}
+}
+
+// readStart takes over how pods are known that read their files only when they start.
+func readStart(out *trust.Party, cfg *configv1alpha1.WorkloadRollout) {
+	if cfg == nil {
+		return
+	}
+	out.StartAssumed = cfg.StartGate == configv1alpha1.StartGateAssumed
+	for _, w := range cfg.Workloads {
+		out.Workloads = append(out.Workloads, trust.Workload{Kind: trust.WorkloadKind(w.Kind), Name: w.Name})
+	}
+}
