@@ -94,6 +94,8 @@ func follow(w *Workload, c *census) Verdict {
 		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", some(without(c.former, c.terminating)))
 	case w.Partition > 0 && deletable > 0 && w.keepsBack(c):
 		return w.partitioned()
+	case w.Ordered && len(c.gated) > 0:
+		return Verdict{State: Replace, Pods: c.gated}
 	case w.Ordered && len(c.kept) > 0:
 		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", some(c.kept))
 	case w.overdue():

@@ -33,8 +33,11 @@ func assessed(t *testing.T, kind trust.WorkloadKind, tests []workloadCase) {
 			if v.State != tt.want || v.Reason != tt.why || !strings.Contains(v.Message, tt.says) || !v.Since.Equal(tt.since) {
 				t.Errorf("%s %s since %v: %s\nwant %s %s since %v: %s", v.State, v.Reason, v.Since, v.Message, tt.want, tt.why, tt.since, tt.says)
 			}
-			if (v.Message == "") != (v.State == Done || v.State == Write) {
+			if (v.Message != "") != (v.State == Wait || v.State == Hold) {
 				t.Errorf("%s says %q", v.State, v.Message)
+			}
+			if v.State == Replace && (len(v.Pods) != 1 || v.Pods[0].Name != "web-2") {
+				t.Errorf("deletes %v", v.Pods)
 			}
 		})
 	}
@@ -225,8 +228,16 @@ func TestStatefulSet(t *testing.T) {
 		},
 		{
 			name: "a pod of the former template is not ready", o: newest(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
-			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, formerHash, gated)},
+			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, formerHash, crashing)},
 			want: Hold, why: ReasonUnreadyKept, says: "web-2 is not and was made of a former template: delete it",
+		},
+		{
+			name: "a pod of the former template waits at its gate", o: newest(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
+			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, formerHash, gated)}, want: Replace,
+		},
+		{
+			name: "due, and a pod waits at its gate", o: former(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
+			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, formerHash), pod(as, 2, formerHash, gated)}, want: Write,
 		},
 		{
 			name: "a pod of the former template is not ready, and need not be", o: newest(func(s *appsv1.StatefulSet) {

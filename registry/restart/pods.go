@@ -21,8 +21,8 @@ type census struct {
 	terminating []string
 	// unready say of each pod that is not Ready what it is, and kept are those of former that are so and were not deleted.
 	unready, kept []string
-	// gated are pods that were never started and name a content which was replaced since: at a start gate they wait for ever.
-	gated []string
+	// gated are pods in which nothing runs and that name a content which was replaced since: at a start gate they wait for ever.
+	gated []*corev1.Pod
 }
 
 // count the pods of a workload. One whose containers have ended for good holds nothing and is not replaced.
@@ -52,10 +52,10 @@ func count(w *Workload, pods []corev1.Pod, content map[string]string) *census {
 		}
 		out.kept = append(out.kept, pod.Name)
 		if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && differs(pod.Annotations, content) {
-			out.gated = append(out.gated, pod.Name)
+			out.gated = append(out.gated, pod)
 		}
 	}
-	for _, names := range [][]string{out.current, out.former, out.terminating, out.unready, out.kept, out.gated} {
+	for _, names := range [][]string{out.current, out.former, out.terminating, out.unready, out.kept} {
 		slices.Sort(names)
 	}
 	return out

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"certrotation.dev/registry/trust"
 )
 
@@ -19,6 +21,8 @@ const (
 	Done State = "Done"
 	// Write: the annotations of the template are to be written now.
 	Write State = "Write"
+	// Replace: the pods of the verdict are to be deleted. Nothing runs in them, and their controller does not replace them.
+	Replace State = "Replace"
 	// Wait: something has to happen that happens by itself.
 	Wait State = "Wait"
 	// Hold: a person has to act.
@@ -56,11 +60,13 @@ const (
 // Verdict of Assess.
 type Verdict struct {
 	State State
-	// Reason and Message say what is waited for, or what a person has to do; "" for Done and Write.
+	// Reason and Message say what is waited for, or what a person has to do; "" for the other states.
 	Reason  trust.Reason
 	Message string
 	// Since is since when that is so as far as the workload tells, zero if it does not.
 	Since time.Time
+	// Pods that are to be deleted, for Replace.
+	Pods []*corev1.Pod
 }
 
 // Disabled is the verdict on every workload where certrotation was not told to restart any.
@@ -80,9 +86,9 @@ func Unknown(answer error) Verdict {
 	return wait(ReasonUnknown, "has to be restarted and cannot be read: %v", answer)
 }
 
-// Refused is the verdict on a workload whose template the API server does not let be written.
+// Refused is the verdict on a workload whose restart the API server does not let us make.
 func Refused(answer error) Verdict {
-	return hold(trust.ReasonWriteRefused, "has to be restarted, and the API server refuses the annotations of its template: %v", answer)
+	return hold(trust.ReasonWriteRefused, "has to be restarted, and the API server refuses what that takes: %v", answer)
 }
 
 func hold(reason trust.Reason, format string, args ...any) Verdict {

@@ -217,8 +217,8 @@ func TestCABundlesAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestWorkloadsAreOfTheirNamespaces: templates are written by one role, which does nothing else and which no kustomization gives
-// to anybody: a namespace does.
+// TestWorkloadsAreOfTheirNamespaces: templates are written by one role, which has the pods of workloads deleted besides, and
+// which no kustomization gives to anybody: a namespace does.
 func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 	const restarts = "certrotation-rollout-workloads"
 	for _, dir := range kustomizations {
@@ -231,7 +231,7 @@ func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 					continue
 				}
 				found = true
-				if role.Name != restarts || len(role.Rules) != 1 || !slices.Equal(rule.Verbs, []string{"get", "patch"}) {
+				if role.Name != restarts || len(role.Rules) != 2 || !slices.Equal(rule.Verbs, []string{"get", "patch"}) {
 					t.Errorf("%s: %s may %s", dir, role.Name, text(rule))
 				}
 			}

@@ -106,8 +106,18 @@ func (c *Controller) NamespaceChanged(namespace string) { c.queue.Add(namespace)
 // Run works until ctx ends. A write that is in progress then is finished first.
 func (c *Controller) Run(ctx context.Context) { c.queue.Run(ctx) }
 
+// work takes a look. Each pod that is replaced changes the namespace: while workloads are on their way it is looked at now and
+// then, and not for each of them.
 func (c *Controller) work(ctx context.Context, namespace string) error {
+	now := c.clock.Now()
+	if in := c.memory.pause(namespace).Sub(now); in > 0 && in <= nextLook {
+		c.queue.AddAfter(namespace, in)
+		return nil
+	}
 	again, err := c.reconcile(ctx, namespace)
+	if again > 0 && err == nil {
+		c.memory.pauseUntil(namespace, now.Add(nextLook))
+	}
 	if again > 0 {
 		c.queue.AddAfter(namespace, again)
 	}

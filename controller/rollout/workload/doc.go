@@ -8,11 +8,12 @@
 // Invariants:
 //
 //   - A template is written on live reads of the workload, its pods, and the configuration that it consents to, in the version
-//     that was read; and of the template only annotations.
+//     that was read; and of the template only annotations. A pod is deleted only if nothing runs in it, in the version that was
+//     read.
 //   - A workload that is due for several trust domains is written once, with everything that it is due for.
 //   - What holds a restart up is recorded (RotationRecord of the kind Refusal, with the verb restart), so that the rotation shows
 //     it wherever its blockers are shown. The record goes away with its cause.
-//   - Where nothing is due nothing is read.
+//   - Where nothing is due nothing is read, and where something is, all five seconds at most.
 //
 // Goroutines: Run starts the workers, and ends when they have. One of them works on a namespace at a time. NamespaceChanged may
 // be called from anywhere at any time.

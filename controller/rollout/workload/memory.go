@@ -16,11 +16,12 @@ type id struct {
 	workload  trust.Workload
 }
 
-// memory is what was last found of each workload that is due. It only saves repetitions.
+// memory is what was last found of each workload that is due. It only saves reads and repetitions.
 type memory struct {
-	mu         sync.Mutex
-	states     map[id]state
-	namespaces map[string]bool
+	mu     sync.Mutex
+	states map[id]state
+	// pauses are until when a namespace in which something is due is not looked at again.
+	pauses map[string]time.Time
 }
 
 // state of one workload.
@@ -33,7 +34,19 @@ type state struct {
 	told string
 }
 
-func newMemory() *memory { return &memory{states: map[id]state{}, namespaces: map[string]bool{}} }
+func newMemory() *memory { return &memory{states: map[id]state{}, pauses: map[string]time.Time{}} }
+
+func (m *memory) pause(namespace string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pauses[namespace]
+}
+
+func (m *memory) pauseUntil(namespace string, until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pauses[namespace] = until
+}
 
 // keep forgets what is not due any more.
 func (m *memory) keep(namespace string, tasks []*task) {
@@ -48,10 +61,7 @@ func (m *memory) keep(namespace string, tasks []*task) {
 			delete(m.states, k)
 		}
 	}
-	delete(m.namespaces, namespace)
-	if len(tasks) > 0 {
-		m.namespaces[namespace] = true
-	}
+	delete(m.pauses, namespace)
 }
 
 func (m *memory) update(namespace string, of trust.Workload, change func(*state)) {
@@ -67,14 +77,13 @@ func (m *memory) update(namespace string, of trust.Workload, change func(*state)
 func (m *memory) held() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	counts := make(map[string]int, len(m.namespaces))
-	for namespace := range m.namespaces {
-		counts[namespace] = 0
-	}
+	counts := map[string]int{}
 	for k, s := range m.states {
+		waits := 0
 		if s.held {
-			counts[k.namespace]++
+			waits = 1
 		}
+		counts[k.namespace] += waits
 	}
 	return counts
 }

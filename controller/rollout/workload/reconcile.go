@@ -93,15 +93,20 @@ func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 	return t
 }
 
-// perform writes the template if the verdict says so. What the API server refuses is another verdict.
+// perform does what the verdict says. What the API server refuses is another verdict.
 func (l *look) perform(ctx context.Context, t *task) error {
 	if t.reading != nil && t.reading.err != nil && !t.reading.forbidden {
 		return t.reading.err
 	}
-	if t.verdict.State != restart.Write {
+	var err error
+	switch t.verdict.State {
+	case restart.Write:
+		err = l.write(ctx, t)
+	case restart.Replace:
+		err = l.replace(ctx, t)
+	case restart.Done, restart.Wait, restart.Hold:
 		return nil
 	}
-	err := l.write(ctx, t)
 	var refused *apply.WriteError
 	if errors.As(err, &refused) && !apply.Benign(err) {
 		t.verdict = restart.Refused(err)
@@ -119,7 +124,7 @@ func next(tasks []*task) time.Duration {
 			if again == 0 {
 				again = nextAppeal
 			}
-		case restart.Write, restart.Wait:
+		case restart.Write, restart.Replace, restart.Wait:
 			again = nextLook
 		}
 	}

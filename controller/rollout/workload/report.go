@@ -23,6 +23,7 @@ import (
 // Reasons of events, which are on the workload.
 const (
 	EventRestarted   = "WorkloadRestarted"
+	EventPodReplaced = "WorkloadPodReplaced"
 	EventRestartHeld = "WorkloadRestartHeld"
 )
 
@@ -72,7 +73,7 @@ func (l *look) told(t *task, before *trust.RefusedWrite) (said *trust.RefusedWri
 		s.held = t.verdict.State == restart.Hold
 		waits := patience
 		switch t.verdict.State {
-		case restart.Done, restart.Write:
+		case restart.Done, restart.Write, restart.Replace:
 			s.told = ""
 			return
 		case restart.Wait:

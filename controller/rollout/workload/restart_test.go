@@ -5,6 +5,7 @@ package workload
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,44 @@ func TestEveryKind(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"patch statefulsets db", "patch daemonsets db"}, w.restarts()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// TestPodAtItsGate: a StatefulSet whose pod waits for a content that was replaced is written, and that pod alone is made anew.
+func TestPodAtItsGate(t *testing.T) {
+	w := newWorld(t)
+	labels := map[string]string{"app": "db"}
+	w.due = []trust.Workload{{Kind: trust.StatefulSet, Name: "db"}}
+	w.put(&appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "db", UID: "uid-db", Annotations: map[string]string{trust.AnnotationConfiguration: "mesh"}},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{contentKey: formerHash}}},
+		},
+		Status: appsv1.StatefulSetStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1},
+	})
+	for i, status := range []corev1.PodStatus{
+		{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}, {Phase: corev1.PodPending},
+	} {
+		w.put(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: home, Name: fmt.Sprintf("db-%d", i), Labels: labels, Annotations: map[string]string{contentKey: formerHash},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "uid-db", Controller: new(true)}},
+			},
+			Spec: corev1.PodSpec{NodeName: "node-1"}, Status: status,
+		})
+	}
+	c := w.controller()
+	w.look(c)
+	s, _ := apifake.Get(w.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: "db"}})
+	s.Status.ObservedGeneration = s.Generation
+	w.put(s)
+	w.look(c)
+	if diff := cmp.Diff([]string{"patch statefulsets db", "delete pods db-1"}, w.wrote); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if w.said("Normal WorkloadPodReplaced StatefulSet/db: pod db-1 has not started") != 1 {
+		t.Errorf("events %q", w.events)
 	}
 }
 

@@ -67,6 +67,25 @@ func (l *look) patch(ctx context.Context, of trust.Workload, patch []byte) error
 	return err
 }
 
+// replace deletes pods in which nothing runs, if they are still as they were seen.
+func (l *look) replace(ctx context.Context, t *task) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := l.confirm(ctx, t.reading.workload.Configuration); err != nil {
+		return err
+	}
+	for _, pod := range t.verdict.Pods {
+		only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}}
+		err := l.by.Wrote(apply.VerbDelete, "pods", apply.Gone(l.cfg.Client.CoreV1().Pods(l.namespace).Delete(ctx, pod.Name, only)))
+		if err != nil {
+			return err
+		}
+		l.emit(t, corev1.EventTypeNormal, EventPodReplaced, "pod "+pod.Name+" has not started, and would wait for ever for a content that was replaced; it was deleted to be made anew")
+		klog.FromContext(ctx).Info("Deleted a pod that could not start", "pod", klog.KObj(pod))
+	}
+	return nil
+}
+
 // confirm reads live that the configuration is the one that the decision is about.
 func (l *look) confirm(ctx context.Context, name string) error {
 	live, err := l.cfg.Own.RotationConfigurations(l.namespace).Get(ctx, name, metav1.GetOptions{})
