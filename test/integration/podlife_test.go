@@ -80,7 +80,7 @@ func testPodsScaledToZero(t *testing.T, s *podStage) {
 			return err
 		}
 		for i := range records.Items {
-			if roster := records.Items[i].Spec.Roster; roster != nil && slices.Contains(roster.Populated, "clients") {
+			if roster := records.Items[i].Spec.Roster; roster != nil && slices.ContainsFunc(roster.Populated, func(name string) bool { return strings.HasPrefix(name, "clients/") }) {
 				return nil
 			}
 		}
