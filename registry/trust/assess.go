@@ -12,9 +12,8 @@ import (
 )
 
 // Assess derives stage, blockers and next actions of a domain at one moment.
-func Assess(d *Domain, now time.Time) *Assessment { return newAssessor(d, now).assess() }
-
-func (a *assessor) assess() *Assessment {
+func Assess(d *Domain, now time.Time) *Assessment {
+	a := newAssessor(d, now)
 	out := &Assessment{
 		Stage: a.stage(), Newest: a.newest(), SignerDue: a.signerDue(), Anchors: a.assessAnchors(),
 	}
@@ -24,7 +23,7 @@ func (a *assessor) assess() *Assessment {
 	out.StageSince, out.StageDeadline = a.stageTimes(out.Stage)
 	out.Problems = append(a.problems(), a.overdue(out)...)
 	turn := a.pace(due)
-	out.Actions = consenting(a.actions(out, turn.actions), a.d.Configuration)
+	out.Actions = consenting(a.actions(out, turn.actions), d.Configuration)
 	out.Blockers = a.blockers(out, &turn)
 	out.Recheck = a.recheck(out, &turn)
 	return out

@@ -54,8 +54,7 @@ func Restarts(d *Domain, now time.Time, progress map[Workload]Progress) []Restar
 	if !slices.ContainsFunc(d.Parties, func(p Party) bool { return len(p.Workloads) > 0 }) {
 		return nil
 	}
-	a := newAssessor(d, now)
-	out := a.assess()
+	a, out := newAssessor(d, now), Assess(d, now)
 	if !a.bundleSettled(out) {
 		return nil
 	}

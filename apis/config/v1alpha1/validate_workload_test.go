@@ -44,7 +44,7 @@ func TestValidateWorkloadRollout(t *testing.T) {
 		{
 			name: "names that do not fit", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) { rename(c, p, long+"b", long) }),
 			want:   []string{"FieldValueInvalid " + server + ".presents[0]", "FieldValueInvalid " + evidence + ".kind"},
-			detail: "no annotation",
+			detail: "none can end with the name of",
 		},
 		{
 			name: "the name of a bundle that nobody loads", mutate: onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) {
