@@ -25,6 +25,9 @@ const (
 	lastRetry  = 30 * time.Second
 	// unknownLease is how long a report counts of which the API server does not say it.
 	unknownLease = 10 * time.Minute
+	// confirmAfter is when a report that was made soon after the start of its process is repeated. What a pod reports before kubelet's
+	// clock says that its container has started is taken for the former container's, and kubelet is told of a start after it.
+	confirmAfter = 5 * time.Second
 	// spread of pauses, so that replicas that began together do not report together.
 	spread = 0.2
 )
@@ -151,9 +154,13 @@ func (r *Reporter) once(ctx context.Context) *Problem {
 	if accepted.Expires != nil {
 		expires = accepted.Expires.Time
 	}
-	r.mu.Lock()
 	// The lease is of the API server's clock. If that leaves nothing, the pause is that of a failure.
-	r.last, r.state.Expires, r.renewAt = loaded, expires, observedAt.Add(max(expires.Sub(observedAt)/2, lastRetry))
+	pause := max(expires.Sub(observedAt)/2, lastRetry)
+	if observedAt.Sub(loaded.StartedAt) < confirmAfter {
+		pause = confirmAfter
+	}
+	r.mu.Lock()
+	r.last, r.state.Expires, r.renewAt = loaded, expires, observedAt.Add(pause)
 	r.mu.Unlock()
 	klog.FromContext(ctx).V(2).Info("Acknowledged", "signer", r.member.Signer, "party", r.member.Party, "trusts", len(loaded.Trusts), "presents", loaded.Presents)
 	return nil

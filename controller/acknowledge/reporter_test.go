@@ -129,6 +129,33 @@ func TestWhatIsKnownIsNotReportedAgain(t *testing.T) {
 	})
 }
 
+// TestReportAtTheStartIsRepeated: kubelet is told of the start of a container after the container has begun to run.
+func TestReportAtTheStartIsRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		age  time.Duration
+		want int
+	}{
+		"of a process that has just started": {age: time.Millisecond, want: 2},
+		"of one that has run for long":       {age: time.Hour, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{}
+			synctest.Test(t, func(t *testing.T) {
+				w.loaded.StartedAt = time.Now().Add(-tc.age)
+				ctx, cancel := context.WithTimeout(t.Context(), lease/4)
+				defer cancel()
+				New(Server{API: w}, Member{Name: "server-0"}, w.look).Run(ctx)
+			})
+			if _, accepted := w.counts(); accepted != tc.want {
+				t.Errorf("%d reports, want %d", accepted, tc.want)
+			}
+			if n := len(w.reports); n == 2 && w.reports[1].ObservedAt.Sub(w.reports[0].ObservedAt.Time) < time.Second {
+				t.Error("it was repeated within the second of the start, which may not tell")
+			}
+		})
+	}
+}
+
 func TestNothingIsReportedWithoutALook(t *testing.T) {
 	w := &world{blind: errors.New("it does not answer")}
 	run(t, w, func(t *testing.T, r *Reporter) {

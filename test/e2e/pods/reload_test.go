@@ -64,8 +64,9 @@ func (s *system) waitsFor(ctx context.Context, party, member string) error {
 	if err != nil {
 		return err
 	}
-	if row.Status.Stage != v1alpha1.StageDistributing {
-		return fmt.Errorf("the stage is %s", row.Status.Stage)
+	// What the server presents moves as soon as the clients trust the next CA, whatever the server trusts.
+	if stage := row.Status.Stage; stage != v1alpha1.StageDistributing && stage != v1alpha1.StageReissuing {
+		return fmt.Errorf("the stage is %s", stage)
 	}
 	for _, m := range row.Status.Members {
 		if is := m.Party == party && m.Member == member; m.Trusted == is {
