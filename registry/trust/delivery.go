@@ -121,12 +121,17 @@ func (a *assessor) undelivering() lacking {
 			out.blockers = append(out.blockers, Blocker{
 				Object: secret(l.Name), Reason: ReasonNoHolder,
 				Message: "no relying party is known to present this leaf, so nothing tells whether an older one is still live: " +
-					"name who presents it, or say with the evidence kind none why that need not be known",
+					"name who presents it, or say with the evidence kind none why that need not be known" + neverPopulated(a.presenters(l.Name)),
 			})
 		}
 	}
 	a.deliveries = &out
 	return out
+}
+
+// presenters are the parties of pods whose pods present a leaf.
+func (a *assessor) presenters(leaf string) []*Party {
+	return slices.DeleteFunc(slices.Clone(a.parties), func(p *Party) bool { return !slices.Contains(p.Presents, leaf) })
 }
 
 // rostered says whether a leaf counted when the rotation began.

@@ -5,6 +5,7 @@ package trust
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -57,5 +58,39 @@ func TestLapsedReportSilencesNobody(t *testing.T) {
 	report.ObservedAt = w.now
 	if err := CheckAcknowledgement(&w.d, "client-a", m.Name, &report, w.now); err != nil {
 		t.Errorf("a report is refused because of one that has lapsed: %v", err)
+	}
+}
+
+// TestLeafThatNoPodHasPresented: a party of pods presents a leaf, and its selector has never chosen a pod. Whoever waits is told
+// what to do about it.
+func TestLeafThatNoPodHasPresented(t *testing.T) {
+	w := podWorld(t, TLSProbe, running("a", "1"))
+	p := w.pods()
+	p.Verifies, p.VerifiesNothing = nil, true
+	w.d.Parties[1].Verifies = []string{"server", "client-a", "client-b"}
+	w.reload("client-a")
+	w.chosen()
+	w.d.Roster.Populated = nil
+	w.request("test")
+	for range 5 {
+		w.settle()
+		w.reload("client-a", "client-b")
+	}
+	a := w.assess()
+	at := slices.IndexFunc(a.Blockers, func(b Blocker) bool { return b.Reason == ReasonNoHolder && b.Object == secret("server") })
+	if a.Stage != Draining || at < 0 {
+		t.Fatalf("stage %s, blockers %+v, want one that the leaf has no holder", a.Stage, a.Blockers)
+	}
+	if want := "relying party server would, but its selector has never chosen a pod"; !strings.Contains(a.Blockers[at].Message, want) {
+		t.Errorf("%q does not say %q", a.Blockers[at].Message, want)
+	}
+	w.chosen(running("b", "2"))
+	for range 5 {
+		w.loadPods()
+		w.reload("client-a", "client-b")
+		w.settle()
+	}
+	if a := w.assess(); a.Stage != Stable {
+		t.Errorf("a pod was started, and the stage is %s: %+v", a.Stage, a.Blockers)
 	}
 }

@@ -85,7 +85,7 @@ func leastInCI() map[happening]int {
 func leastOfPods() map[happening]int {
 	return map[happening]int{
 		podStart: 200, podTerminating: 20, podEnded: 10, podLost: 10, podRelabelled: 3, podsUnlisted: 10, scaledToZero: 5,
-		lateContent: 5, staleStart: 1, staleHeld: 1,
+		lateContent: 5, staleStart: 1, staleHeld: 1, relapse: 1, sameNameAgain: 10, lateJoin: 3, neighbourReport: 3,
 	}
 }
 
