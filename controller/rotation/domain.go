@@ -19,6 +19,10 @@ import (
 // before (NamespaceChanged).
 const firstLookRetry = 5 * time.Second
 
+// leastRecheck is how often a domain is looked at at most because of time alone: thousands of members have leases that end
+// one after another.
+const leastRecheck = time.Second
+
 // reconcile brings one trust domain one step further, if anything is to be done. The keys that are none of a domain have
 // looks of their own.
 func (c *Controller) reconcile(ctx context.Context, k key) error {
@@ -44,7 +48,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) error {
 	c.report(k, d, a)
 	told := c.recordClock(ctx, k, d, a)
 	if !a.Recheck.IsZero() {
-		c.queue.AddAfter(k, a.Recheck.Sub(now))
+		c.queue.AddAfter(k, max(a.Recheck.Sub(now), leastRecheck))
 	}
 	if unproven && a.InFlight() {
 		// No object that is watched need change when a member is gone for good.

@@ -85,7 +85,9 @@ func (w *workload) populate(ctx context.Context, p *phases) error {
 	}); err != nil {
 		return err
 	}
-	return p.measure(ctx, "all report for the first time, at rest", w.reportPublished)
+	return p.measure(ctx, "all report for the first time, at rest", func(ctx context.Context) (*reported, error) {
+		return w.reportPublished(ctx, w.pods)
+	})
 }
 
 // rotate takes the signer through a rotation in which every pod reports twice: that it trusts the next CA, and that it
@@ -106,11 +108,11 @@ func (w *workload) rotate(ctx context.Context, p *phases) error {
 			do   func(ctx context.Context) (*reported, error)
 		}{
 			{"asked for, until the next CA is published", w.publishNext},
-			{"all report that they trust it", w.reportPublished},
-			{"from the last of these answers to the next stage", shown.reaches(begun, v1alpha1.StageReissuing, v1alpha1.StageDraining)},
-			{"until the new CA is the active one", shown.reaches(begun, v1alpha1.StageDraining)},
-			{"all report that they present the new leaf", w.reportPublished},
-			{"from the last of these answers to the next stage ", shown.reaches(begun, v1alpha1.StageRetiring, v1alpha1.StageStable)},
+			{"all but one report that they trust it", w.reportMost},
+			{"the last one reports that, until the next stage (Reissuing or Draining)", w.reportLast(shown, begun, v1alpha1.StageReissuing, v1alpha1.StageDraining)},
+			{"until the new CA is the active one (Draining)", shown.reaches(begun, v1alpha1.StageDraining)},
+			{"all but one report that they present the new leaf", w.reportMost},
+			{"the last one reports that, until the next stage (Retiring or Stable)", w.reportLast(shown, begun, v1alpha1.StageRetiring, v1alpha1.StageStable)},
 			{"until it is Stable", shown.reaches(begun, v1alpha1.StageStable)},
 		} {
 			if err := p.measure(ctx, step.name, step.do); err != nil {
@@ -145,11 +147,28 @@ func (w *workload) publishNext(ctx context.Context) (*reported, error) {
 	})
 }
 
-// reportPublished has all pods load what is published, and report.
-func (w *workload) reportPublished(ctx context.Context) (*reported, error) {
+// reportPublished has pods load what is published, and report.
+func (w *workload) reportPublished(ctx context.Context, pods []replica) (*reported, error) {
 	what, err := w.published(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return w.reportAll(ctx, what)
+	return w.reportAll(ctx, pods, what)
+}
+
+// reportMost has all pods but the last one report.
+func (w *workload) reportMost(ctx context.Context) (*reported, error) {
+	return w.reportPublished(ctx, w.pods[:len(w.pods)-1])
+}
+
+// reportLast has the last one report, and waits for the stage that follows.
+func (w *workload) reportLast(shown *stages, since time.Time, wanted ...v1alpha1.Stage) func(ctx context.Context) (*reported, error) {
+	return func(ctx context.Context) (*reported, error) {
+		r, err := w.reportPublished(ctx, w.pods[len(w.pods)-1:])
+		if err != nil {
+			return nil, err
+		}
+		_, err = shown.await(ctx, since, wanted...)
+		return r, err
+	}
 }

@@ -63,7 +63,7 @@ func (b *bench) pods(ctx context.Context) (err error) {
 	if err := w.rotate(ctx, p); err != nil {
 		return err
 	}
-	return w.afterRotation(ctx, memories)
+	return w.settled(ctx, fmt.Sprintf("%d after a rotation", b.opts.pods), nil, memories)
 }
 
 // weigh restarts both programs and adds their rows.
@@ -73,48 +73,68 @@ func (w *workload) weigh(ctx context.Context, pods string, t *table) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []struct {
-		program *cluster.Process
-		url     string
-	}{{b.in.Controller, b.in.ControllerURL() + "/readyz"}, {b.in.Serve, serveURL}} {
-		s, err := b.restarts(ctx, p.program, p.url)
-		if err != nil {
+	starts := map[string]started{}
+	for program, url := range map[*cluster.Process]string{b.in.Controller: b.in.ControllerURL() + "/readyz", b.in.Serve: serveURL} {
+		if starts[program.Name()], err = b.restarts(ctx, program, url); err != nil {
 			return err
 		}
-		settled, err := b.settle(ctx, p.program)
-		if err != nil {
-			return err
-		}
-		idle, err := idlePercent(ctx, p.program.Pid(), settling)
-		if err != nil {
-			return err
-		}
-		b.report.Samples[fmt.Sprintf("memory of %s with %s pods", p.program.Name(), pods)] = map[string]memory{"ready": s.memory, "settled": settled}
-		t.Rows = append(t.Rows, []string{
-			pods + ", " + p.program.Name(), withSpread(s.seconds), withSpread(s.cpu), number(s.memory.Now), number(settled.Now), number(settled.Peak), number(idle),
-		})
 	}
-	return b.waitForCertificates(ctx, 2)
+	if err := b.leading(ctx); err != nil {
+		return err
+	}
+	if err := b.waitForCertificates(ctx, 2); err != nil {
+		return err
+	}
+	return w.settled(ctx, pods, starts, t)
 }
 
-// settle lets a program work off what it has to do after its start.
-func (b *bench) settle(ctx context.Context, program *cluster.Process) (memory, error) {
-	select {
-	case <-time.After(settling):
-	case <-ctx.Done():
-		return memory{}, ctx.Err()
+// settled lets both programs work off what they have to do, and adds their rows.
+func (w *workload) settled(ctx context.Context, pods string, starts map[string]started, t *table) error {
+	if err := pause(ctx, settling); err != nil {
+		return err
 	}
-	return memoryOf(program.Pid())
+	before, err := w.b.cpu()
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, settling); err != nil {
+		return err
+	}
+	after, err := w.b.cpu()
+	if err != nil {
+		return err
+	}
+	idle := spent(before, after)
+	for _, program := range []*cluster.Process{w.b.in.Controller, w.b.in.Serve} {
+		m, err := memoryOf(program.Pid())
+		if err != nil {
+			return err
+		}
+		row := []string{pods + ", " + program.Name(), "", "", ""}
+		if s, ok := starts[program.Name()]; ok {
+			row = []string{row[0], withSpread(s.seconds), withSpread(s.cpu), number(s.memory.Now)}
+		}
+		w.b.report.Samples["memory of "+row[0]] = m
+		t.Rows = append(t.Rows, append(row, number(m.Now), number(m.Peak), number(idle[program.Name()]/settling.Seconds()*100)))
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // quiet counts what the programs ask of kube-apiserver while nobody does anything.
 func (b *bench) quiet(ctx context.Context, a *audit) error {
 	b.say("%s of rest", b.opts.quiet)
 	from := time.Now()
-	select {
-	case <-time.After(b.opts.quiet):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := pause(ctx, b.opts.quiet); err != nil {
+		return err
 	}
 	until := time.Now()
 	counted, err := a.count(from, until)
@@ -141,23 +161,5 @@ func (b *bench) quiet(ctx context.Context, a *audit) error {
 		t.Rows = append(t.Rows, []string{kind.program + ", " + kind.what, fmt.Sprint(n), number(float64(n) / until.Sub(from).Minutes())})
 	}
 	b.report.print(t)
-	return nil
-}
-
-// afterRotation adds the memory of the programs as the rotation has left them.
-func (w *workload) afterRotation(ctx context.Context, t *table) error {
-	for _, program := range []*cluster.Process{w.b.in.Controller, w.b.in.Serve} {
-		m, err := w.b.settle(ctx, program)
-		if err != nil {
-			return err
-		}
-		idle, err := idlePercent(ctx, program.Pid(), settling)
-		if err != nil {
-			return err
-		}
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%d after a rotation, %s", w.b.opts.pods, program.Name()), "", "", "", number(m.Now), number(m.Peak), number(idle),
-		})
-	}
 	return nil
 }

@@ -50,23 +50,21 @@ func (w *workload) published(ctx context.Context) (loaded, error) {
 // reported is what it took to have all pods report.
 type reported struct {
 	milliseconds []float64
-	took         time.Duration
-	// last is when the last report was answered, and again how many were refused and sent again.
-	last  time.Time
+	// again is how many were refused and sent again.
 	again int
 }
 
-// reportAll has each pod report once, so many at a time.
-func (w *workload) reportAll(ctx context.Context, what loaded) (*reported, error) {
+// reportAll has each of the pods report once, so many at a time.
+func (w *workload) reportAll(ctx context.Context, pods []replica, what loaded) (*reported, error) {
 	var mu sync.Mutex
 	out := &reported{}
 	group, parallel := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	begun := time.Now()
-	for i := range w.pods {
+	for i := range pods {
 		group.Go(func() error {
 			sent := time.Now()
-			refused, err := w.report(parallel, &w.pods[i], what)
+			refused, err := w.report(parallel, &pods[i], what)
 			if err != nil {
 				return err
 			}
@@ -80,10 +78,7 @@ func (w *workload) reportAll(ctx context.Context, what loaded) (*reported, error
 			return nil
 		})
 	}
-	err := group.Wait()
-	out.last = time.Now()
-	out.took = out.last.Sub(begun)
-	return out, err
+	return out, group.Wait()
 }
 
 // reportTimeout bounds the reports of one pod until one is taken.

@@ -14,6 +14,10 @@ import (
 // pastDeadline is added to the moment of a recheck: a certificate is still valid at the end of its validity.
 const pastDeadline = time.Millisecond
 
+// leastRecheck is how often what time alone changes is shown at most: thousands of members have leases that end one after
+// another.
+const leastRecheck = time.Second
+
 // project brings the objects of a namespace up to date.
 func (p *Projector) project(namespace string) error {
 	arrived, changed := p.arrived.take(namespace)
@@ -24,11 +28,12 @@ func (p *Projector) project(namespace string) error {
 		}
 		return fmt.Errorf("project namespace %q: %w", namespace, err)
 	}
+	p.pace.shown(namespace, p.served[namespace], p.cfg.Clock.Now())
 	if changed {
 		p.metrics.lag.Observe(p.cfg.Clock.Since(arrived).Seconds())
 	}
 	if !recheck.IsZero() {
-		p.queue.AddAfter(namespace, recheck.Sub(p.cfg.Clock.Now())+pastDeadline)
+		p.queue.AddAfter(namespace, max(recheck.Sub(p.cfg.Clock.Now())+pastDeadline, leastRecheck))
 	}
 	return nil
 }

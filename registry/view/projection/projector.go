@@ -70,6 +70,7 @@ type Projector struct {
 	metrics *projectorMetrics
 	// served are the objects that were applied, by namespace. Only the goroutine of Run touches it.
 	served map[string]*Objects
+	pace   pace
 }
 
 // New makes a Projector and has it told of changes from now on: call it before the inventory starts.
@@ -83,6 +84,7 @@ func New(config Config) (*Projector, error) {
 		arrived: newArrivals(cfg.Clock),
 		metrics: newProjectorMetrics(),
 		served:  map[string]*Objects{},
+		pace:    pace{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 30*time.Second),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: "projection", Clock: cfg.Clock},
@@ -134,6 +136,10 @@ func (p *Projector) processNext(ctx context.Context) bool {
 		return false
 	}
 	defer p.queue.Done(namespace)
+	if wait := p.pace.wait(namespace, p.cfg.Clock.Now()); wait > 0 {
+		p.queue.AddAfter(namespace, wait)
+		return true
+	}
 	if err := p.project(namespace); err != nil {
 		// A store refuses only when it is stopped or cannot get a new epoch, which asks the API server.
 		klog.FromContext(ctx).Error(err, "Failed to project the namespace, will try again", "namespace", namespace)
