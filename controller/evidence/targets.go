@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/injection"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 )
@@ -60,15 +61,21 @@ func (c *Collector) held(ctx context.Context, s *subject) (*trust.Observation, e
 		return nil, fmt.Errorf("get %s %s: %w", t.Kind, t.Name, err)
 	}
 	o := &trust.Observation{Instance: string(object.GetUID())}
-	entries, err := injection.Entries(configv1alpha1.InjectionKind(t.Kind), object)
-	if err != nil {
-		o.Failure = err.Error()
-		return o, nil
-	}
-	if o.Trusts, o.Failure = injection.HeldByAll(entries); len(o.Trusts) > record.MaxFingerprints {
-		o.Trusts, o.Failure = nil, fmt.Sprintf("its caBundle holds %d anchors, more than the %d that can be recorded", len(o.Trusts), record.MaxFingerprints)
-	}
+	o.Trusts, o.Failure = heldByAll(configv1alpha1.InjectionKind(t.Kind), object)
 	return o, nil
+}
+
+// heldByAll are the anchors that every entry of a target holds, none if it cannot be read or they cannot be recorded, with the
+// reason.
+func heldByAll(kind configv1alpha1.InjectionKind, object *unstructured.Unstructured) (trusts []pki.Fingerprint, failure string) {
+	entries, err := injection.Entries(kind, object)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if trusts, failure = injection.HeldByAll(entries); len(trusts) > record.MaxFingerprints {
+		return nil, fmt.Sprintf("its caBundle holds %d anchors, more than the %d that can be recorded", len(trusts), record.MaxFingerprints)
+	}
+	return trusts, failure
 }
 
 // asks says whether a target agrees to have the bundle of a domain. Who configures the domain may have no right to read the

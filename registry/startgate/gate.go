@@ -84,8 +84,9 @@ func mountedAt(c *corev1.Container, directory string) string {
 // resolve puts in the variable of the container that a text consists of, as kubelet does: what it is written as, or an
 // annotation of the pod.
 func resolve(text string, c *corev1.Container, pod *corev1.Pod) string {
-	name, isVariable := strings.CutPrefix(text, "$(")
-	if name, isVariable = strings.CutSuffix(name, ")"); !isVariable {
+	name, begins := strings.CutPrefix(text, "$(")
+	name, ends := strings.CutSuffix(name, ")")
+	if !begins || !ends {
 		return text
 	}
 	for _, variable := range slices.Backward(c.Env) {

@@ -199,3 +199,12 @@ func TestProveSeveralLeaves(t *testing.T) {
 		t.Errorf("proof (-want +got):\n%s", diff)
 	}
 }
+
+func TestResolve(t *testing.T) {
+	c := &corev1.Container{Env: []corev1.EnvVar{{Name: "HASH", Value: "abc"}}}
+	for text, want := range map[string]string{"$(HASH)": "abc", "$(NONE)": "", "HASH)": "HASH)", "$(HASH": "$(HASH", "abc": "abc"} {
+		if got := resolve(text, c, &corev1.Pod{}); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

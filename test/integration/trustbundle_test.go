@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -33,9 +34,7 @@ var trustBundleSigners = map[string]string{"hook": "", "certrotation.dev:ca-bund
 func (w *hookWorld) makeTrustBundles(t *testing.T) {
 	t.Helper()
 	names := map[string]string{"uninvited": ""}
-	for name, signer := range trustBundleSigners {
-		names[name] = signer
-	}
+	maps.Copy(names, trustBundleSigners)
 	for name, signer := range names {
 		made, err := w.Kubectl(t.Context(), "get", "configmap", "hook-bundle", "-n", hookNamespace, "-o", "go-template="+fmt.Sprintf(trustBundleTemplate, name, signer))
 		if err != nil {

@@ -178,7 +178,8 @@ func (t topology) evidenceOf(kind configv1alpha1.EvidenceKind) configv1alpha1.Ev
 		out.GracePeriod = &metav1.Duration{Duration: grace}
 	case configv1alpha1.EvidenceRenewed:
 		out.Renewed = &configv1alpha1.RenewedEvidence{MinimumDelay: metav1.Duration{Duration: renewal}}
-	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceStaticPodRevision, configv1alpha1.EvidenceCABundle, configv1alpha1.EvidenceNone:
+	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceStaticPodRevision, configv1alpha1.EvidenceWorkloadRollout,
+		configv1alpha1.EvidenceCABundle, configv1alpha1.EvidenceNone:
 	}
 	return out
 }
