@@ -72,7 +72,7 @@ const (
 // leastInCI is how often each has to happen at least in the 100,000 steps of CI.
 func leastInCI() map[happening]int {
 	out := map[happening]int{
-		dueLeaf: 100, renewedLeaf: 100, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
+		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
 		unreadableLeaf: 50, deletedAll: 100, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, recordedAbsent: 20,
