@@ -75,15 +75,15 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// control starts the controller.
-func (s *served) control(t *testing.T) {
+// control starts the controller, with flags besides its own.
+func (s *served) control(t *testing.T, flags ...string) {
 	t.Helper()
 	controller := cluster.NewProcess(cluster.ProcessConfig{
 		Name: "controller", Path: build(t), Dir: t.TempDir(),
-		Args: []string{
+		Args: append([]string{
 			"controller", "--kubeconfig", s.Kubeconfig(), "--leader-elect=false", "--inject-ca=false",
 			"--metrics-bind-address", "127.0.0.1:" + strconv.Itoa(freePort(t)),
-		},
+		}, flags...),
 	})
 	t.Cleanup(func() {
 		if t.Failed() {

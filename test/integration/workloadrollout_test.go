@@ -1,0 +1,219 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"certrotation.dev/registry/contenthash"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/cluster"
+)
+
+// startedConfiguration is a PKI whose verifiers read its bundle only at start.
+const startedConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
+kind: RotationConfiguration
+metadata: {name: web}
+spec:
+  trustDomains:
+  - name: web
+    signer: {secretName: web-signer}
+    bundle: {configMapName: web-bundle}
+    leaves:
+    - {secretName: web-server, dnsNames: [` + webServerName + `], usages: [ServerAuth]}
+    relyingParties:
+    - name: clients
+      pods: {selector: {matchLabels: {app: client}}}
+      evidence: {kind: workloadRollout, workloadRollout: {workloads: [{kind: Deployment, name: client}]}}
+    - name: servers
+      members: [s]
+      verifies: {nothing: true}
+      presents: [web-server]
+      evidence: {kind: gracePeriod, gracePeriod: 1s}
+`
+
+// gateStage is a Deployment whose pods wait at a start gate for the bundle that their template names.
+type gateStage struct{ *podStage }
+
+// TestProgramsThatNeverReload takes pods that read their files only at start through a rotation: they are restarted once for
+// the new CA. One that starts later, and would wait for a bundle that is no more, has the template brought up to date.
+func TestProgramsThatNeverReload(t *testing.T) {
+	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) {
+		cfg.ControllerManagerFlags = []string{"--controllers=deployment-controller,replicaset-controller"}
+	})
+	client, err := kubernetes.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeNamespace(t, client, systemNamespace)
+	served := serveAs(t, c, c.Kubeconfig())
+	served.control(t, "--restart-workloads")
+	s := &gateStage{podStage: served.podStage(t, "started")}
+	configure(t, s.own, s.namespace, startedConfiguration)
+	s.deploy(t)
+	s.start(t)
+	s.stable(t, "")
+	s.changed(t, "the PKI is made", 1)
+
+	before := s.rotate(t)
+	s.stable(t, before)
+	s.changed(t, "the CA is rotated", 2)
+
+	s.scale(t, 3)
+	eventually(t, "the pod that starts later is available", func(ctx context.Context) error { return s.available(ctx, 3) })
+	s.changed(t, "it is scaled and its template brought up to date", 4)
+}
+
+// deploy makes the Deployment when there is a bundle, as a person would.
+func (s *gateStage) deploy(t *testing.T) {
+	t.Helper()
+	hash := ""
+	eventually(t, "there is a bundle", func(ctx context.Context) error {
+		var err error
+		hash, err = s.published(ctx)
+		return err
+	})
+	key := trust.ContentAnnotation(trust.ConfigMapKind, "web-bundle")
+	labels := map[string]string{"app": "client"}
+	mount := []corev1.VolumeMount{{Name: "trust", MountPath: "/trust", ReadOnly: true}}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "client", Annotations: map[string]string{trust.AnnotationConfiguration: "web"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{key: hash}},
+				Spec: corev1.PodSpec{
+					InitContainers: []corev1.Container{{
+						Name: "gate", Image: "example.com/certrotation", Args: []string{"wait", "--for-content=$(CONTENT)", "/trust"}, VolumeMounts: mount,
+						Env: []corev1.EnvVar{{Name: "CONTENT", ValueFrom: &corev1.EnvVarSource{
+							FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + key + "']"},
+						}}},
+					}},
+					Containers: []corev1.Container{{Name: "program", Image: "example.com/program", VolumeMounts: mount}},
+					Volumes: []corev1.Volume{{Name: "trust", VolumeSource: corev1.VolumeSource{
+						ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "web-bundle"}},
+					}}},
+				},
+			},
+		},
+	}
+	if _, err := s.client.AppsV1().Deployments(s.namespace).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// published is the hash of the bundle as it is.
+func (s *gateStage) published(ctx context.Context) (string, error) {
+	bundle, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "web-bundle", metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return contenthash.OfConfigMap(bundle), nil
+}
+
+// start has scheduler and kubelets work until the test ends.
+func (s *gateStage) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ticker := time.NewTicker(200 * time.Millisecond); ctx.Err() == nil; {
+			// What fails because somebody else was faster is done at the next turn.
+			_ = s.turn(ctx)
+			select {
+			case <-ctx.Done():
+				ticker.Stop()
+			case <-ticker.C:
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+// turn binds pods, starts those whose gate finds the bundle that their template names, and ends those that were deleted.
+func (s *gateStage) turn(ctx context.Context) error {
+	pods := s.client.CoreV1().Pods(s.namespace)
+	hash, err := s.published(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=client"})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range list.Items {
+		pod := &list.Items[i]
+		switch {
+		case pod.DeletionTimestamp != nil:
+			errs = append(errs, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
+		case pod.Spec.NodeName == "":
+			errs = append(errs, pods.Bind(ctx, &corev1.Binding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"},
+			}, metav1.CreateOptions{}))
+		case pod.Status.Phase == corev1.PodPending && pod.Annotations[trust.ContentAnnotation(trust.ConfigMapKind, "web-bundle")] == hash:
+			now := metav1.Now()
+			pod.Status = corev1.PodStatus{
+				Phase:      corev1.PodRunning,
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+				InitContainerStatuses: []corev1.ContainerStatus{{
+					Name: "gate", ContainerID: "test://gate/" + string(pod.UID),
+					State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: now, ContainerID: "test://gate/" + string(pod.UID)}},
+				}},
+				ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "program", ContainerID: "test://program/" + string(pod.UID), Ready: true, Started: new(true),
+					State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+				}},
+			}
+			_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *gateStage) available(ctx context.Context, want int32) error {
+	d, err := s.client.AppsV1().Deployments(s.namespace).Get(ctx, "client", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if d.Status.ObservedGeneration != d.Generation || d.Status.AvailableReplicas != want || d.Status.UpdatedReplicas != want || d.Status.Replicas != want {
+		return fmt.Errorf("generation %d, status %+v", d.Generation, d.Status)
+	}
+	return nil
+}
+
+// changed says how often the Deployment was written since it was made, itself included.
+func (s *gateStage) changed(t *testing.T, when string, want int64) {
+	t.Helper()
+	d, err := s.client.AppsV1().Deployments(s.namespace).Get(t.Context(), "client", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Generation != want {
+		t.Fatalf("after %s the generation is %d, want %d", when, d.Generation, want)
+	}
+}
+
+func (s *gateStage) scale(t *testing.T, replicas int) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	if _, err := s.client.AppsV1().Deployments(s.namespace).Patch(t.Context(), "client", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
