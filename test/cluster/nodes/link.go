@@ -64,9 +64,16 @@ func makeBridge(number int) error {
 	return nil
 }
 
-func removeBridge(number int) error {
-	if name := bridgeName(number); interfaceExists(name) {
-		return ip("link", "delete", name)
+func removeBridge(number int) error { return removeInterface(bridgeName(number)) }
+
+// removeInterface removes one that may not be there. The kernel may be quicker: it takes the other end of a pair down with its
+// namespace, some time after the last process of that.
+func removeInterface(name string) error {
+	if !interfaceExists(name) {
+		return nil
+	}
+	if err := ip("link", "delete", name); err != nil && interfaceExists(name) {
+		return err
 	}
 	return nil
 }
@@ -75,11 +82,8 @@ func removeBridge(number int) error {
 // start, because the interface is gone with the network namespace.
 func (n *Node) connect(ctx context.Context) error {
 	number, outside := n.network.number, vethName(n.network.number, n.host)
-	if interfaceExists(outside) {
-		// The kernel takes a namespace down some time after its last process.
-		if err := ip("link", "delete", outside); err != nil {
-			return err
-		}
+	if err := removeInterface(outside); err != nil {
+		return err
 	}
 	// The hardware address stays over a loss of power, as a machine's does: others have it in their tables.
 	hardware := fmt.Sprintf("02:00:0a:%02x:00:%02x", number, n.host)

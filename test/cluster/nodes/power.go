@@ -123,12 +123,7 @@ func (n *Node) powerOff() error {
 			errs = append(errs, p.Kill())
 		}
 	}
-	if name := vethName(n.network.number, n.host); interfaceExists(name) {
-		// The kernel may be quicker: it takes the other end down with the namespace.
-		if err := ip("link", "delete", name); err != nil && interfaceExists(name) {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, removeInterface(vethName(n.network.number, n.host)))
 	return errors.Join(append(errs, removeCgroups(cgroupOfNode(n.network.number, n.name)))...)
 }
 
