@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -91,13 +92,13 @@ func follow(w *Workload, c *census) Verdict {
 	case w.Observed < w.Generation:
 		return w.unseen()
 	case w.OnDelete && deletable > 0:
-		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", some(without(c.former, c.terminating)))
+		return hold(ReasonOnDelete, "is updated OnDelete, and pods started before its template was changed: delete %s", truncate.Names(without(c.former, c.terminating)))
 	case w.Partition > 0 && deletable > 0 && w.keepsBack(c):
 		return w.partitioned()
 	case w.Ordered && len(c.gated) > 0:
 		return Verdict{State: Replace, Pods: c.gated}
 	case w.Ordered && len(c.kept) > 0:
-		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", some(c.kept))
+		return hold(ReasonUnreadyKept, "replaces none of its pods while one is not ready, and %s is not and was made of a former template: delete it", truncate.Names(c.kept))
 	case w.overdue():
 		return w.exceeded()
 	}
@@ -114,7 +115,7 @@ func (w *Workload) partitioned() Verdict {
 	for i := range min(w.Partition, w.Wanted) {
 		kept = append(kept, w.ordinal(i))
 	}
-	return hold(ReasonPartitioned, "has to be restarted and its updateStrategy has the partition %d, which keeps %s: set the partition to 0", w.Partition, some(kept))
+	return hold(ReasonPartitioned, "has to be restarted and its updateStrategy has the partition %d, which keeps %s: set the partition to 0", w.Partition, truncate.Names(kept))
 }
 
 func (w *Workload) ordinal(i int32) string { return fmt.Sprintf("%s-%d", w.Name, w.First+i) }

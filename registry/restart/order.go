@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -62,10 +63,8 @@ func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []
 }
 
 func selectorOf(d *trust.Domain, party string) string {
-	for i := range d.Parties {
-		if d.Parties[i].Name == party {
-			return d.Parties[i].Selector
-		}
+	if p := d.Party(party); p != nil {
+		return p.Selector
 	}
 	return ""
 }
@@ -80,7 +79,7 @@ func (o *Order) Why() string {
 		n := &o.For[i]
 		text := fmt.Sprintf("relying party %s of trust domain %s", n.Party, n.Domain)
 		if len(n.Waits) > 0 {
-			text += fmt.Sprintf(" (evidence of %s)", some(n.Waits))
+			text += fmt.Sprintf(" (evidence of %s)", truncate.Names(n.Waits))
 		}
 		texts = append(texts, text)
 	}
@@ -102,15 +101,4 @@ func (n *Need) chooses(pod map[string]string) bool {
 	}
 	selector, err := labels.Parse(n.Selector)
 	return err == nil && selector.Matches(labels.Set(pod))
-}
-
-// named is how many names are listed before the others are counted.
-const named = 5
-
-// some lists names, and counts those that are too many.
-func some(names []string) string {
-	if len(names) <= named {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:named], ", "), len(names)-named)
 }

@@ -100,9 +100,3 @@ func TestAnswersOfTheServer(t *testing.T) {
 		}
 	}
 }
-
-func TestSome(t *testing.T) {
-	if got := some([]string{"a", "b", "c", "d", "e", "f", "g"}); got != "a, b, c, d, e and 2 more" {
-		t.Errorf("some() = %q", got)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -101,7 +102,7 @@ func (c *census) unreadyText() string {
 	if len(c.unready) == 0 {
 		return ""
 	}
-	return ": pod " + some(c.unready)
+	return ": pod " + truncate.Names(c.unready)
 }
 
 // without are the names that are not among others.

@@ -4,7 +4,11 @@
 // Package truncate shortens texts to what the API takes. It consists of pure functions.
 package truncate
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 // Bounds of texts in bytes. Those of events are the API's (k8s.io/kubernetes/pkg/apis/core/validation), that of a message is
 // ours (apis/config/v1alpha1).
@@ -36,4 +40,15 @@ func To(text string, longest int, more string) string {
 		end--
 	}
 	return text[:end] + more
+}
+
+// maxNames is how many names are listed before the others are counted.
+const maxNames = 5
+
+// Names joins names for a message; there may be thousands of them.
+func Names(names []string) string {
+	if len(names) <= maxNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }

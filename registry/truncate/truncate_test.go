@@ -41,3 +41,9 @@ func TestBoundsHold(t *testing.T) {
 		}
 	}
 }
+
+func TestNames(t *testing.T) {
+	if got := Names([]string{"a", "b", "c", "d", "e", "f", "g"}); got != "a, b, c, d, e and 2 more" {
+		t.Errorf("Names() = %q", got)
+	}
+}

@@ -125,10 +125,8 @@ func (r *Reporters) Admit(namespace, member string, a *Account) bool {
 // ReportersOf returns who may report for the members of a party, nil if the party names nobody: then a right of the API
 // server decides. So it does for a party that counts by the roster alone: who reported for it is not configured any more.
 func ReportersOf(d *Domain, party string) *Reporters {
-	for i := range d.Parties {
-		if d.Parties[i].Name == party {
-			return d.Parties[i].Reporters
-		}
+	if p := d.Party(party); p != nil {
+		return p.Reporters
 	}
 	return nil
 }

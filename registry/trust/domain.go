@@ -62,6 +62,16 @@ func (d *Domain) Leaf(name string) *Leaf {
 	return nil
 }
 
+// Party returns the relying party of that name, nil if the configuration names none.
+func (d *Domain) Party(name string) *Party {
+	for i := range d.Parties {
+		if d.Parties[i].Name == name {
+			return &d.Parties[i]
+		}
+	}
+	return nil
+}
+
 // Unlisted are leaves that are made from the active CA in the memory of their holders, such as those of certrotation's
 // own servers. They count as live from the first CA on.
 type Unlisted struct {

@@ -64,7 +64,7 @@ func (g *gate) configured() *Configured {
 	return &Configured{Domains: []*Domain{d}, Aggregates: []*Aggregate{&aggregate}, Carriers: slices.Clone(g.carriers)}
 }
 
-func (c *Configured) named(party string) *Party { return c.Domains[0].party(party) }
+func (c *Configured) named(party string) *Party { return c.Domains[0].Party(party) }
 
 // withoutRule are all rules but one.
 func withoutRule(name string) []configurationRule {

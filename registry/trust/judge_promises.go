@@ -50,7 +50,7 @@ func (e *domainEdit) evidenceKept() []Violation {
 	var out []Violation
 	for i := range e.old.Parties {
 		p := &e.old.Parties[i]
-		q := e.kept.party(p.Name)
+		q := e.kept.Party(p.Name)
 		if q == nil || q.Kind != p.Kind {
 			continue
 		}
@@ -82,15 +82,6 @@ func (e *domainEdit) moved(p, q *Party) []string {
 		}
 	}
 	return out
-}
-
-func (d *Domain) party(name string) *Party {
-	for i := range d.Parties {
-		if d.Parties[i].Name == name {
-			return &d.Parties[i]
-		}
-	}
-	return nil
 }
 
 func (p *Party) member(name string) *Member {

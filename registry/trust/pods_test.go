@@ -50,7 +50,7 @@ func probesOf(kind EvidenceKind, m *Member) []Probe {
 	return []Probe{{Address: m.Name + ":443", Presents: "server"}}
 }
 
-func (w *world) pods() *Party { return w.d.party("server") }
+func (w *world) pods() *Party { return w.d.Party("server") }
 
 func (w *world) chosen(members ...Member) {
 	for i := range members {

@@ -309,7 +309,7 @@ type sequenceEdit struct {
 // ofParty edits a party, if the configuration has it.
 func ofParty(change func(p *Party) bool) func(*sequence, *Domain, string) bool {
 	return func(_ *sequence, d *Domain, party string) bool {
-		p := d.party(party)
+		p := d.Party(party)
 		return p != nil && change(p)
 	}
 }
@@ -338,7 +338,7 @@ var sequenceEdits = map[string]sequenceEdit{
 		return len(d.Parties) < before
 	}},
 	"party comes back otherwise": {make: func(s *sequence, d *Domain, _ string) bool {
-		at := slices.IndexFunc(s.processes, func(p *process) bool { return d.party(p.party.Name) == nil })
+		at := slices.IndexFunc(s.processes, func(p *process) bool { return d.Party(p.party.Name) == nil })
 		if at < 0 {
 			return false
 		}
@@ -382,7 +382,7 @@ var sequenceEdits = map[string]sequenceEdit{
 			p.Verifies, p.Members[0].Holds = append(p.Verifies, d.Leaves[i].Name), append(p.Members[0].Holds, d.Leaves[i].Name)
 		}
 		d.Parties = append(d.Parties, p)
-		return d.party("word") != nil && len(d.Parties) < 7
+		return d.Party("word") != nil && len(d.Parties) < 7
 	}},
 	"times shrink": {make: func(_ *sequence, d *Domain, _ string) bool {
 		d.Signer.Policy.Profile.Backdate = 0

@@ -53,7 +53,7 @@ func newStartWorld(t rapid.TB, workloads ...Workload) *startWorld {
 	return w
 }
 
-func (w *startWorld) starters() *Party { return w.d.party("client-a") }
+func (w *startWorld) starters() *Party { return w.d.Party("client-a") }
 
 // hash gives the objects the hashes of what they hold.
 func (w *startWorld) hash() {

@@ -11,6 +11,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/address"
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -206,10 +207,10 @@ func (u unaddressed) problems() []trust.Problem {
 	for _, name := range sortedNames(u) {
 		message := withoutAddress(u[name].doubted)
 		if leaves := u[name].leftOut; len(leaves) > 0 {
-			message += fmt.Sprintf(", so these leaves are not issued: %s", listed(leaves))
+			message += fmt.Sprintf(", so these leaves are not issued: %s", truncate.Names(leaves))
 		}
 		if leaves := u[name].kept; len(leaves) > 0 {
-			message += fmt.Sprintf(", so these leaves keep the addresses that they have: %s", listed(leaves))
+			message += fmt.Sprintf(", so these leaves keep the addresses that they have: %s", truncate.Names(leaves))
 		}
 		out = append(out, addressProblem(name, message))
 	}

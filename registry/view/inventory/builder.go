@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
 
@@ -66,7 +66,7 @@ func (b *builder) add(cfg *Configuration) *part {
 	if conflicts := b.conflicts(p); len(conflicts) > 0 {
 		b.refuse(cfg.Name, ReasonConflictingClaim, fmt.Sprintf(
 			"nothing of it takes effect, because others have what it claims: %s; use other names in one of them",
-			listed(conflicts)))
+			truncate.Names(conflicts)))
 		return nil
 	}
 	for key, claim := range p.claims {
@@ -137,15 +137,6 @@ func (b *builder) refuse(configuration string, reason trust.Reason, message stri
 }
 
 func objectName(kind trust.ObjectKind, name string) string { return string(kind) + "/" + name }
-
-// listed joins names for a message; a namespace may have thousands of them.
-func listed(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
 
 // Build derives from the facts of a namespace what its configurations say about them. It returns nil if there is no
 // configuration. Nothing is parsed here, and the same facts give the same result.
