@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 )
 
@@ -26,13 +24,9 @@ type endpoints struct {
 
 // follow watches the EndpointSlices of a Service until the context ends.
 func (o *options) follow(ctx context.Context, service string) (*endpoints, error) {
-	config, err := o.config()
+	client, err := o.client()
 	if err != nil {
 		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.member.Namespace),
 		informers.WithTweakListOptions(func(list *metav1.ListOptions) {

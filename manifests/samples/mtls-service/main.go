@@ -137,6 +137,18 @@ func (o *options) config() (*rest.Config, error) {
 	return config, nil
 }
 
+func (o *options) client() (kubernetes.Interface, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return client, nil
+}
+
 // start loads the first material, serves the counters, keeps reloading in the background and acknowledges what is loaded.
 func (o *options) start(ctx context.Context, stats *stats) (*program, error) {
 	loader, err := o.load(ctx)
@@ -163,13 +175,9 @@ func (o *options) load(ctx context.Context) (*loader, error) {
 	if o.leafDir != "" {
 		return mounted(ctx, o.leafDir, o.bundleDir)
 	}
-	config, err := o.config()
+	client, err := o.client()
 	if err != nil {
 		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
 	}
 	return watch(ctx, client, o.member.Namespace, o.leaf, o.bundle)
 }
