@@ -198,6 +198,16 @@ func (w *Network) Nodes() []*Node {
 	return slices.Clone(w.nodes)
 }
 
+// LogDirs are the directories in which the logs of the nodes and of their pods are, with a name for each.
+func (w *Network) LogDirs() map[string]string {
+	out := map[string]string{}
+	for _, node := range w.Nodes() {
+		out[filepath.Dir(node.LogFile("kubelet"))] = node.Name()
+		out[node.Path("/var/log/pods")] = node.Name() + "-pods"
+	}
+	return out
+}
+
 // Node returns the node of that name, or nil.
 func (w *Network) Node(name string) *Node {
 	for _, n := range w.Nodes() {
