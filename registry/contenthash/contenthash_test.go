@@ -33,11 +33,11 @@ func mounted(content map[string][]byte) fstest.MapFS {
 }
 
 func hashOf(t interface{ Fatal(...any) }, directory fs.FS) string {
-	hash, err := OfDirectory(directory)
+	content, err := OfDirectory(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hash
+	return content.Hash
 }
 
 func TestSecretConfigMapAndDirectoryAgree(t *testing.T) {
@@ -139,9 +139,9 @@ func TestOfDirectoryRefuses(t *testing.T) {
 		"too large":               {fstest.MapFS{"a": {Data: make([]byte, maxBytes)}, "b": {Data: []byte("1")}}, "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hash, err := OfDirectory(tt.directory)
+			content, err := OfDirectory(tt.directory)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%q, %v, want an error with %q", hash, err, tt.want)
+				t.Errorf("%q, %v, want an error with %q", content, err, tt.want)
 			}
 		})
 	}
@@ -161,12 +161,12 @@ func FuzzOfDirectory(f *testing.F) {
 		if link {
 			directory[generation] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte(target)}
 		}
-		hash, err := OfDirectory(directory)
-		if err == nil && !Valid(hash) {
-			t.Errorf("%q is no hash", hash)
+		content, err := OfDirectory(directory)
+		if err == nil && !Valid(content.Hash) {
+			t.Errorf("%q is no hash", content.Hash)
 		}
-		if again, err2 := OfDirectory(directory); again != hash || (err == nil) != (err2 == nil) {
-			t.Errorf("%q and %q, %v and %v", hash, again, err, err2)
+		if again, err2 := OfDirectory(directory); again.Hash != content.Hash || (err == nil) != (err2 == nil) {
+			t.Errorf("%q and %q, %v and %v", content, again, err, err2)
 		}
 	})
 }

@@ -26,16 +26,16 @@ const (
 	generation = "..data"
 )
 
-// OfDirectory is the hash of what a mounted Secret or ConfigMap shows, in lower-case hexadecimal. It fails while kubelet swaps
-// the content under it, with an error that is fs.ErrNotExist.
-func OfDirectory(directory fs.FS) (string, error) {
+// OfDirectory is the content that a mounted Secret or ConfigMap shows. It fails while kubelet swaps the content under it, with
+// an error that is fs.ErrNotExist.
+func OfDirectory(directory fs.FS) (Content, error) {
 	dir, err := current(directory)
 	if err != nil {
-		return "", err
+		return Content{}, err
 	}
 	entries, err := fs.ReadDir(directory, dir)
 	if err != nil {
-		return "", fmt.Errorf("list the mounted files: %w", err)
+		return Content{}, fmt.Errorf("list the mounted files: %w", err)
 	}
 	content, left := map[string][]byte{}, maxBytes
 	for _, entry := range entries {
@@ -44,17 +44,17 @@ func OfDirectory(directory fs.FS) (string, error) {
 			continue
 		}
 		if !entry.Type().IsRegular() {
-			return "", fmt.Errorf("%s is no file (%v): mount one Secret or ConfigMap, whole and without subPath", name, entry.Type())
+			return Content{}, fmt.Errorf("%s is no file (%v): mount one Secret or ConfigMap, whole and without subPath", name, entry.Type())
 		}
 		if len(content) == maxFiles {
-			return "", fmt.Errorf("there are more than %d files, which is more than one Secret or ConfigMap has", maxFiles)
+			return Content{}, fmt.Errorf("there are more than %d files, which is more than one Secret or ConfigMap has", maxFiles)
 		}
 		if content[name], err = read(directory, path.Join(dir, name), left); err != nil {
-			return "", err
+			return Content{}, err
 		}
 		left -= len(content[name])
 	}
-	return of(content), nil
+	return Content{Hash: of(content), Superseded: parseSuperseded(content[SupersededKey])}, nil
 }
 
 // current is the directory that has the files: the generation of kubelet, or the directory itself where there is none.

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -198,6 +200,43 @@ func TestProveSeveralLeaves(t *testing.T) {
 	if diff := cmp.Diff(Proof{Presents: []pki.Fingerprint{"old", "peer"}}, got); diff != "" {
 		t.Errorf("proof (-want +got):\n%s", diff)
 	}
+}
+
+// TestWhatIsProvenWasRead: whatever bundles there were one after the other, and whichever of them kubelet has shown to the gate
+// of a pod and at a later start of its containers, it is proven to have loaded what it has read, or nothing.
+func TestWhatIsProvenWasRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bundle := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": "old"}}
+		history := []*corev1.ConfigMap{bundle}
+		for _, anchors := range rapid.SliceOfN(rapid.SampledFrom([]string{"old", "old and new", "new"}), 0, 6).Draw(t, "anchors") {
+			next := bundle.DeepCopy()
+			next.Data["ca-bundle.crt"] = anchors
+			contenthash.Supersede(next, bundle)
+			history, bundle = append(history, next), next
+		}
+		upTo := func(name string, first, last int) int { return rapid.IntRange(first, last).Draw(t, name) }
+		now := upTo("now", 0, len(history)-1)
+		named := upTo("named", 0, now)
+		shown := upTo("shown", 0, now)
+		read := upTo("read", shown, now)
+		mounted := contenthash.Content{Hash: contenthash.OfConfigMap(history[shown]), Superseded: contenthash.SupersededBy(history[shown])}
+		if !mounted.Reaches(contenthash.OfConfigMap(history[named])) {
+			return
+		}
+		pod := gated()
+		pod.Annotations[bundleKey] = contenthash.OfConfigMap(history[named])
+		anchors := func(of int) []pki.Fingerprint {
+			return []pki.Fingerprint{pki.Fingerprint(history[of].Data["ca-bundle.crt"])}
+		}
+		asked := &Asked{Bundle: "bundle"}
+		got := asked.Prove(pod, &Contents{Bundle: Content{Hash: contenthash.OfConfigMap(history[now]), Shows: anchors(now)}}, nil)
+		if diff := cmp.Diff(anchors(read), got.Trusts); diff != "" && len(got.Trusts) > 0 {
+			t.Errorf("it has read bundle %d of %d (-read +proven):\n%s", read, now, diff)
+		}
+		if named == now && len(got.Trusts) == 0 {
+			t.Errorf("it names the present bundle, and %s", got.Failure)
+		}
+	})
 }
 
 func TestResolve(t *testing.T) {

@@ -15,13 +15,15 @@ import (
 	"certrotation.dev/cmd/certrotation/app/logging"
 )
 
-const long = `Wait until a directory shows the content that --for-content names. It is for an init container of
-a pod whose template carries the hash of a Secret or ConfigMap: kubelet may first mount an older
-version that it has cached, and programs that read their files only at start would keep it.
+const long = `Wait until a directory shows the content that --for-content names, or a later one. It is for an
+init container of a pod whose template carries the hash of a Secret or ConfigMap: kubelet may first
+mount an older version that it has cached, and programs that read their files only at start would
+keep it.
 
   certrotation wait --for-content=$(CONTENT_HASH) /trust
 
-The directory is the mount of one Secret or ConfigMap, whole and without subPath.
+The directory is the mount of one Secret or ConfigMap, whole and without subPath. A content is later
+if it names the other one under the key superseded-contents, as bundles do that certrotation writes.
 ` + "`kubectl certrotation content-hash`" + ` prints the hash of an object.
 
 The exit code is 0 if the content is there, and not 0 if --timeout has passed; kubelet then starts

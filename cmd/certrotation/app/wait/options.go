@@ -36,7 +36,7 @@ func NewOptions() *Options { return &Options{Timeout: DefaultTimeout, Logs: logs
 func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	fs := sections.FlagSet("wait")
-	fs.StringVar(&o.Content, "for-content", o.Content, "The hash of the content to wait for. Required.")
+	fs.StringVar(&o.Content, "for-content", o.Content, "The hash of the content to wait for, or for a later one. Required.")
 	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "How long to wait before it fails.")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
@@ -68,5 +68,7 @@ func (o *Options) Config() *Config {
 	return &Config{Directory: o.Directory, Content: o.Content, Timeout: o.Timeout, Interval: time.Second}
 }
 
-// read is the hash of what is in the directory now.
-func (c *Config) read() (string, error) { return contenthash.OfDirectory(os.DirFS(c.Directory)) }
+// read is what is in the directory now.
+func (c *Config) read() (contenthash.Content, error) {
+	return contenthash.OfDirectory(os.DirFS(c.Directory))
+}

@@ -12,7 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Run waits for the content.
+// Run waits for the content, or for one that says it has replaced it: what is mounted only becomes newer, so the content that
+// was named does not come any more.
 func (c *Config) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, errors.New("--timeout has passed"))
@@ -23,19 +24,19 @@ func (c *Config) Run(ctx context.Context) error {
 	for told := ""; ; {
 		found, err := c.read()
 		switch {
-		case err == nil && found == c.Content:
-			logger.Info("The content is there", "directory", c.Directory, "content", c.Content)
+		case err == nil && found.Reaches(c.Content):
+			logger.Info("The content is there, or a later one", "directory", c.Directory, "content", c.Content, "found", found.Hash)
 			return nil
 		case err != nil && told != err.Error():
 			told = err.Error()
 			logger.Info("The directory cannot be read", "directory", c.Directory, "reason", told)
-		case err == nil && told != found:
-			told = found
-			logger.Info("The directory has other content", "directory", c.Directory, "found", found)
+		case err == nil && told != found.Hash:
+			told = found.Hash
+			logger.Info("The directory has other content", "directory", c.Directory, "found", told)
 		}
 		select {
 		case <-ctx.Done():
-			return c.failure(context.Cause(ctx), found, err)
+			return c.failure(context.Cause(ctx), found.Hash, err)
 		case <-ticker.C:
 		}
 	}
@@ -47,6 +48,6 @@ func (c *Config) failure(cause error, found string, err error) error {
 		return fmt.Errorf("wait for content %s in %s: %w; it cannot be read: %w; give the mountPath of a volume of this container", c.Content, c.Directory, cause, err)
 	}
 	return fmt.Errorf("wait for content %s in %s: %w; it has %s: either kubelet still shows an older version, and it comes with another attempt, "+
-		"or the object has changed after the pod template; compare `kubectl certrotation content-hash` of the object with the template",
+		"or the object has changed since the pod template was written, without saying what it has replaced; compare `kubectl certrotation content-hash` of the object with the template",
 		c.Content, c.Directory, cause, found)
 }

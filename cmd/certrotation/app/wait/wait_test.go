@@ -30,8 +30,16 @@ func hashOf(content map[string]string) string {
 	return contenthash.OfConfigMap(&corev1.ConfigMap{Data: content})
 }
 
+// replaced is a content that was written in the place of another.
+func replaced(former map[string]string, anchors string) map[string]string {
+	config := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": anchors}}
+	contenthash.Supersede(config, &corev1.ConfigMap{Data: former})
+	return config.Data
+}
+
 func TestWait(t *testing.T) {
 	old, wanted := map[string]string{"ca-bundle.crt": "old"}, map[string]string{"ca-bundle.crt": "old and new"}
+	later := replaced(wanted, "new")
 	for name, tt := range map[string]struct {
 		// at is what kubelet mounts, and when.
 		at    map[time.Duration]map[string]string
@@ -41,6 +49,10 @@ func TestWait(t *testing.T) {
 		"it is there":              {at: map[time.Duration]map[string]string{0: wanted}},
 		"a cached version first":   {at: map[time.Duration]map[string]string{0: old, 40 * time.Second: wanted}, after: 40 * time.Second},
 		"nothing is mounted first": {at: map[time.Duration]map[string]string{3 * time.Second: wanted}, after: 3 * time.Second},
+		"a later version":          {at: map[time.Duration]map[string]string{0: later}},
+		"a much later version":     {at: map[time.Duration]map[string]string{0: replaced(later, "newest")}},
+		"cached, then a later one": {at: map[time.Duration]map[string]string{0: old, 40 * time.Second: later}, after: 40 * time.Second},
+		"one of another history":   {at: map[time.Duration]map[string]string{0: replaced(old, "new")}, after: time.Minute, fails: "it has " + hashOf(replaced(old, "new"))},
 		"it never comes":           {at: map[time.Duration]map[string]string{0: old}, after: time.Minute, fails: "it has " + hashOf(old)},
 		"it is gone again":         {at: map[time.Duration]map[string]string{100 * time.Millisecond: wanted, 200 * time.Millisecond: old}, after: time.Minute, fails: "it has " + hashOf(old)},
 	} {
