@@ -36,7 +36,10 @@ func (c *Content) Succession() []string {
 
 // SupersededBy are the hashes of the contents that a ConfigMap says it had before, newest first.
 func SupersededBy(config *corev1.ConfigMap) []string {
-	return parseSuperseded([]byte(config.Data[SupersededKey]))
+	if text, ok := config.Data[SupersededKey]; ok {
+		return parseSuperseded([]byte(text))
+	}
+	return parseSuperseded(config.BinaryData[SupersededKey])
 }
 
 // Supersede has a ConfigMap that is about to be written name the content that it replaces: former is the ConfigMap as it

@@ -68,6 +68,9 @@ func TestSupersede(t *testing.T) {
 		"after something that is no list": {
 			&corev1.ConfigMap{Data: map[string]string{"a": "1", SupersededKey: "what?"}}, &corev1.ConfigMap{Data: map[string]string{"a": "2", SupersededKey: "what?"}}, 1,
 		},
+		"after a list of bytes": {
+			&corev1.ConfigMap{BinaryData: map[string][]byte{"a": {1}, SupersededKey: []byte(hash + "\n")}}, &corev1.ConfigMap{BinaryData: map[string][]byte{"a": {2}}}, 2,
+		},
 		"after bytes that are no list": {
 			&corev1.ConfigMap{BinaryData: map[string][]byte{"a": {1}, SupersededKey: {1}}}, &corev1.ConfigMap{BinaryData: map[string][]byte{"a": {2}, SupersededKey: {1}}}, 1,
 		},
