@@ -18,7 +18,7 @@ func Assess(o *Order, w *Workload, pods []corev1.Pod) Verdict {
 	if v := refused(o, w); v != nil {
 		return *v
 	}
-	c := count(w, pods, o.Content)
+	c := count(w, pods, o)
 	if !carries(w.Annotations, o.Content) {
 		return begin(w, c)
 	}
@@ -67,7 +67,7 @@ func begin(w *Workload, c *census) Verdict {
 		return w.partitioned()
 	case w.Observed < w.Generation:
 		return w.unseen()
-	case len(c.gated) > 0:
+	case c.stuck:
 		// Whoever has begun this rollout, it cannot end before the template names what is published.
 		return Verdict{State: Write}
 	case w.overdue():

@@ -123,6 +123,10 @@ func TestDeployment(t *testing.T) {
 			}), pods: append(three(as, formerHash), pod(as, 3, formerHash, gated)), want: Write,
 		},
 		{
+			name: "due, and a pod waits at its gate for what says that it was replaced", o: former(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }),
+			pods: append(three(as, formerHash)[:2], pod(as, 2, supersededHash, gated)), want: Wait, why: ReasonUnavailable, says: "web-2 is not ready",
+		},
+		{
 			name: "due, and a pod starts that names no content", o: former(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }),
 			pods: append(three(as, formerHash)[:2], pod(as, 2, formerHash, gated, func(p *corev1.Pod) { p.Annotations = nil })),
 			want: Wait, why: ReasonUnavailable, says: "web-2 is not ready",
@@ -234,6 +238,15 @@ func TestStatefulSet(t *testing.T) {
 		{
 			name: "a pod of the former template waits at its gate", o: newest(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
 			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, formerHash, gated)}, want: Replace,
+		},
+		{
+			name: "a pod of the former template waits at its gate for what says that it was replaced", o: newest(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
+			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, newestHash), pod(as, 2, supersededHash, gated)}, want: Replace,
+		},
+		{
+			name: "due, and a pod starts with what says that it was replaced", o: former(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),
+			pods: []corev1.Pod{pod(as, 0, formerHash), pod(as, 1, formerHash), pod(as, 2, supersededHash, gated)},
+			want: Wait, why: ReasonUnavailable, says: "web-2 is not ready",
 		},
 		{
 			name: "due, and a pod waits at its gate", o: former(func(s *appsv1.StatefulSet) { s.Status.AvailableReplicas = 2 }),

@@ -13,8 +13,9 @@
 //   - Only a workload that consents is written, by the annotation that Secrets and ConfigMaps have too, and none that another
 //     controller writes: it would take the change back.
 //   - Nothing is begun while the workload is on its way to another template, or a pod of it is missing: a restart takes one more.
-//     Only a pod that waits at its start gate for a content that was replaced has the template written at once. No such pod
-//     is kept by a StatefulSet that replaces nothing while a pod is not ready: nothing runs in it, and it is deleted.
+//     Only a pod that waits at its start gate for ever has the template written at once; one whose content is superseded
+//     (registry/contenthash) starts by itself. When the template is written, no pod that has not started with a content of
+//     before is kept by a StatefulSet that replaces nothing while a pod is not ready: nothing runs in it, and it is deleted.
 //   - What a person has chosen stays as it is: a pause, a partition, OnDelete, a number of replicas, a rollout that has failed.
 //     Each is named, with what to do.
 //   - A workload is done when each pod of it that lives was made of a template with the content, and as many are available as

@@ -21,8 +21,10 @@ import (
 type Order struct {
 	Namespace string
 	Workload  trust.Workload
-	// Content are the annotations that the template has to have.
-	Content map[string]string
+	// Content are the annotations that the template has to have, and Superseded are the contents before those by annotation: a
+	// start gate for one of them lets a pod past.
+	Content    map[string]string
+	Superseded map[string][]string
 	// For are those who need it, ordered by trust domain and party; never empty.
 	For []Need
 }
@@ -43,10 +45,11 @@ func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []
 		for _, r := range due(d) {
 			order := byWorkload[r.Workload]
 			if order == nil {
-				order = &Order{Namespace: d.Namespace, Workload: r.Workload, Content: map[string]string{}}
+				order = &Order{Namespace: d.Namespace, Workload: r.Workload, Content: map[string]string{}, Superseded: map[string][]string{}}
 				byWorkload[r.Workload] = order
 			}
 			maps.Copy(order.Content, r.Content)
+			maps.Copy(order.Superseded, r.Superseded)
 			order.For = append(order.For, Need{
 				Domain: d.Name, Configuration: d.Configuration, Party: r.Party, Selector: selectorOf(d, r.Party), Waits: r.Waits,
 			})

@@ -21,16 +21,18 @@ func TestOrders(t *testing.T) {
 		return &trust.Domain{Namespace: "demo", Name: name, Configuration: "mesh", Parties: []trust.Party{{Name: "clients", Selector: "app=web"}}}
 	}
 	due := map[string][]trust.Restart{
-		"peer":   {{Party: "clients", Workload: web, Content: map[string]string{"a": "1"}, Waits: []string{"web-0"}}},
+		"peer":   {{Party: "clients", Workload: web, Content: map[string]string{"a": "1"}, Superseded: map[string][]string{"a": {"0"}}, Waits: []string{"web-0"}}},
 		"client": {{Party: "members", Workload: db, Content: map[string]string{"c": "3"}}, {Party: "clients", Workload: web, Content: map[string]string{"b": "2"}}},
 	}
 	got := Orders([]*trust.Domain{domain("peer"), domain("client"), domain("idle")}, func(d *trust.Domain) []trust.Restart { return due[d.Name] })
 	want := []*Order{
-		{Namespace: "demo", Workload: web, Content: map[string]string{"a": "1", "b": "2"}, For: []Need{
+		{Namespace: "demo", Workload: web, Content: map[string]string{"a": "1", "b": "2"}, Superseded: map[string][]string{"a": {"0"}}, For: []Need{
 			{Domain: "client", Configuration: "mesh", Party: "clients", Selector: "app=web"},
 			{Domain: "peer", Configuration: "mesh", Party: "clients", Selector: "app=web", Waits: []string{"web-0"}},
 		}},
-		{Namespace: "demo", Workload: db, Content: map[string]string{"c": "3"}, For: []Need{{Domain: "client", Configuration: "mesh", Party: "members"}}},
+		{Namespace: "demo", Workload: db, Content: map[string]string{"c": "3"}, Superseded: map[string][]string{}, For: []Need{
+			{Domain: "client", Configuration: "mesh", Party: "members"},
+		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Orders() (-want +got):\n%s", diff)

@@ -22,13 +22,15 @@ type census struct {
 	terminating []string
 	// unready say of each pod that is not Ready what it is, and kept are those of former that are so and were not deleted.
 	unready, kept []string
-	// gated are pods in which nothing runs and that name a content which was replaced since: at a start gate they wait for ever.
+	// gated are pods in which nothing runs and that name a content which was replaced since. stuck says that one of them waits
+	// for ever at its start gate, as what is mounted will never say that it has replaced that content.
 	gated []*corev1.Pod
+	stuck bool
 }
 
 // count the pods of a workload. One whose containers have ended for good holds nothing and is not replaced.
-func count(w *Workload, pods []corev1.Pod, content map[string]string) *census {
-	out := &census{}
+func count(w *Workload, pods []corev1.Pod, o *Order) *census {
+	out, content := &census{}, o.Content
 	for i := range pods {
 		pod := &pods[i]
 		if !w.owns(pod) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -52,8 +54,9 @@ func count(w *Workload, pods []corev1.Pod, content map[string]string) *census {
 			continue
 		}
 		out.kept = append(out.kept, pod.Name)
-		if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && differs(pod.Annotations, content) {
+		if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && trust.NamesOther(pod.Annotations, content, nil) {
 			out.gated = append(out.gated, pod)
+			out.stuck = out.stuck || trust.NamesOther(pod.Annotations, content, o.Superseded)
 		}
 	}
 	for _, names := range [][]string{out.current, out.former, out.terminating, out.unready, out.kept} {

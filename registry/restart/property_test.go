@@ -18,7 +18,7 @@ import (
 // drawn is any Deployment or StatefulSet that the API may show, with any pods.
 func drawn(t *rapid.T) (*Order, *Workload, []corev1.Pod) {
 	count := func(name string) int32 { return int32(rapid.IntRange(0, 4).Draw(t, name)) }
-	hash := rapid.SampledFrom([]string{formerHash, newestHash})
+	hash := rapid.SampledFrom([]string{formerHash, supersededHash, newestHash})
 	o := due(rapid.SampledFrom([]trust.WorkloadKind{trust.Deployment, trust.StatefulSet}).Draw(t, "kind"))
 	w := &Workload{
 		Kind: o.Workload.Kind, Name: "web", UID: "uid-web", Labels: map[string]string{"app": "web"},
@@ -55,7 +55,7 @@ func TestAssessProperties(t *testing.T) {
 			if has || w.Configuration != "mesh" || w.Owner != nil || w.Paused {
 				t.Fatalf("%+v is written", w)
 			}
-			if waits := len(count(w, pods, o.Content).gated) > 0; w.Wanted > 0 && !w.OnDelete && (w.Partition > 0 || !waits && (w.Available < w.Wanted || w.Former > 0 || w.overdue())) {
+			if waits := count(w, pods, o).stuck; w.Wanted > 0 && !w.OnDelete && (w.Partition > 0 || !waits && (w.Available < w.Wanted || w.Former > 0 || w.overdue())) {
 				t.Fatalf("%+v is written while it is not at rest", w)
 			}
 			w.Annotations = map[string]string{contentKey: newestHash}

@@ -134,16 +134,6 @@ func wanted(replicas *int32) int32 {
 	return *replicas
 }
 
-// differs says whether annotations name another content than the one that is wanted.
-func differs(annotations, content map[string]string) bool {
-	for key, value := range content {
-		if named, ok := annotations[key]; ok && named != value {
-			return true
-		}
-	}
-	return false
-}
-
 // carries says whether annotations have a content.
 func carries(annotations, content map[string]string) bool {
 	for key, value := range content {

@@ -19,6 +19,8 @@ const (
 	contentKey = "configmap.content.certrotation.dev/web-bundle"
 	formerHash = "former"
 	newestHash = "newest"
+	// supersededHash is of a content that the newest one says it has replaced.
+	supersededHash = "superseded"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -27,7 +29,8 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 func due(kind trust.WorkloadKind) *Order {
 	return &Order{
 		Namespace: "demo", Workload: trust.Workload{Kind: kind, Name: "web"}, Content: map[string]string{contentKey: newestHash},
-		For: []Need{{Domain: "mesh", Configuration: "mesh", Party: "clients", Selector: "app=web", Waits: []string{"web-0", "web-1"}}},
+		Superseded: map[string][]string{contentKey: {supersededHash}},
+		For:        []Need{{Domain: "mesh", Configuration: "mesh", Party: "clients", Selector: "app=web", Waits: []string{"web-0", "web-1"}}},
 	}
 }
 

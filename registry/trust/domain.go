@@ -139,6 +139,9 @@ type Bundle struct {
 	InjectInto []InjectionTarget
 	// ContentHash names everything that the ConfigMap holds (registry/contenthash), "" if that is not known.
 	ContentHash string
+	// Superseded are the hashes of the contents that this one says it has replaced, newest first: a start gate for one of
+	// them lets a pod past.
+	Superseded []string
 }
 
 // InjectionTarget is an object of the cluster with a caBundle.

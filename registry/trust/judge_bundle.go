@@ -39,6 +39,7 @@ func (j *judge) judgeBundle() {
 	j.judgePublished(b)
 	j.judgeRemovedAnchors(b.Anchors)
 	j.judgeAddedAnchors(b.Anchors)
+	j.judgeSuperseded(old, b)
 }
 
 // judgeAddedAnchors refuses an anchor that takes the name of a CA of the domain: no probe could tell any more which of the

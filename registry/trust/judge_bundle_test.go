@@ -4,9 +4,11 @@
 package trust
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 )
 
@@ -127,5 +129,35 @@ func TestPublicationIsOfThePublished(t *testing.T) {
 	w.step()
 	if got := parsePublished(w.d.Bundle.Annotations[AnnotationPublished])[next.Fingerprint]; got.Before(w.now) {
 		t.Errorf("%s was published at %s, and %s is recorded", next.Subject, w.now, got)
+	}
+}
+
+func TestJudgeSuperseded(t *testing.T) {
+	superseded := func(hashes ...string) func(*world, *Domain) {
+		return func(_ *world, d *Domain) { d.Bundle.Superseded = hashes }
+	}
+	third := func(w *world) { w.d.Bundle.ContentHash, w.d.Bundle.Superseded = "third", []string{"second", "first"} }
+	full := slices.Repeat([]string{"former"}, contenthash.MaxSuperseded)
+	refused := func(name string, hashes ...string) judgement {
+		return judgement{name: name, before: third, edit: superseded(hashes...),
+			invariant: ContentDecides, object: "ConfigMap/bundle", says: "superseded-contents", way: "leave the key"}
+	}
+	tests := []judgement{
+		{name: "left as it is", before: third, edit: func(w *world, d *Domain) { d.Bundle.Anchors = append(d.Bundle.Anchors, foreign(w)) }},
+		{name: "replaced", before: third, edit: superseded("third", "second", "first")},
+		{name: "the first replaced", before: func(w *world) { w.d.Bundle.ContentHash = "first" }, edit: superseded("first")},
+		{name: "replaced, and the oldest is not named any more", before: func(w *world) { w.d.Bundle.ContentHash, w.d.Bundle.Superseded = "newest", full },
+			edit: superseded(append([]string{"newest"}, full[1:]...)...)},
+		{name: "nothing is known of the content before", before: func(w *world) { third(w); w.d.Bundle.ContentHash = "" }, edit: superseded("any")},
+		{name: "deleted as a whole", before: third, edit: func(_ *world, d *Domain) { deleteBundle(d) }},
+		refused("removed"),
+		refused("cut", "second"),
+		refused("put back to before", "first"),
+		refused("replaced, and an older one is left out", "third", "second"),
+		refused("one that never was", "third", "second", "first", "none"),
+		refused("turned round", "first", "second", "third"),
+	}
+	for i := range tests {
+		t.Run(tests[i].name, func(t *testing.T) { tests[i].run(t) })
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"pgregory.net/rapid"
@@ -29,6 +30,10 @@ type startWorld struct {
 	presented map[string]*pki.Certificate
 	// cached is the bundle that kubelet mounts in place of the present one, nil if it does not lag.
 	cached []pki.Fingerprint
+	// contents that the bundle had, by the number which is their hash. Of those that a gate lets past kubelet mounts the
+	// earliest if it lags.
+	contents [][]pki.Fingerprint
+	lags     bool
 	// restarts of workloads, and how many pods were ever made.
 	restarts []Restart
 	made     int
@@ -55,11 +60,14 @@ func newStartWorld(t rapid.TB, workloads ...Workload) *startWorld {
 
 func (w *startWorld) starters() *Party { return w.d.Party("client-a") }
 
-// hash gives the objects the hashes of what they hold.
+// hash gives the objects the hashes of what they hold. A content of the bundle names those before it, so that none comes back.
 func (w *startWorld) hash() {
-	w.d.Bundle.ContentHash = ""
-	for _, ca := range w.d.Bundle.Anchors {
-		w.d.Bundle.ContentHash += string(ca.Fingerprint) + " "
+	b, anchors := &w.d.Bundle, w.anchors()
+	if n := len(w.contents); n == 0 || !slices.Equal(w.contents[n-1], anchors) {
+		if n > 0 {
+			b.Superseded = append([]string{b.ContentHash}, b.Superseded...)
+		}
+		b.ContentHash, w.contents = strconv.Itoa(n), append(w.contents, anchors)
 	}
 	for i := range w.d.Leaves {
 		if l := &w.d.Leaves[i]; l.Certificate != nil {
@@ -85,7 +93,7 @@ func (w *startWorld) due() []Restart {
 	return Restarts(&w.d, w.now, progress)
 }
 
-// scaleUp makes a pod of a workload. It passes its gate if the content that it names is there.
+// scaleUp makes a pod of a workload. It passes its gates if the leaf that it names is there, and the bundle or a later one.
 func (w *startWorld) scaleUp(workload Workload) {
 	w.made++
 	m := Member{
@@ -94,9 +102,19 @@ func (w *startWorld) scaleUp(workload Workload) {
 	}
 	p := w.starters()
 	p.Members = append(slices.Clone(p.Members), m)
-	if hasAll(m.Content, w.content()) {
-		w.run(&p.Members[len(p.Members)-1])
+	now, key := w.content(), ContentAnnotation(ConfigMapKind, "bundle")
+	named := m.Content[key]
+	if named != now[key] && !slices.Contains(w.d.Bundle.Superseded, named) {
+		return
 	}
+	if now[key] = named; !hasAll(m.Content, now) {
+		return
+	}
+	if number, err := strconv.Atoi(named); w.lags && err == nil && w.cached == nil {
+		w.cached = w.contents[max(number, len(w.contents)-2)]
+		defer func() { w.cached = nil }()
+	}
+	w.run(&p.Members[len(p.Members)-1])
 }
 
 // run starts the containers of a pod, which load what is mounted: that is what there is, behind a gate.

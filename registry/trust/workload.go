@@ -31,6 +31,8 @@ type Restart struct {
 	Workload Workload
 	// Content are the annotations that the template has to have: the hashes of the contents that the pods have to start with.
 	Content map[string]string
+	// Superseded are, by annotation, the contents before those: a start gate for one of them lets a pod past.
+	Superseded map[string][]string
 	// Waits are the members for whose evidence this is, ordered; none where the workload has no pod that would be restarted.
 	Waits []string
 }
@@ -47,9 +49,9 @@ type Progress struct {
 // by the order of the configuration: the next workload of a party is due when the one before is complete and its pods have
 // shown their evidence. A workload of which no progress is known is taken for one that is behind.
 //
-// Somebody has to need it: a rotation waits for evidence of a pod, a pod presents a leaf that was replaced, or a pod waits at
-// its start gate for a content that is not there any more. Nothing is restarted for contents that are about to change or that
-// nobody could use.
+// Somebody has to need it: a rotation waits for evidence of a pod, a pod presents a leaf that was replaced, or a pod waits in
+// vain at its start gate. One that waits for a bundle which was replaced starts with the bundle that there is. Nothing is
+// restarted for contents that are about to change or that nobody could use.
 func Restarts(d *Domain, now time.Time, progress map[Workload]Progress) []Restart {
 	if !slices.ContainsFunc(d.Parties, func(p Party) bool { return len(p.Workloads) > 0 }) {
 		return nil
@@ -91,9 +93,9 @@ func (a *assessor) restart(out *Assessment, p *Party, progress map[Workload]Prog
 		behind := !known || !hasAll(is.Content, content)
 		waits := waiting[w]
 		switch {
-		case behind && (len(waits) > 0 || known && p.unstarted(w) && differs(is.Content, content)),
+		case behind && (len(waits) > 0 || known && p.scaledToZero(w) && NamesOther(is.Content, content, nil)),
 			!behind && !is.Complete && len(waiting) > 0:
-			return &Restart{Party: p.Name, Workload: w, Content: content, Waits: waits}
+			return &Restart{Party: p.Name, Workload: w, Content: content, Superseded: a.superseded(p), Waits: waits}
 		case !behind && len(waits) > 0:
 			// Their evidence is on its way, or what stands against it is said where the member is.
 			return nil
@@ -119,6 +121,15 @@ func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 	return content
 }
 
+// superseded are, by annotation, the contents of a party before the present ones. A leaf names none: who has started with a
+// former one is restarted in any case.
+func (a *assessor) superseded(p *Party) map[string][]string {
+	if p.VerifiesNothing {
+		return nil
+	}
+	return map[string][]string{ContentAnnotation(ConfigMapKind, a.d.Bundle.Name): a.d.Bundle.Superseded}
+}
+
 // waitingFor are the pods of a party, by their workload, of which something is needed that only another start brings.
 func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]string) map[Workload][]string {
 	blocks := map[string]bool{}
@@ -135,8 +146,8 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 		}
 		needed := blocks[m.Name] || a.presentsFormer(m, content)
 		if !m.Pod.Started {
-			// It waits at its gate, and nobody waits for it.
-			needed = !p.StartAssumed && differs(m.Content, content)
+			// It may wait at its gate, and nobody waits for it.
+			needed = !p.StartAssumed && NamesOther(m.Content, content, a.superseded(p))
 		}
 		if needed {
 			waiting[m.Workload] = append(waiting[m.Workload], m.Name)
@@ -162,9 +173,9 @@ func (a *assessor) presentsFormer(m *Member, content map[string]string) bool {
 	})
 }
 
-// unstarted says whether no pod of a workload has started: then a new template restarts nobody.
-func (p *Party) unstarted(w Workload) bool {
-	return !slices.ContainsFunc(p.Members, func(m Member) bool { return m.Workload == w && (m.Pod == nil || m.Pod.Started) })
+// scaledToZero says whether there is no pod of a workload: then a new template restarts nobody.
+func (p *Party) scaledToZero(w Workload) bool {
+	return !slices.ContainsFunc(p.Members, func(m Member) bool { return m.Workload == w })
 }
 
 // hasAll says whether annotations have everything of content.
@@ -175,16 +186,6 @@ func hasAll(annotations, content map[string]string) bool {
 		}
 	}
 	return true
-}
-
-// differs says whether annotations name another content than content does. That they do not name one says nothing.
-func differs(annotations, content map[string]string) bool {
-	for key, hash := range content {
-		if named, ok := annotations[key]; ok && named != hash {
-			return true
-		}
-	}
-	return false
 }
 
 // restarted is what a rotation restarts, as the end of a message.

@@ -80,7 +80,7 @@ func (l *look) replace(ctx context.Context, t *task) error {
 		if err != nil {
 			return err
 		}
-		l.emit(t, corev1.EventTypeNormal, EventPodReplaced, "pod "+pod.Name+" has not started, and would wait for ever for a content that was replaced; it was deleted to be made anew")
+		l.emit(t, corev1.EventTypeNormal, EventPodReplaced, "pod "+pod.Name+" has not started, and names a content that was replaced; it was deleted to be made anew")
 		klog.FromContext(ctx).Info("Deleted a pod that could not start", "pod", klog.KObj(pod))
 	}
 	return nil

@@ -79,8 +79,9 @@ type ConfigMap struct {
 	Rollout *RolloutStatus
 	// Immutable says that the API server refuses any change of the content.
 	Immutable bool
-	// ContentHash of a bundle is that of registry/contenthash.
+	// ContentHash of a bundle is that of registry/contenthash, and Superseded are those that it says it has replaced.
 	ContentHash string
+	Superseded  []string
 }
 
 // RolloutStatus is what the controller has written of a rollout, or the reason why that cannot be read.

@@ -148,7 +148,8 @@ func (b *builder) bundle(p *part, cfg *configv1alpha1.Bundle) trust.Bundle {
 	if !b.adopted(p, trust.ConfigMapKind, &out.Object) || cm.Bundle == nil {
 		return out
 	}
-	out.Anchors, out.StoreDigests, out.ContentHash = cm.Bundle.Anchors, cm.Bundle.StoreDigests, cm.ContentHash
+	out.Anchors, out.StoreDigests = cm.Bundle.Anchors, cm.Bundle.StoreDigests
+	out.ContentHash, out.Superseded = cm.ContentHash, cm.Superseded
 	if fault := cm.Bundle.Fault; fault != nil {
 		out.Problem = problemOf(trust.ConfigMapKind, cfg.ConfigMapName, fault.Reason,
 			fault.Text+"; restore it, or delete the ConfigMap to have it rebuilt from what the leaves need")
