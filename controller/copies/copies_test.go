@@ -16,6 +16,7 @@ import (
 
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -59,9 +60,11 @@ func TestCopiesFollowARotation(t *testing.T) {
 	w, c := settled(t)
 	old := w.domain().Signer.Active
 	w.request()
+	had := map[string]bool{}
 	check := func() {
 		t.Helper()
 		w.reconcile(c)
+		had[contenthash.OfConfigMap(w.configMap(away, bundle))] = true
 		anchors := anchorsOf(w.configMap(away, bundle))
 		pair, err := pki.ParsePair(w.secret(away, "client").Data[inventory.ActiveCertKey], w.secret(away, "client").Data[inventory.ActiveKeyKey])
 		if err != nil {
@@ -94,6 +97,12 @@ func TestCopiesFollowARotation(t *testing.T) {
 	d := w.domain()
 	if w.stage() != trust.Stable || d.Signer.Active.Equal(old) || !w.same() || len(anchorsOf(w.configMap(away, bundle))) != 1 {
 		t.Errorf("stage %s, %d anchors in the copy", w.stage(), len(anchorsOf(w.configMap(away, bundle))))
+	}
+	now := contenthash.Content{Hash: contenthash.OfConfigMap(w.configMap(away, bundle)), Superseded: contenthash.SupersededBy(w.configMap(away, bundle))}
+	for hash := range had {
+		if len(had) < 3 || !now.Reaches(hash) {
+			t.Errorf("the copy had the contents %v, and has %+v", had, now)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -76,6 +77,7 @@ func (c *Controller) takeBackConfigMap(ctx context.Context, k key) (bool, error)
 	}
 	left := object.DeepCopy()
 	delete(left.Data, inventory.BundleKey)
+	delete(left.Data, contenthash.SupersededKey)
 	unmark(&left.ObjectMeta)
 	return deleteOrEmpty(ctx, c.configMaps(k.namespace), left, len(left.Data)+len(left.BinaryData) == 0)
 }

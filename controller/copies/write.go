@@ -14,6 +14,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
@@ -80,11 +81,13 @@ func anchorsOf(configMap *corev1.ConfigMap) []*pki.Certificate {
 // fillConfigMap writes the anchors that the copy is to hold. If it holds them already, in whatever text, the text stays:
 // whoever rolls out changes of it need not do so for a comment.
 func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, source *corev1.ConfigMap, a *trust.CopyAssessment) {
+	former := object.DeepCopy()
 	_, text := object.Data[inventory.BundleKey]
 	if !text || !slices.EqualFunc(held, a.Anchors, (*pki.Certificate).Equal) {
 		delete(object.BinaryData, inventory.BundleKey)
 		object.Data = with(object.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(a.Anchors...))})
 	}
+	contenthash.Supersede(object, former)
 	mark(&object.ObjectMeta, t, &source.ObjectMeta, bundleHash(object))
 }
 

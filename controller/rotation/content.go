@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/controller/internal/apply"
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/truststore"
@@ -54,7 +55,8 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	}
 }
 
-// fillConfigMap writes the anchors of a bundle in the order of the action, and the trust stores of the same anchors.
+// fillConfigMap writes the anchors of a bundle in the order of the action, the trust stores of the same anchors, and which
+// content they replace.
 func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.ConfigMap, action *trust.Action) error {
 	switch action.Kind {
 	case trust.RecordMetadata:
@@ -66,10 +68,15 @@ func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.Config
 	if len(action.Anchors) == 0 {
 		return errEmptyBundle
 	}
+	former := configMap.DeepCopy()
 	if action.Kind != trust.WriteTrustStores {
 		configMap.Data = merged(configMap.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(action.Anchors...))})
 	}
-	return fillStores(configMap, action, c.domain.Bundle.Annotations[trust.AnnotationTrustStores])
+	if err := fillStores(configMap, action, c.domain.Bundle.Annotations[trust.AnnotationTrustStores]); err != nil {
+		return err
+	}
+	contenthash.Supersede(configMap, former)
+	return nil
 }
 
 // fillStores writes the trust stores of a bundle, and removes those that it had and is not to have any more.

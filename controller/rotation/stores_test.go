@@ -92,7 +92,7 @@ func TestTrustStoresAreMended(t *testing.T) {
 			if diff := cmp.Diff(before.BinaryData, after.BinaryData); diff != "" {
 				t.Errorf("trust stores (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(before.Data, after.Data); diff != "" {
+			if diff := cmp.Diff(before.Data[inventory.BundleKey], after.Data[inventory.BundleKey]); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 			if writes := w.settle(c); writes > 0 {
@@ -118,7 +118,7 @@ func TestTrustStoresThatNobodyWants(t *testing.T) {
 	if diff := cmp.Diff(map[string][]byte{"theirs": []byte("stays")}, after.BinaryData); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(bundle.Data, after.Data); diff != "" {
+	if diff := cmp.Diff(bundle.Data[inventory.BundleKey], after.Data[inventory.BundleKey]); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 	if text, ok := after.Annotations[trust.AnnotationTrustStores]; ok {

@@ -26,9 +26,8 @@ type HostedEtcdPreset struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector chooses every pod of the namespace: name labels of the pods that are meant"
 	MemberSelector *metav1.LabelSelector `json:"memberSelector,omitempty"`
-	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate, so
-	// that none of them ever waits at its start for a content that was replaced since. The probe of each pod shows what it
-	// has loaded in any case. Defaults to Required.
+	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate: the
+	// probe of each pod shows what it has loaded in any case. Defaults to Required.
 	// +optional
 	StartGate StartGate `json:"startGate,omitempty"`
 	// clientPort of the pods of etcd. Defaults to 2379.

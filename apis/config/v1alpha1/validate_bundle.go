@@ -10,13 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// anchorsKey is the key of a bundle ConfigMap that is always written.
-const anchorsKey = "ca-bundle.crt"
+// Keys of a bundle ConfigMap that are written anyway.
+const (
+	anchorsKey    = "ca-bundle.crt"
+	supersededKey = "superseded-contents"
+)
 
 // validateBundle requires keys that can be written, and targets that exist at most once.
 func validateBundle(bundle *Bundle, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	taken := []string{anchorsKey}
+	taken := []string{anchorsKey, supersededKey}
 	store := func(store *TrustStore, path *field.Path) {
 		if store == nil {
 			return

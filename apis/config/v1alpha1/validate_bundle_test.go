@@ -23,6 +23,7 @@ func TestValidateBundle(t *testing.T) {
 		"two targets of a name": {nil, []InjectionTarget{guard, {Kind: InjectMutatingWebhook, Name: "guard"}}, nil},
 		"one key for both":      {&AdditionalFormats{PKCS12: store("a"), JKS: store("a")}, nil, []string{"spec.trustDomains[0].bundle.additionalFormats.jks.key"}},
 		"the key of the PEM":    {&AdditionalFormats{PKCS12: store("ca-bundle.crt")}, nil, []string{"spec.trustDomains[0].bundle.additionalFormats.pkcs12.key"}},
+		"the key of hashes":     {&AdditionalFormats{JKS: store("superseded-contents")}, nil, []string{"spec.trustDomains[0].bundle.additionalFormats.jks.key"}},
 		"no key":                {&AdditionalFormats{JKS: store("")}, nil, []string{"spec.trustDomains[0].bundle.additionalFormats.jks.key"}},
 		"a target twice":        {nil, []InjectionTarget{guard, guard}, []string{"spec.trustDomains[0].bundle.injectInto[1]"}},
 	} {

@@ -26,9 +26,8 @@ type HostedEtcdPresetApplyConfiguration struct {
 	StatefulSet *string `json:"statefulSet,omitempty"`
 	// memberSelector chooses the pods of the members of etcd. Defaults to app: STATEFULSET.
 	MemberSelector *v1.LabelSelectorApplyConfiguration `json:"memberSelector,omitempty"`
-	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate, so
-	// that none of them ever waits at its start for a content that was replaced since. The probe of each pod shows what it
-	// has loaded in any case. Defaults to Required.
+	// startGate of the pods of etcd; that of kube-apiserver and of clients is Required. With Assumed they need no gate: the
+	// probe of each pod shows what it has loaded in any case. Defaults to Required.
 	StartGate *configv1alpha1.StartGate `json:"startGate,omitempty"`
 	// clientPort of the pods of etcd. Defaults to 2379.
 	ClientPort *int32 `json:"clientPort,omitempty"`
