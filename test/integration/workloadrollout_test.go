@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -46,8 +47,12 @@ spec:
 // gateStage is a Deployment whose pods wait at a start gate for the bundle that their template names.
 type gateStage struct{ *podStage }
 
+// mountDelay is how long a pod is at its gate at least.
+const mountDelay = 3 * time.Second
+
 // TestProgramsThatNeverReload takes pods that read their files only at start through a rotation: they are restarted once for
-// the new CA. One that starts later, and would wait for a bundle that is no more, has the template brought up to date.
+// the new CA. One that starts later finds a later bundle than its template names, and starts with that. Only one that would
+// wait for ever, because somebody has removed what the bundle has replaced, has the template brought up to date.
 func TestProgramsThatNeverReload(t *testing.T) {
 	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) {
 		cfg.ControllerManagerFlags = []string{"--controllers=deployment-controller,replicaset-controller"}
@@ -70,9 +75,40 @@ func TestProgramsThatNeverReload(t *testing.T) {
 	s.stable(t, before)
 	s.changed(t, "the CA is rotated", 2)
 
+	s.deleteOne(t)
+	s.changed(t, "a pod is deleted, and its successor has started", 2)
+
 	s.scale(t, 3)
 	eventually(t, "the pod that starts later is available", func(ctx context.Context) error { return s.available(ctx, 3) })
-	s.changed(t, "it is scaled and its template brought up to date", 4)
+	s.changed(t, "it is scaled", 3)
+
+	forget := fmt.Appendf(nil, `{"data":{%q:null}}`, contenthash.SupersededKey)
+	if _, err := s.client.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "web-bundle", types.MergePatchType, forget, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.scale(t, 4)
+	eventually(t, "the pod that would wait for ever is available", func(ctx context.Context) error { return s.available(ctx, 4) })
+	s.changed(t, "it is scaled and its template brought up to date", 5)
+}
+
+// deleteOne deletes a pod, and returns when its successor is available.
+func (s *gateStage) deleteOne(t *testing.T) {
+	t.Helper()
+	pods := s.client.CoreV1().Pods(s.namespace)
+	list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=client"})
+	if err != nil || len(list.Items) == 0 {
+		t.Fatalf("%d pods, %v", len(list.Items), err)
+	}
+	former := list.Items[0].Name
+	if err := pods.Delete(t.Context(), former, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the successor of "+former+" is available", func(ctx context.Context) error {
+		if _, err := pods.Get(ctx, former, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("pod %s: %w", former, err)
+		}
+		return s.available(ctx, 2)
+	})
 }
 
 // deploy makes the Deployment when there is a bundle, as a person would.
@@ -80,8 +116,8 @@ func (s *gateStage) deploy(t *testing.T) {
 	t.Helper()
 	hash := ""
 	eventually(t, "there is a bundle", func(ctx context.Context) error {
-		var err error
-		hash, err = s.published(ctx)
+		content, err := s.published(ctx)
+		hash = content.Hash
 		return err
 	})
 	key := trust.ContentAnnotation(trust.ConfigMapKind, "web-bundle")
@@ -113,13 +149,13 @@ func (s *gateStage) deploy(t *testing.T) {
 	}
 }
 
-// published is the hash of the bundle as it is.
-func (s *gateStage) published(ctx context.Context) (string, error) {
+// published is the bundle as it is.
+func (s *gateStage) published(ctx context.Context) (contenthash.Content, error) {
 	bundle, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "web-bundle", metav1.GetOptions{})
 	if err != nil {
-		return "", err
+		return contenthash.Content{}, err
 	}
-	return contenthash.OfConfigMap(bundle), nil
+	return contenthash.Content{Hash: contenthash.OfConfigMap(bundle), Superseded: contenthash.SupersededBy(bundle)}, nil
 }
 
 // start has scheduler and kubelets work until the test ends.
@@ -145,10 +181,11 @@ func (s *gateStage) start(t *testing.T) {
 	})
 }
 
-// turn binds pods, starts those whose gate finds the bundle that their template names, and ends those that were deleted.
+// turn binds pods, starts those whose gate finds the bundle that their template names, or a later one, and ends those that
+// were deleted.
 func (s *gateStage) turn(ctx context.Context) error {
 	pods := s.client.CoreV1().Pods(s.namespace)
-	hash, err := s.published(ctx)
+	content, err := s.published(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,7 +203,8 @@ func (s *gateStage) turn(ctx context.Context) error {
 			errs = append(errs, pods.Bind(ctx, &corev1.Binding{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"},
 			}, metav1.CreateOptions{}))
-		case pod.Status.Phase == corev1.PodPending && pod.Annotations[trust.ContentAnnotation(trust.ConfigMapKind, "web-bundle")] == hash:
+		case pod.Status.Phase == corev1.PodPending && time.Since(pod.CreationTimestamp.Time) > mountDelay &&
+			content.Reaches(pod.Annotations[trust.ContentAnnotation(trust.ConfigMapKind, "web-bundle")]):
 			now := metav1.Now()
 			pod.Status = corev1.PodStatus{
 				Phase:      corev1.PodRunning,
