@@ -4,13 +4,15 @@
 // Package evidence observes relying parties and writes what it has seen into evidence records: what the members with a
 // tlsProbe accept and present in a handshake, what the static pods of staticPodRevision run with, by the content of
 // the revision that is on their node (registry/mirrorpod), what the pods of workloadRollout have started with, by the hashes
-// in their annotations (registry/startgate), and what the objects of caBundle hold (registry/injection). What an observation
-// proves is for registry/trust to say. The kinds acknowledgement, gracePeriod, renewed and none need nobody to look.
+// in their annotations (registry/startgate), what the pods of mounted have of immutable objects (registry/mounted), and what
+// the objects of caBundle hold (registry/injection). What an observation proves is for registry/trust to say. The kinds
+// acknowledgement, gracePeriod, renewed and none need nobody to look.
 //
 // Who is looked at is a process. A name is probed at every address that it leads to, and each is an observation of its own;
 // what a name does not lead to any more is dropped. A static pod is its UID and the start of its last container; of one
 // that is gone nothing is kept. A pod is the containers that run in it (trust.Pod.Process), whatever its address is; while
-// none runs there is nobody to look at. Of what ran before nothing is kept, neither for the pod nor against it.
+// none runs there is nobody to look at. Of what ran before nothing is kept, neither for the pod nor against it, but what it
+// mounts for good.
 //
 // Which containers run in a pod is known from a watch, and may be out of date when somebody answers. What is seen is taken
 // for those that were known when the look began, and that is safe:
@@ -47,7 +49,7 @@
 //
 //   - at static pods: when a pod or the record of a revision changes, when something else is expected of the member, and in
 //     flight before half of a lease is over. Each look reads from the API server itself; the watches only say when;
-//   - at pods of workloadRollout: when what they run, what they name or one of the contents changes, in any stage, as what was
+//   - at pods of workloadRollout and mounted: when what they run, what they name or one of the contents changes, in any stage, as what was
 //     not seen of a process while it could be seen is never known; and in flight before half of a lease is over. Of a process of
 //     which everything was seen before only the pod is read;
 //   - at an object with a caBundle: in flight every five seconds, and at once when our own injector has written it;
@@ -74,8 +76,8 @@
 //     in size by the limits of crypto/tls on handshake messages. No session is resumed, and nothing is asked for: to the
 //     server it is a well-behaved client that had nothing to say.
 //   - The key of the client leaf, and that of a signer, is read for each look and kept nowhere. The copies of a revision, and the
-//     leaves that pods have started with, are read as a whole, keys included, because a hash is over everything; nothing of it
-//     is kept.
+//     leaves that pods have started with or mount, are read as a whole, keys included, because a hash is over everything;
+//     nothing of it is kept.
 //   - What a member presents and accepts is taken only out of a handshake in which it proved that it has the key of
 //     the leaf that it presents, and only if that leaf is one of the trust domain. Of a server that is none nothing is
 //     recorded, and no failure tells it from a port that is closed: that is in the log (see connection).

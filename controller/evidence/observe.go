@@ -61,6 +61,8 @@ func (c *Collector) processes(ctx context.Context, s *subject) ([]trust.Observat
 		return c.lookPlaced(ctx, s)
 	case s.targeted():
 		return c.lookTarget(ctx, s)
+	case s.relying.Kind == trust.Mounted:
+		return c.lookMounted(ctx, s)
 	case !s.probed():
 		return c.lookStarted(ctx, s)
 	}

@@ -17,7 +17,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 )
 
-// startText names what a pod says it starts with, and the contents that there are.
+// startText names what a pod says it starts with, the contents that there are, and where it has its files.
 func (s *subject) startText() string {
 	hashes := []string{s.d.Bundle.ContentHash}
 	for _, name := range s.member.Holds {
@@ -25,7 +25,7 @@ func (s *subject) startText() string {
 			hashes = append(hashes, l.ContentHash)
 		}
 	}
-	return fmt.Sprint(s.member.Content, hashes, s.relying.StartAssumed, len(s.member.Observations) > 0)
+	return fmt.Sprint(s.member.Content, hashes, s.relying.StartAssumed, s.relying.Mounts, len(s.member.Observations) > 0)
 }
 
 // lookStarted looks at a pod that reads its files only when it starts: the one process that the member has. It fails only if
@@ -44,16 +44,12 @@ func (c *Collector) lookStarted(ctx context.Context, s *subject) ([]trust.Observ
 
 // startedWith says what the containers of a pod have started with. The pod is read before the contents are.
 func (c *Collector) startedWith(ctx context.Context, s *subject) (*trust.Observation, error) {
-	pod, err := c.client.CoreV1().Pods(s.namespace).Get(ctx, s.target.member, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("read pod %s/%s: %w", s.namespace, s.target.member, err)
-	}
-	process := ""
-	if err == nil && string(pod.UID) == s.member.Instance {
-		process = inventory.ParsePod(pod).Life.Process
+	pod, process, err := c.runningPod(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	if process == "" {
-		return &trust.Observation{Instance: s.member.Pod.Process, Failure: "the API server knows of no container that runs in it now"}, nil
+		return s.runsNothing(), nil
 	}
 	before := s.sameProcess(process)
 	asked := &startgate.Asked{Leaves: s.member.Holds, Assumed: s.relying.StartAssumed}
@@ -74,6 +70,25 @@ func (c *Collector) startedWith(ctx context.Context, s *subject) (*trust.Observa
 	proof := asked.Prove(pod, now, before)
 	o.Trusts, o.Presents, o.Failure = proof.Trusts, proof.Presents, proof.Failure
 	return o, nil
+}
+
+// runningPod reads the pod that a member is, and names the process that it runs, "" if there is none.
+func (c *Collector) runningPod(ctx context.Context, s *subject) (pod *corev1.Pod, process string, err error) {
+	pod, err = c.client.CoreV1().Pods(s.namespace).Get(ctx, s.target.member, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("read pod %s/%s: %w", s.namespace, s.target.member, err)
+	case string(pod.UID) != s.member.Instance:
+		return nil, "", nil
+	}
+	return pod, inventory.ParsePod(pod).Life.Process, nil
+}
+
+// runsNothing is what is known of a pod whose containers have ended since they were known.
+func (s *subject) runsNothing() *trust.Observation {
+	return &trust.Observation{Instance: s.member.Pod.Process, Failure: "the API server knows of no container that runs in it now"}
 }
 
 // sameProcess is what is recorded of a process, however long ago that was: what it has read at its start stays true of it.

@@ -42,7 +42,7 @@ func lookedAt(p *trust.Party, m *trust.Member) bool {
 	switch p.Kind {
 	case trust.StaticPodRevision, trust.CABundle:
 		return true
-	case trust.WorkloadRollout:
+	case trust.WorkloadRollout, trust.Mounted:
 		return m.Pod != nil
 	case trust.TLSProbe, trust.Acknowledgement, trust.GracePeriod, trust.Renewed, trust.None:
 	}

@@ -45,6 +45,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.LeafApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LeafSelection"):
 		return &configv1alpha1.LeafSelectionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MountedEvidence"):
+		return &configv1alpha1.MountedEvidenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MountedLeaf"):
+		return &configv1alpha1.MountedLeafApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MTLSClientPods"):
 		return &configv1alpha1.MTLSClientPodsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MTLSServerPods"):

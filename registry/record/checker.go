@@ -56,7 +56,7 @@ func (c *checker) time(field string, t time.Time, precision time.Duration) time.
 func (c *checker) kind(field string, kind trust.EvidenceKind) {
 	switch kind {
 	case trust.TLSProbe, trust.Acknowledgement, trust.GracePeriod, trust.Renewed, trust.StaticPodRevision,
-		trust.WorkloadRollout, trust.CABundle, trust.None:
+		trust.WorkloadRollout, trust.Mounted, trust.CABundle, trust.None:
 	default:
 		c.fail(field, "it is not known")
 	}

@@ -43,7 +43,7 @@ func refused(o *Order, w *Workload) *Verdict {
 		case w.Configuration != n.Configuration:
 			return said(hold(trust.ReasonNotAdopted, "has to be restarted and consents to RotationConfiguration/%s, not to RotationConfiguration/%s: only one can have it restarted",
 				w.Configuration, n.Configuration))
-		case !n.chooses(w.Labels):
+		case !n.chooses(w):
 			return said(hold(ReasonNotOfParty, "is none of relying party %s, whose selector %q does not choose its pods: put the selector right, or the workloads of the party",
 				n.Party, n.Selector))
 		}

@@ -32,7 +32,7 @@ type Order struct {
 // Need is one relying party whose evidence has to come from a restart.
 type Need struct {
 	Domain, Configuration, Party string
-	// Selector is the canonical text of what chooses the pods of the party, "" if it is not known.
+	// Selector is the text of what chooses the pods of the party (trust.Party.Selector), "" if it is not known.
 	Selector string
 	// Waits are the members for whose evidence it is.
 	Waits []string
@@ -97,11 +97,11 @@ func (o *Order) contentText() string {
 	return strings.Join(texts, " and ")
 }
 
-// chooses says whether a party chooses pods with these labels.
-func (n *Need) chooses(pod map[string]string) bool {
-	if n.Selector == "" {
+// chooses says whether a party chooses the pods of a workload.
+func (n *Need) chooses(w *Workload) bool {
+	if n.Selector == "" || slices.ContainsFunc(w.Secrets, func(name string) bool { return n.Selector == trust.Mounting(name) }) {
 		return true
 	}
 	selector, err := labels.Parse(n.Selector)
-	return err == nil && selector.Matches(labels.Set(pod))
+	return err == nil && selector.Matches(labels.Set(w.Labels))
 }

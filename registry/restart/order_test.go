@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"certrotation.dev/registry/trust"
 )
 
@@ -49,6 +51,20 @@ func TestTwoConfigurations(t *testing.T) {
 	v := Assess(o, read(t, deployment(formerHash)), three(trust.Deployment, formerHash))
 	if v.State != Hold || v.Reason != trust.ReasonNotAdopted || !strings.Contains(v.Message, "only one can have it restarted") {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestNeedChooses: by labels, or by a leaf that is mounted.
+func TestNeedChooses(t *testing.T) {
+	d := deployment(formerHash)
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "leaf"}}}}
+	w := read(t, d)
+	for selector, want := range map[string]bool{
+		"app=web": true, "app=other": false, "": true, "app in (": false, trust.Mounting("leaf"): true, trust.Mounting("other"): false,
+	} {
+		if got := (&Need{Selector: selector}).chooses(w); got != want {
+			t.Errorf("%q: %t, want %t", selector, got, want)
+		}
 	}
 }
 

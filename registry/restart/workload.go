@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"certrotation.dev/registry/mounted"
 	"certrotation.dev/registry/trust"
 )
 
@@ -30,8 +31,9 @@ type Workload struct {
 	Deleting *metav1.Time
 	// Selector chooses its pods.
 	Selector labels.Selector
-	// Labels and Annotations of the pods of its template.
+	// Labels and Annotations of the pods of its template, and the Secrets that their volumes show.
 	Labels, Annotations map[string]string
+	Secrets             []string
 	// Generation is of the latest change, and Observed that which its controller has seen.
 	Generation, Observed int64
 	// Wanted are the pods that there are to be. Updated are made of the newest template, and Available are so for
@@ -114,7 +116,7 @@ func of(kind trust.WorkloadKind, meta *metav1.ObjectMeta, template *corev1.PodTe
 	return &Workload{
 		Kind: kind, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
 		Configuration: meta.Annotations[trust.AnnotationConfiguration], Owner: metav1.GetControllerOfNoCopy(meta), Deleting: meta.DeletionTimestamp,
-		Selector: chosen, Labels: template.Labels, Annotations: template.Annotations,
+		Selector: chosen, Labels: template.Labels, Annotations: template.Annotations, Secrets: mounted.Secrets(&template.Spec),
 	}, nil
 }
 

@@ -94,13 +94,13 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	member := *at.member
 	member.Holds = a.unreleased(r.Presents)
 	p := r.party(member)
-	p.Verifies, p.unwatched = a.stillVerified(r), watched(r.Kind) && at.party.Kind != r.Kind
+	p.Verifies, p.unwatched, p.Mounts = a.stillVerified(r), watched(r.Kind) && at.party.Kind != r.Kind, at.party.Mounts
 	return p
 }
 
 // watched says whether evidence of a kind is what the system itself has seen, as long as it is configured to look.
 func watched(kind EvidenceKind) bool {
-	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout || kind == CABundle
+	return kind == TLSProbe || kind == StaticPodRevision || kind == WorkloadRollout || kind == Mounted || kind == CABundle
 }
 
 // stillVerified are the leaves that a member of the roster verifies: those that were recorded, and what its party verifies

@@ -31,7 +31,7 @@ func (a *assessor) delivers(p *Party, m *Member, name string) proof {
 		return a.deliversAfter(p, l)
 	case GracePeriod:
 		return a.waitsFor(p, l.issuedAt(), "is in its grace period for Secret/"+l.Name+" until ", "")
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, CABundle:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
 	}
 	return a.deliversByObservation(p, m, l)
 }
@@ -95,6 +95,8 @@ func nextDeliveryStep(p *Party) string {
 	switch p.Kind {
 	case StaticPodRevision, WorkloadRollout:
 		return "its rollout has not brought the leaf there yet"
+	case Mounted:
+		return "whoever makes the immutable Secrets of its pods has not brought the leaf there yet"
 	case Acknowledgement:
 		return "make it reload its leaf and acknowledge"
 	case TLSProbe, GracePeriod, Renewed, CABundle, None:

@@ -83,6 +83,7 @@ func TestNextDeliveryStep(t *testing.T) {
 	for kind, want := range map[EvidenceKind]string{
 		StaticPodRevision: "its rollout has not brought the leaf there yet",
 		WorkloadRollout:   "its rollout has not brought the leaf there yet",
+		Mounted:           "whoever makes the immutable Secrets of its pods has not brought the leaf there yet",
 		TLSProbe:          "make it reload its leaf",
 		Acknowledgement:   "make it reload its leaf and acknowledge",
 	} {
@@ -93,6 +94,9 @@ func TestNextDeliveryStep(t *testing.T) {
 			}}
 			o := w.observation(kind, &p.Members[0])
 			o.Presents = []pki.Fingerprint{"older"}
+			if kind == Mounted {
+				o.Address, p.Members[0].Probes = p.Mounts.Place(), nil
+			}
 			p.Members[0].Observations = []Observation{o}
 			w.d.Parties = append(w.d.Parties, *p)
 			p = &w.d.Parties[len(w.d.Parties)-1]

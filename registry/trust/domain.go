@@ -178,6 +178,8 @@ const (
 	// fingerprints are those of the content that runs.
 	StaticPodRevision EvidenceKind = "staticPodRevision"
 	WorkloadRollout   EvidenceKind = "workloadRollout"
+	// Mounted are observations of the immutable objects, named by their content, that pods mount.
+	Mounted EvidenceKind = "mounted"
 	// CABundle are observations of what an object of the cluster holds by which kube-apiserver verifies.
 	CABundle EvidenceKind = "caBundle"
 	// None is the operator's word that a party needs no evidence, with a reason that is shown.
@@ -187,7 +189,7 @@ const (
 // observed says whether the kind is proven by observations of the members, not by the state of Secrets or by time.
 func (k EvidenceKind) observed() bool {
 	switch k {
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, CABundle:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
 		return true
 	case GracePeriod, Renewed, None:
 	}
@@ -216,7 +218,7 @@ type Party struct {
 	// the leaves that any of them presents.
 	OfPods   bool
 	Presents []string
-	// Selector is the canonical text of what chooses the pods.
+	// Selector is the canonical text of what chooses the pods: a label selector, or Mounting.
 	Selector string
 	// Unlisted says that it is not known yet who these pods are.
 	Unlisted bool
@@ -224,7 +226,9 @@ type Party struct {
 	StartAssumed bool
 	// Workloads are those that may be restarted to bring the pods what is published (kind WorkloadRollout), in that order.
 	Workloads []Workload
-	Members   []Member
+	// Mounts are where the pods have their files (kind Mounted).
+	Mounts  Mounts
+	Members []Member
 
 	// empty says that no pod runs of a party of pods of which some did.
 	empty bool
@@ -283,7 +287,7 @@ type Observation struct {
 	Instance string
 	// Kind of evidence that this is; it proves nothing for another kind.
 	Kind EvidenceKind
-	// Address is the one of the Probe that found it (tlsProbe).
+	// Address is the one of the Probe that found it (tlsProbe), or Mounts.Place (mounted).
 	Address string
 	// Expires is when the evidence ends: what is not renewed is not known any more.
 	Expires time.Time
@@ -291,7 +295,7 @@ type Observation struct {
 	ReportedBy string
 	// ReportedByUID is the UID of that user, "" if it has none.
 	ReportedByUID string
-	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, a handshake carried
+	// Trusts are fingerprints of loaded anchors (acknowledgement, staticPodRevision, workloadRollout, mounted, a handshake carried
 	// through), or of those that every entry of a target holds (caBundle).
 	Trusts []pki.Fingerprint
 	// TrustedSubjects are pki.SubjectHash values of acceptable CAs (tlsProbe). A subject that several known CAs

@@ -52,7 +52,7 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 		return a.trustsByGrace(p, ca)
 	case Renewed:
 		return a.trustsByRenewal(p, m, ca)
-	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, CABundle:
+	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
 		return a.trustsByObservation(p, m, ca)
 	}
 	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}

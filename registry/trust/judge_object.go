@@ -55,7 +55,7 @@ func (j *judge) judgeObjects() {
 	judge(secret(d.Signer.Name), &d.Signer.Object, &j.after.Signer.Object)
 	judge(configMap(d.Bundle.Name), &d.Bundle.Object, &j.after.Bundle.Object)
 	for i := range j.after.Leaves {
-		if was := j.before.leaves[j.after.Leaves[i].Name]; was != nil {
+		if was := j.before.leaves[j.after.Leaves[i].Name]; was != nil && !j.after.Leaves[i].Unnamed {
 			judge(secret(was.Name), &was.Object, &j.after.Leaves[i].Object)
 		}
 	}

@@ -60,6 +60,7 @@ func (e *domainEdit) evidenceKept() []Violation {
 			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name}, Message: fmt.Sprintf(
 				"the lease of its evidence would change from %s to %s: how long silence is taken for life is part of what was promised", p.Lease, q.Lease)})
 		}
+		out = append(out, mountsKept(p, q)...)
 		if q.StartAssumed && !p.StartAssumed {
 			out = append(out, Violation{Invariant: TrustBeforeUse, Affected: []string{p.Name},
 				Message: "pods would count that no start gate has kept from an older content"})

@@ -40,11 +40,13 @@ func (a *assessor) assessLeaves() (out []LeafAssessment, due []Action) {
 
 // issue says whether a leaf should be issued now and may be: an action, or what stands against it, or neither.
 func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
-	if l.Problem != nil || unwritable("", &l.Object) != nil {
+	switch {
+	case l.Problem != nil:
 		return nil, nil
-	}
-	if l.Unnamed {
+	case l.Unnamed:
 		return nil, a.unnamed(l)
+	case unwritable("", &l.Object) != nil:
+		return nil, nil
 	}
 	best, against := a.bestSigner(l.Name)
 	reason := a.wants(l, best)

@@ -107,7 +107,7 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 		switch {
 		case o.Kind != p.Kind, !m.Runs(o), o.ObservedAt.After(ahead), o.StartedAt.After(ahead):
 			continue
-		case !o.Expires.After(a.now):
+		case p.Kind == Mounted && o.Address != p.Mounts.Place(), !o.Expires.After(a.now):
 			continue
 		}
 		out = append(out, o)
@@ -192,6 +192,8 @@ func nextStep(p *Party) string {
 		return "make it reload its trust bundle and acknowledge"
 	case StaticPodRevision, WorkloadRollout:
 		return "its rollout has not brought the bundle there yet"
+	case Mounted:
+		return "whoever makes the immutable objects of its pods has not brought the bundle there yet"
 	case CABundle:
 		return "its caBundle was not given the anchor yet; where that is held, an event on the object says why"
 	case TLSProbe, GracePeriod, Renewed, None:

@@ -198,7 +198,7 @@ func (a *assessor) assumptions() string {
 			if text := p.assumption(); text != "" {
 				out = append(out, fmt.Sprintf("of %s %s", p.Name, text))
 			}
-		case TLSProbe, Acknowledgement, StaticPodRevision:
+		case TLSProbe, Acknowledgement, StaticPodRevision, Mounted:
 		}
 	}
 	for i := range a.d.Waivers {

@@ -227,7 +227,8 @@ func (d *Domain) twiceChosen() []Problem {
 // bothAskedFor says whether two parties are the same pods, asked for what they began with and for what they show: the first
 // is by their templates, and a program may read another file than the one that they name.
 func bothAskedFor(x, y *Party) bool {
-	kinds := x.Kind == WorkloadRollout && y.Kind == TLSProbe || x.Kind == TLSProbe && y.Kind == WorkloadRollout
+	began := func(p *Party) bool { return p.Kind == WorkloadRollout || p.Kind == Mounted }
+	kinds := began(x) && y.Kind == TLSProbe || x.Kind == TLSProbe && began(y)
 	return kinds && x.Selector == y.Selector
 }
 

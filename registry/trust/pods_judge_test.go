@@ -31,6 +31,7 @@ func TestConfigurationOfPodsInFlight(t *testing.T) {
 	acknowledging := func(g *gate) { g.withPods(Acknowledgement) }
 	probed := func(g *gate) { g.withPods(TLSProbe) }
 	started := func(g *gate) { g.withPods(WorkloadRollout) }
+	mounting := func(g *gate) { g.withPods(Mounted); g.party("web").Mounts = Mounts{Trust: "trust", TrustKey: "ca.crt"} }
 	chooses := func(selector string, names ...string) func(c *Configured) {
 		return func(c *Configured) {
 			p := c.named("web")
@@ -71,6 +72,13 @@ func TestConfigurationOfPodsInFlight(t *testing.T) {
 			rule: processes, want: trust, affected: []string{"web"}},
 		{name: "a start gate is asked for", prepare: func(g *gate) { started(g); g.party("web").StartAssumed = true },
 			edit: func(c *Configured) { c.named("web").StartAssumed = false }},
+		{name: "what is mounted is read in another volume", prepare: mounting, edit: func(c *Configured) { c.named("web").Mounts = Mounts{Trust: "certs", TrustKey: "ca.crt"} },
+			rule: processes, want: trust, affected: []string{"web"}},
+		{name: "what is mounted is read under another key", prepare: mounting, edit: func(c *Configured) { c.named("web").Mounts = Mounts{Trust: "trust", TrustKey: "root.crt"} },
+			rule: processes, want: trust, affected: []string{"web"}},
+		{name: "a leaf is read in one more volume", prepare: mounting, edit: func(c *Configured) { c.named("web").Mounts.Leaves = []string{"tls"} },
+			rule: processes, want: trust, affected: []string{"web"}},
+		{name: "the volumes stay", prepare: mounting, edit: func(c *Configured) { c.named("web").Mounts = Mounts{Trust: "trust", TrustKey: "ca.crt"} }},
 		{name: "other workloads are restarted", prepare: started, edit: func(c *Configured) { c.named("web").Workloads = []Workload{webWorkload} }},
 	}
 	for i := range tests {

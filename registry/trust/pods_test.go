@@ -72,6 +72,9 @@ func (w *world) loadPods(names ...string) {
 		if p.Kind == Acknowledgement {
 			o.Instance = m.Instance
 		}
+		if p.Kind == Mounted {
+			o.Address = p.Mounts.Place()
+		}
 		for _, ca := range w.d.Bundle.Anchors {
 			o.Trusts = append(o.Trusts, ca.Fingerprint)
 		}
@@ -156,6 +159,8 @@ func TestObservationIsOfWhatRuns(t *testing.T) {
 		"acknowledged under its process":   {Pod{Process: "p1"}, Acknowledgement, "p1", false},
 		"acknowledged, nothing runs now":   {Pod{}, Acknowledgement, "uid", true},
 		"rolled out, the same containers":  {Pod{Process: "p1"}, WorkloadRollout, "p1", true},
+		"mounted, the same containers":     {Pod{Process: "p1"}, Mounted, "p1", true},
+		"mounted, before a restart":        {Pod{Process: "p2"}, Mounted, "p1", false},
 		"rolled out, under another's name": {Pod{Process: "p1"}, WorkloadRollout, "uid", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -430,6 +435,7 @@ func TestPodThatTwoPartiesChoose(t *testing.T) {
 		"one of their leaves":           {func(p *Party) { p.Verifies = []string{"client-b"} }, []string{"Pod/a"}},
 		"another kind of evidence":      {func(p *Party) { p.Kind, p.Members[0].Probes, p.Members[1].Probes = Acknowledgement, nil, nil }, []string{"Pod/a"}},
 		"what the same pods began with": {func(p *Party) { p.Kind, p.Members[0].Probes, p.Members[1].Probes = WorkloadRollout, nil, nil }, nil},
+		"what the same pods mount":      {func(p *Party) { p.Kind, p.Members[0].Probes, p.Members[1].Probes = Mounted, nil, nil }, nil},
 		"what others began with": {func(p *Party) {
 			p.Kind, p.Selector, p.Members[0].Probes, p.Members[1].Probes = WorkloadRollout, "app=other", nil, nil
 		}, []string{"Pod/a"}},

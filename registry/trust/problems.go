@@ -157,7 +157,10 @@ func (a *assessor) problems() []Problem {
 	out = append(out, d.twiceChosen()...)
 	for i := range d.Leaves {
 		l := &d.Leaves[i]
-		add(unwritable(secret(l.Name), &l.Object))
+		if !l.Unnamed {
+			// One that the configuration does not name is not issued, as an immutable copy that a pod mounts.
+			add(unwritable(secret(l.Name), &l.Object))
+		}
 		add(l.Problem)
 		if l.Problem == nil && l.Certificate != nil && a.signers[l.Name] == nil {
 			add(&Problem{

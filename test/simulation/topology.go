@@ -179,7 +179,7 @@ func (t topology) evidenceOf(kind configv1alpha1.EvidenceKind) configv1alpha1.Ev
 	case configv1alpha1.EvidenceRenewed:
 		out.Renewed = &configv1alpha1.RenewedEvidence{MinimumDelay: metav1.Duration{Duration: renewal}}
 	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceStaticPodRevision, configv1alpha1.EvidenceWorkloadRollout,
-		configv1alpha1.EvidenceCABundle, configv1alpha1.EvidenceNone:
+		configv1alpha1.EvidenceMounted, configv1alpha1.EvidenceCABundle, configv1alpha1.EvidenceNone:
 	}
 	return out
 }

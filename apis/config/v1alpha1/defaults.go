@@ -79,6 +79,9 @@ func setEvidenceDefaults(party *RelyingParty) {
 		}
 		party.Evidence.WorkloadRollout.StartGate = cmp.Or(party.Evidence.WorkloadRollout.StartGate, StartGateRequired)
 	}
+	if files := party.Evidence.Mounted; files != nil && files.TrustVolume != "" {
+		files.TrustKey = cmp.Or(files.TrustKey, anchorsKey)
+	}
 	probe := party.Evidence.TLSProbe
 	if probe == nil {
 		return

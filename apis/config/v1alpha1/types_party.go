@@ -16,6 +16,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.verifies) || !has(self.verifies.nothing) || !self.verifies.nothing || (has(self.presents) && size(self.presents) > 0)",message="a relying party verifies leaves, presents some, or both"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'staticPodRevision' || has(self.forEachNode)",message="staticPodRevision is seen on nodes: the party needs forEachNode"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'workloadRollout' || has(self.pods)",message="workloadRollout is seen on pods: the party needs pods"
+// +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'mounted' || has(self.pods)",message="mounted is seen on pods: the party needs pods"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'caBundle' || ![has(self.forEachNode), has(self.pods), has(self.members), has(self.presents)].exists(set, set)",message="the members of a party with the evidence caBundle are the objects of injectInto of the bundle, which present nothing: it takes no forEachNode, pods, members and presents"
 // +kubebuilder:validation:XValidation:rule="self.evidence.kind != 'renewed' || (has(self.presents) && size(self.presents) > 0)",message="the evidence renewed is seen on the leaves that the party presents"
 type RelyingParty struct {
@@ -77,7 +78,7 @@ type LeafSelection struct {
 }
 
 // EvidenceKind is the kind of observation that proves that a relying party has loaded an anchor.
-// +kubebuilder:validation:Enum=tlsProbe;acknowledgement;gracePeriod;renewed;staticPodRevision;workloadRollout;caBundle;none
+// +kubebuilder:validation:Enum=tlsProbe;acknowledgement;gracePeriod;renewed;staticPodRevision;workloadRollout;mounted;caBundle;none
 type EvidenceKind string
 
 // Evidence kinds.
@@ -90,6 +91,8 @@ const (
 	EvidenceStaticPodRevision EvidenceKind = "staticPodRevision"
 	// EvidenceWorkloadRollout is for pods that read their files only when they start.
 	EvidenceWorkloadRollout EvidenceKind = "workloadRollout"
+	// EvidenceMounted is for pods that mount immutable objects which are named by their content.
+	EvidenceMounted EvidenceKind = "mounted"
 	// EvidenceCABundle is for kube-apiserver, which verifies webhook servers and aggregated API servers by a caBundle.
 	EvidenceCABundle EvidenceKind = "caBundle"
 	// EvidenceNone is the operator's statement that the party needs no evidence.
@@ -101,6 +104,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.gracePeriod) == (self.kind == 'gracePeriod')",message="gracePeriod is the parameter of the kind gracePeriod, which needs it"
 // +kubebuilder:validation:XValidation:rule="has(self.renewed) == (self.kind == 'renewed')",message="renewed are the parameters of the kind renewed, which needs them: nothing observes that a renewed leaf is presented, so say after which delay it is"
 // +kubebuilder:validation:XValidation:rule="!has(self.workloadRollout) || self.kind == 'workloadRollout'",message="workloadRollout are the parameters of the kind workloadRollout"
+// +kubebuilder:validation:XValidation:rule="has(self.mounted) == (self.kind == 'mounted')",message="mounted are the parameters of the kind mounted, which needs them: say which volumes of the pods show their anchors and leaves"
 // +kubebuilder:validation:XValidation:rule="has(self.caBundle) == (self.kind == 'caBundle')",message="caBundle are the parameters of the kind caBundle, which needs them: nothing observes when a kube-apiserver begins to verify by what was written, so say after which delay it does"
 // +kubebuilder:validation:XValidation:rule="has(self.reason) == (self.kind == 'none')",message="the kind none, and no other, needs a reason: it is shown wherever somebody relies on it"
 // +kubebuilder:validation:XValidation:rule="!has(self.lease) || self.kind == 'acknowledgement'",message="lease is a parameter of the kind acknowledgement"
@@ -123,6 +127,9 @@ type Evidence struct {
 	// workloadRollout are the parameters of the kind workloadRollout.
 	// +optional
 	WorkloadRollout *WorkloadRollout `json:"workloadRollout,omitempty"`
+	// mounted are the parameters of the kind mounted.
+	// +optional
+	Mounted *MountedEvidence `json:"mounted,omitempty"`
 	// caBundle are the parameters of the kind caBundle.
 	// +optional
 	CABundle *CABundleEvidence `json:"caBundle,omitempty"`
@@ -196,6 +203,33 @@ type Workload struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+}
+
+// MountedEvidence is the evidence of pods that mount immutable Secrets or ConfigMaps whose names end in a hash of their
+// content: what such a pod has loaded follows from its spec. The objects consent by the annotation
+// certrotation.dev/configuration. Who makes them, and changes their names in the template of the pods, is somebody else.
+// +kubebuilder:validation:XValidation:rule="has(self.trustVolume) || has(self.leafVolumes)",message="name the volume that shows the anchors of the pods in trustVolume, or those with their leaves in leafVolumes, or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.trustKey) || has(self.trustVolume)",message="trustKey is a key of what trustVolume shows"
+type MountedEvidence struct {
+	// trustVolume is the name of the volume of the pods that shows the anchors by which they verify.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	TrustVolume string `json:"trustVolume,omitempty"`
+	// trustKey is the key of the object with these anchors. Defaults to ca-bundle.crt.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TrustKey string `json:"trustKey,omitempty"`
+	// leafVolumes are the names of the volumes of the pods that show the leaves which they present, each under the key
+	// tls.crt of its Secret.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	LeafVolumes []string `json:"leafVolumes,omitempty"`
 }
 
 // CABundleEvidence are the parameters of the kind caBundle. The members are the objects of injectInto of the domain's bundle,

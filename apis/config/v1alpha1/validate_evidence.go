@@ -16,7 +16,7 @@ const maxReason = 1024
 // evidenceKinds in the order in which they are offered.
 var evidenceKinds = []EvidenceKind{
 	EvidenceTLSProbe, EvidenceAcknowledgement, EvidenceGracePeriod, EvidenceRenewed, EvidenceStaticPodRevision, EvidenceWorkloadRollout,
-	EvidenceCABundle, EvidenceNone,
+	EvidenceMounted, EvidenceCABundle, EvidenceNone,
 }
 
 // validateEvidence expects evidence with defaults.
@@ -48,6 +48,8 @@ func validateEvidence(party *RelyingParty, domain *declaredDomain, path *field.P
 		}
 	case EvidenceWorkloadRollout:
 		errs = append(errs, validateStart(party, domain, kind)...)
+	case EvidenceMounted:
+		errs = append(errs, validateMounting(party, path)...)
 	case EvidenceCABundle:
 		if evidence.CABundle == nil {
 			errs = append(errs, field.Required(path.Child("caBundle"), "nothing observes when a kube-apiserver begins to verify by what was written: say after "+
@@ -85,6 +87,10 @@ func validateParameters(party *RelyingParty, domain *declaredDomain, path *field
 	if evidence.WorkloadRollout != nil {
 		errs = append(errs, onlyWith(EvidenceWorkloadRollout, evidence.Kind, path.Child("workloadRollout"))...)
 		errs = append(errs, validateWorkloadRollout(evidence.WorkloadRollout, path.Child("workloadRollout"))...)
+	}
+	if evidence.Mounted != nil {
+		errs = append(errs, onlyWith(EvidenceMounted, evidence.Kind, path.Child("mounted"))...)
+		errs = append(errs, validateMounted(party, domain, path.Child("mounted"))...)
 	}
 	if evidence.CABundle != nil {
 		errs = append(errs, onlyWith(EvidenceCABundle, evidence.Kind, path.Child("caBundle"))...)

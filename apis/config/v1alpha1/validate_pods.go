@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,18 +15,46 @@ import (
 )
 
 func validatePods(party *RelyingParty, path *field.Path) field.ErrorList {
-	pods := party.Pods
-	errs := validatePodSelector(&pods.Selector, path.Child("selector"))
+	errs := validateChoice(party, path)
 	if party.ForEachNode != nil || len(party.Members) > 0 {
 		errs = append(errs, field.Forbidden(path, "the members are nodes, or they are named, or they are pods: only one of these"))
 	}
 	return append(errs, validatePodPort(party, path)...)
 }
 
+// seenOnPods: the evidence of the party is in the specs of pods.
+func seenOnPods(party *RelyingParty, kind *field.Path) field.ErrorList {
+	if party.Pods != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(kind, party.Evidence.Kind, "is seen on pods: the party needs pods")}
+}
+
+// validateChoice: the pods are chosen by labels, or by a leaf that they mount.
+func validateChoice(party *RelyingParty, path *field.Path) field.ErrorList {
+	pods := party.Pods
+	if pods.Mounting == nil {
+		return validatePodSelector(&pods.Selector, path.Child("selector"))
+	}
+	if chooses(&pods.Selector) {
+		return field.ErrorList{field.Forbidden(path.Child("mounting"), "the pods are chosen by selector, or by what they mount: only one of these")}
+	}
+	if name := pods.Mounting.SecretName; !slices.Contains(party.Presents, name) {
+		return field.ErrorList{field.Invalid(path.Child("mounting", "secretName"), name,
+			"is no leaf that the party presents: name one of presents, as it is written there, or choose the pods by labels")}
+	}
+	return nil
+}
+
+// chooses says whether a selector asks for anything.
+func chooses(selector *metav1.LabelSelector) bool {
+	return len(selector.MatchLabels)+len(selector.MatchExpressions) > 0
+}
+
 // validatePodSelector refuses the selector that chooses everything.
 func validatePodSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	errs := validateSelector(selector, path)
-	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+	if !chooses(selector) {
 		errs = append(errs, field.Required(path, "an empty selector chooses every pod of the namespace: name labels of the pods that are meant"))
 	}
 	return errs

@@ -19,10 +19,7 @@ var workloadKinds = []WorkloadKind{Deployment, StatefulSet, DaemonSet}
 
 // validateStart: pods name what they start with in annotations.
 func validateStart(party *RelyingParty, domain *declaredDomain, kind *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if party.Pods == nil {
-		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, "is seen on pods: the party needs pods"))
-	}
+	errs := seenOnPods(party, kind)
 	if domain.verifiesAnything(party) && len(domain.bundle) > maxContentName {
 		errs = append(errs, field.Invalid(kind, party.Evidence.Kind, unnamable("ConfigMap", domain.bundle)))
 	}

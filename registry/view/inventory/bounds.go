@@ -99,7 +99,7 @@ func (b *builder) extentOf(domain *configv1alpha1.TrustDomain) (extent, error) {
 				return e, err
 			}
 			if n = len(pods); n > MaxPods {
-				return e, fmt.Errorf("relying party %s: its selector chooses %d pods, more than the %d of one party: choose fewer in several parties", party.Name, n, MaxPods)
+				return e, fmt.Errorf("relying party %s: it chooses %d pods, more than the %d of one party: choose fewer in several parties", party.Name, n, MaxPods)
 			}
 		}
 		e.members += n

@@ -98,7 +98,7 @@ type Configuration struct {
 	// Loaded is complete: presets are expanded, defaults filled in. It is shared and must not be changed. It is nil if the
 	// configuration was refused.
 	Loaded *configv1alpha1.RotationConfigurationSpec
-	// Selectors are those of the pods that are members, each once, ordered.
+	// Selectors are those by which the pods are read that are members, each once, ordered.
 	Selectors []string
 	// Error is the text of the error if Loaded is nil.
 	Error string

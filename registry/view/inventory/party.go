@@ -31,6 +31,9 @@ func (b *builder) party(
 		Reporters:       reportersOf(cfg.Reporters),
 	}
 	readStart(&out, cfg.Evidence.WorkloadRollout)
+	if m := cfg.Evidence.Mounted; m != nil {
+		out.Mounts = trust.Mounts{Trust: m.TrustVolume, TrustKey: m.TrustKey, Leaves: m.LeafVolumes}
+	}
 	if cfg.Pods != nil {
 		err := b.podMembers(domain.Name, &out, cfg, leaves)
 		return out, nil, err

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/mounted"
 	"certrotation.dev/registry/trust"
 )
 
@@ -44,6 +45,8 @@ type Pod struct {
 	Workload trust.Workload
 	// Content are its annotations that name what it starts with.
 	Content map[string]string
+	// Secrets are the names of those that its volumes show, ordered.
+	Secrets []string
 }
 
 // ParsePod keeps of a Pod what the model needs.
@@ -55,6 +58,7 @@ func ParsePod(pod *corev1.Pod) *Pod {
 		Node: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Ports: portsOf(pod),
 		Life:     trust.Pod{Terminating: pod.DeletionTimestamp != nil},
 		Workload: workloadOf(pod), Content: keptEntries(pod.Annotations, trust.IsContentAnnotation),
+		Secrets: mounted.Secrets(&pod.Spec),
 	}
 	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && ip.Zone() == "" && !out.HostNetwork {
 		out.Address = ip.Unmap().String()
@@ -142,7 +146,7 @@ func later(x, y time.Time) time.Time {
 	return x
 }
 
-// same says whether two states of a pod make no difference to any domain.
+// same says whether two states of a pod make no difference to any domain. Its volumes never change.
 func (p *Pod) same(other *Pod) bool {
 	return p.UID == other.UID && p.Node == other.Node && p.Address == other.Address && p.HostNetwork == other.HostNetwork &&
 		p.RestartedAt.Equal(other.RestartedAt) && p.Life == other.Life && maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Ports, other.Ports) &&
@@ -158,7 +162,10 @@ func textOf(selector *metav1.LabelSelector) string {
 	return parsed.String()
 }
 
-// selectorsOf are the canonical texts of the selectors of pods in a configuration, each once, ordered.
+// everyPod is the selector of those among which the pods are that mount a leaf: the API server does not select by that.
+const everyPod = ""
+
+// selectorsOf are the canonical texts of the selectors by which the pods of a configuration are read, each once, ordered.
 func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 	var out []string
 	for i := range cfg.TrustDomains {
@@ -167,7 +174,10 @@ func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 			if pods == nil {
 				continue
 			}
-			if text := textOf(&pods.Selector); text != "" {
+			switch text := textOf(&pods.Selector); {
+			case pods.Mounting != nil:
+				out = append(out, everyPod)
+			case text != "":
 				out = append(out, text)
 			}
 		}
@@ -179,23 +189,43 @@ func selectorsOf(cfg *configv1alpha1.RotationConfigurationSpec) []string {
 // pods are those that a relying party chooses and that count, ordered by name, and whether all of them are known: a selector
 // whose pods have not been listed chooses at least those that are known by others.
 func (b *builder) pods(cfg *configv1alpha1.PodMembers) (out []*Pod, listed bool, err error) {
-	chosen, err := metav1.LabelSelectorAsSelector(&cfg.Selector)
-	if err != nil {
-		return nil, false, fmt.Errorf("pods: %w", err)
-	}
-	if chosen.Empty() {
-		return nil, false, nil
+	chooses, read, err := chooserOf(cfg)
+	if chooses == nil || err != nil {
+		return nil, false, err
 	}
 	if b.podNames == nil {
 		b.podNames = sortedNames(b.sources.Pods)
 	}
 	for _, name := range b.podNames {
 		pod := b.sources.Pods[name]
-		if pod.Life.Life() != trust.PodEnded && chosen.Matches(labels.Set(pod.Labels)) {
+		if pod.Life.Life() != trust.PodEnded && chooses(pod) {
 			out = append(out, pod)
 		}
 	}
-	return out, b.sources.Selectors[chosen.String()], nil
+	return out, b.sources.Selectors[read], nil
+}
+
+// chooserOf says which pods a party chooses, nil for none, and by which selector they are read.
+func chooserOf(cfg *configv1alpha1.PodMembers) (chooses func(*Pod) bool, read string, err error) {
+	if cfg.Mounting != nil {
+		return func(pod *Pod) bool { return slices.Contains(pod.Secrets, cfg.Mounting.SecretOf(pod.Node)) }, everyPod, nil
+	}
+	chosen, err := metav1.LabelSelectorAsSelector(&cfg.Selector)
+	if err != nil {
+		return nil, "", fmt.Errorf("pods: %w", err)
+	}
+	if chosen.Empty() {
+		return nil, "", nil
+	}
+	return func(pod *Pod) bool { return chosen.Matches(labels.Set(pod.Labels)) }, chosen.String(), nil
+}
+
+// chosenBy is the text of what chooses the pods of a party.
+func chosenBy(cfg *configv1alpha1.PodMembers) string {
+	if cfg.Mounting != nil {
+		return trust.Mounting(cfg.Mounting.SecretName)
+	}
+	return textOf(&cfg.Selector)
 }
 
 // podMembers makes the members of a party of pods.
@@ -204,7 +234,7 @@ func (b *builder) podMembers(domain string, out *trust.Party, cfg *configv1alpha
 	if err != nil {
 		return err
 	}
-	out.OfPods, out.Unlisted, out.Presents, out.Selector = true, !listed, leaves.templates(cfg.Presents), textOf(&cfg.Pods.Selector)
+	out.OfPods, out.Unlisted, out.Presents, out.Selector = true, !listed, leaves.templates(cfg.Presents), chosenBy(cfg.Pods)
 	for _, pod := range pods {
 		member := trust.Member{
 			Name: pod.Name, Instance: string(pod.UID), Pod: &pod.Life, RestartedAt: pod.RestartedAt,

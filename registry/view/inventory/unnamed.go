@@ -27,7 +27,7 @@ func (b *builder) addUnnamed(domains []*trust.Domain) {
 	for _, d := range domains {
 		authorities := authoritiesOf(d)
 		for _, secret := range unclaimed {
-			if !slices.Contains(d.Released, secret.Name) && belongs(secret, d, authorities) {
+			if !slices.Contains(d.Released, secret.Name) && !repeats(secret, d) && belongs(secret, d, authorities) {
 				d.Leaves = append(d.Leaves, unnamed(secret, d.Configuration))
 				b.claimUnnamed(d, secret.Name)
 			}
@@ -67,6 +67,15 @@ func isCopy(secret *Secret) bool {
 	_, labelled := secret.Labels[trust.LabelCopyOf]
 	_, annotated := secret.Annotations[trust.AnnotationCopyOf]
 	return labelled || annotated
+}
+
+// repeats says whether a Secret has the certificate of a leaf that the configuration names, as those have that pods mount under a
+// name of their content: who presents it presents that leaf. When the leaf is reissued, what it was before counts by itself.
+func repeats(secret *Secret, d *trust.Domain) bool {
+	certificate := first(secret.Active.Certificates)
+	return certificate != nil && slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool {
+		return !l.Unnamed && l.Certificate != nil && l.Certificate.Fingerprint == certificate.Fingerprint
+	})
 }
 
 // belongs says whether a Secret that nobody claims is a leaf of the domain: by its label, by the roster, or because its

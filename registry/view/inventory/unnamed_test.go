@@ -26,6 +26,7 @@ func TestUnnamedLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	held := issue(t, ca, "web-client")
 	labelled := func(secret *corev1.Secret, key, value string) *corev1.Secret {
 		secret.Labels[key] = value
 		return secret
@@ -73,6 +74,13 @@ func TestUnnamedLeaves(t *testing.T) {
 		{name: "a copy of the signer", objects: []any{pairSecret(t, "backup", ca)}},
 		{name: "a leaf that another configuration names",
 			objects: []any{pairSecret(t, "other-client", issue(t, ca, "x")), configuration("other", disjointConfig("other"))}},
+		{name: "an immutable copy of a leaf that the configuration names", objects: []any{
+			pairSecret(t, "web-client", held), pairSecret(t, "web-client-0a1b2c3d", held), theirs(pairSecret(t, "theirs", held)),
+		}},
+		{name: "an immutable copy of what such a leaf was before", objects: []any{
+			pairSecret(t, "web-client", issue(t, ca, "web-client")), pairSecret(t, "web-client-0a1b2c3d", held),
+		}, want: []string{"web-client-0a1b2c3d"}},
+		{name: "a copy of a leaf that is gone", objects: []any{pairSecret(t, "web-client-0a1b2c3d", held)}, want: []string{"web-client-0a1b2c3d"}},
 		{name: "a chain", objects: []any{pairSecret(t, "x", intermediate)}, want: []string{"x"}},
 		{name: "an aggregate", objects: []any{labelled(opaqueSecret("all-certs", map[string][]byte{"x.crt": ca.CertPEM()}), trust.LabelAggregate, "")}},
 	}

@@ -26,6 +26,8 @@ type EvidenceApplyConfiguration struct {
 	Renewed *RenewedEvidenceApplyConfiguration `json:"renewed,omitempty"`
 	// workloadRollout are the parameters of the kind workloadRollout.
 	WorkloadRollout *WorkloadRolloutApplyConfiguration `json:"workloadRollout,omitempty"`
+	// mounted are the parameters of the kind mounted.
+	Mounted *MountedEvidenceApplyConfiguration `json:"mounted,omitempty"`
 	// caBundle are the parameters of the kind caBundle.
 	CABundle *CABundleEvidenceApplyConfiguration `json:"caBundle,omitempty"`
 	// lease is how long an acknowledgement counts; a running process has to report again before it ends. Between 1m and
@@ -78,6 +80,14 @@ func (b *EvidenceApplyConfiguration) WithRenewed(value *RenewedEvidenceApplyConf
 // If called multiple times, the WorkloadRollout field is set to the value of the last call.
 func (b *EvidenceApplyConfiguration) WithWorkloadRollout(value *WorkloadRolloutApplyConfiguration) *EvidenceApplyConfiguration {
 	b.WorkloadRollout = value
+	return b
+}
+
+// WithMounted sets the Mounted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mounted field is set to the value of the last call.
+func (b *EvidenceApplyConfiguration) WithMounted(value *MountedEvidenceApplyConfiguration) *EvidenceApplyConfiguration {
+	b.Mounted = value
 	return b
 }
 

@@ -19,6 +19,9 @@ import (
 type PodMembersApplyConfiguration struct {
 	// selector of the pods. It may choose those of several workloads, but not all pods of the namespace.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
+	// mounting chooses, in place of a selector, the pods that mount a leaf which the party presents. All pods of the
+	// namespace are watched for that.
+	Mounting *MountedLeafApplyConfiguration `json:"mounting,omitempty"`
 	// containerPort at which each pod is probed, at its own address, for the kind tlsProbe.
 	ContainerPort *int32 `json:"containerPort,omitempty"`
 	// portName is the name of that port in the containers of the pod.
@@ -39,6 +42,14 @@ func PodMembers() *PodMembersApplyConfiguration {
 // If called multiple times, the Selector field is set to the value of the last call.
 func (b *PodMembersApplyConfiguration) WithSelector(value *v1.LabelSelectorApplyConfiguration) *PodMembersApplyConfiguration {
 	b.Selector = value
+	return b
+}
+
+// WithMounting sets the Mounting field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mounting field is set to the value of the last call.
+func (b *PodMembersApplyConfiguration) WithMounting(value *MountedLeafApplyConfiguration) *PodMembersApplyConfiguration {
+	b.Mounting = value
 	return b
 }
 

@@ -1,0 +1,99 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/mounted"
+	"certrotation.dev/registry/trust"
+)
+
+// lookMounted looks at a pod that mounts immutable objects: the one process that the member has. It fails only if the API server
+// cannot be asked.
+func (c *Collector) lookMounted(ctx context.Context, s *subject) ([]trust.Observation, error) {
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	o, err := c.mounts(reading, s)
+	if err != nil {
+		return nil, err
+	}
+	now := c.now()
+	o.Kind, o.Address, o.ObservedAt, o.Expires = s.relying.Kind, s.relying.Mounts.Place(), now, now.Add(lease)
+	return []trust.Observation{*o}, nil
+}
+
+// mounts says what a pod has loaded of the objects that it mounts. The pod is read before they are.
+func (c *Collector) mounts(ctx context.Context, s *subject) (*trust.Observation, error) {
+	pod, process, err := c.runningPod(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if process == "" {
+		return s.runsNothing(), nil
+	}
+	asked := &mounted.Asked{Mounts: s.relying.Mounts, Configuration: s.d.Configuration}
+	if before := s.samePod(); before != nil {
+		return &trust.Observation{Instance: process, Trusts: before.Trusts, Presents: before.Presents}, nil
+	}
+	references, fault := asked.References(pod)
+	if fault != "" {
+		return &trust.Observation{Instance: process, Failure: fault}, nil
+	}
+	for i := range references {
+		if references[i].Object, err = c.mountedObject(ctx, s.namespace, &references[i]); err != nil {
+			return nil, err
+		}
+	}
+	proof := asked.Prove(pod, references)
+	return &trust.Observation{Instance: process, Trusts: proof.Trusts, Presents: proof.Presents, Failure: proof.Failure}, nil
+}
+
+// samePod is what was proven of a pod in the same volumes, whichever of its containers ran then and however long ago that was, nil
+// if nothing was.
+func (s *subject) samePod() *trust.Observation {
+	for i := range s.member.Observations {
+		o := &s.member.Observations[i]
+		if o.Kind == s.relying.Kind && o.Failure == "" && o.Address == s.relying.Mounts.Place() && strings.HasPrefix(o.Instance, s.member.Instance+"/") {
+			return o
+		}
+	}
+	return nil
+}
+
+// mountedObject reads an object as it is now, nil if it does not exist. Of a Secret everything is read, because a hash is over
+// everything; it is overwritten at once.
+func (c *Collector) mountedObject(ctx context.Context, namespace string, r *mounted.Reference) (*mounted.Object, error) {
+	switch r.Kind {
+	case trust.SecretKind:
+		secret, err := c.client.CoreV1().Secrets(namespace).Get(ctx, r.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, unlessMissing(err, namespace, r)
+		}
+		defer func() {
+			for _, value := range secret.Data {
+				clear(value)
+			}
+		}()
+		return mounted.OfSecret(secret, r.Key), nil
+	default:
+		configMap, err := c.client.CoreV1().ConfigMaps(namespace).Get(ctx, r.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, unlessMissing(err, namespace, r)
+		}
+		return mounted.OfConfigMap(configMap, r.Key), nil
+	}
+}
+
+func unlessMissing(err error, namespace string, r *mounted.Reference) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("read %s %s/%s, which a pod mounts: %w", r.Kind, namespace, r.Name, err)
+}

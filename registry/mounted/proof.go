@@ -1,0 +1,148 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mounted
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+)
+
+// Asked is what is asked of the pods of a relying party.
+type Asked struct {
+	trust.Mounts
+	// Configuration that the objects have to consent to.
+	Configuration string
+}
+
+// volume is one in which a key is read, of a leaf or of anchors.
+type volume struct {
+	name, key string
+	leaf      bool
+}
+
+// volumes in the order of what is asked: that of the anchors first.
+func (a *Asked) volumes() []volume {
+	var out []volume
+	if a.Trust != "" {
+		out = append(out, volume{name: a.Trust, key: a.TrustKey})
+	}
+	for _, name := range a.Leaves {
+		out = append(out, volume{name: name, key: corev1.TLSCertKey, leaf: true})
+	}
+	return out
+}
+
+// Object is what is to be known of a Secret or ConfigMap as it is now.
+type Object struct {
+	namespace   string
+	created     time.Time
+	annotations map[string]string
+	immutable   bool
+	// byContent says that its name ends in a hash of its content.
+	byContent bool
+	// value of the key that is read; has says that there is one.
+	value []byte
+	has   bool
+}
+
+// OfConfigMap keeps what is to be known of a ConfigMap, and of its content one key.
+func OfConfigMap(cm *corev1.ConfigMap, key string) *Object {
+	named := namedConfigMap(cm)
+	return objectOf(&cm.ObjectMeta, cm.Immutable, named, key)
+}
+
+// OfSecret keeps what is to be known of a Secret, and of its content one key. Nothing of it refers to the Secret afterwards.
+func OfSecret(secret *corev1.Secret, key string) *Object {
+	named := namedSecret(secret)
+	return objectOf(&secret.ObjectMeta, secret.Immutable, named, key)
+}
+
+func objectOf(meta *metav1.ObjectMeta, immutable *bool, n *named, key string) *Object {
+	value, has := n.values[key]
+	return &Object{
+		namespace: meta.Namespace, created: meta.CreationTimestamp.Time, annotations: meta.Annotations,
+		immutable: immutable != nil && *immutable, byContent: n.byContent(), value: bytes.Clone(value), has: has,
+	}
+}
+
+// Proof is what is known of a pod.
+type Proof struct {
+	Trusts, Presents []pki.Fingerprint
+	// Failure says why nothing is known, and what to do.
+	Failure string
+}
+
+// Prove says what a pod has loaded whose References these are, by the objects as they are now.
+func (a *Asked) Prove(pod *corev1.Pod, references []Reference) Proof {
+	out := Proof{}
+	for i := range references {
+		r := &references[i]
+		if fault := a.fault(pod, r); fault != "" {
+			return Proof{Failure: fault}
+		}
+		shows, fault := r.read()
+		switch {
+		case fault != "":
+			return Proof{Failure: fault}
+		case r.Leaf:
+			out.Presents = append(out.Presents, shows...)
+		default:
+			out.Trusts = shows
+		}
+	}
+	slices.Sort(out.Presents)
+	out.Presents = slices.Compact(out.Presents)
+	return out
+}
+
+// fault says why an object tells nothing of a pod that mounts it, "" if it does.
+func (a *Asked) fault(pod *corev1.Pod, r *Reference) string {
+	const replace = "replace the pod by one that mounts what there is"
+	switch o := r.Object; {
+	case o == nil:
+		return fmt.Sprintf("it mounts %s, which does not exist, and was not looked at while that did: %s", r.object(), replace)
+	case !trust.Consents(o.annotations, a.Configuration):
+		return fmt.Sprintf("it mounts %s, which does not consent to RotationConfiguration/%s: kubectl annotate -n %s %s %s %s=%s",
+			r.object(), a.Configuration, o.namespace, strings.ToLower(string(r.Kind)), r.Name, trust.AnnotationConfiguration, a.Configuration)
+	case !o.immutable:
+		return fmt.Sprintf("it mounts %s, which is not immutable, so its program may have read something else than is there now: have it made with immutable: true", r.object())
+	case !o.byContent:
+		return fmt.Sprintf("it mounts %[1]s, whose name does not end in a hash of its content, so another content may have had this name: have it named by kustomize, "+
+			"as Gardener does, or as NAME-HASH with the first %[2]d digits or more that `kubectl certrotation content-hash %[3]s` prints",
+			r.object(), leastHash, strings.ToLower(string(r.Kind))+"/"+r.Name)
+	case o.created.After(pod.CreationTimestamp.Time):
+		return fmt.Sprintf("it mounts %s, which was made after the pod, so the pod began with another one of that name, or without: %s", r.object(), replace)
+	case !o.has:
+		return fmt.Sprintf("it mounts %s, which has no key %s: name the key that has the anchors in trustKey of the party, and a leaf is under %s", r.object(), r.Key, corev1.TLSCertKey)
+	}
+	return ""
+}
+
+// read are the anchors or the leaf under the key. The text does not quote what somebody else wrote.
+func (r *Reference) read() (shows []pki.Fingerprint, fault string) {
+	if r.Leaf {
+		chain, err := pki.ParseChain(r.Object.value)
+		if err != nil {
+			return nil, fmt.Sprintf("it mounts %s, whose key %s has no certificate that can be read: have it made of the Secret of the leaf", r.object(), r.Key)
+		}
+		return []pki.Fingerprint{chain[0].Fingerprint}, ""
+	}
+	anchors, err := pki.ParseBundle(r.Object.value)
+	if err != nil {
+		return nil, fmt.Sprintf("it mounts %s, whose key %s has no anchors that can be read: have it made of the bundle, as PEM", r.object(), r.Key)
+	}
+	for _, anchor := range anchors {
+		shows = append(shows, anchor.Fingerprint)
+	}
+	return shows, ""
+}
