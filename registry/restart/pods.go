@@ -24,15 +24,24 @@ type census struct {
 	unready, kept []string
 	// gated are pods in which nothing runs and that name a content which was replaced since: at a start gate they wait for ever.
 	gated []*corev1.Pod
+	// living are those that were not deleted, by name.
+	living map[string]*corev1.Pod
+	// leaving counts those that were deleted.
+	leaving int
 }
 
 // count the pods of a workload. One whose containers have ended for good holds nothing and is not replaced.
 func count(w *Workload, pods []corev1.Pod, content map[string]string) *census {
-	out := &census{}
+	out := &census{living: map[string]*corev1.Pod{}}
 	for i := range pods {
 		pod := &pods[i]
 		if !w.owns(pod) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
+		}
+		if pod.DeletionTimestamp == nil {
+			out.living[pod.Name] = pod
+		} else {
+			out.leaving++
 		}
 		switch {
 		case !carries(pod.Annotations, content):
