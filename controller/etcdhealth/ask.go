@@ -17,17 +17,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"certrotation.dev/registry/quorum"
-	"certrotation.dev/registry/view/inventory"
 )
 
 // healthKey is read; whether it exists does not matter.
 const healthKey = "health"
 
-// ask asks the member on one node. ctx has to have a deadline.
-func (c *Checker) ask(ctx context.Context, node *inventory.Node, endpoint *url.URL, identity *tls.Config) quorum.Answer {
-	a := quorum.Answer{Node: node.Name, Addresses: node.Addresses, At: c.clock.Now()}
+// ask asks the member at one place. ctx has to have a deadline.
+func (c *Checker) ask(ctx context.Context, at *place, endpoint *url.URL, identity *tls.Config) quorum.Answer {
+	a := quorum.Answer{Node: at.name, Addresses: at.known, At: c.clock.Now()}
 	if endpoint == nil {
-		a.Failure = "its node has no InternalIP"
+		a.Failure = at.nowhere
 		return a
 	}
 	conn, err := c.connect(ctx, endpoint, identity)

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -85,8 +85,17 @@ func (c *Checker) Check(ctx context.Context, namespace, configuration string, q 
 	if q == nil {
 		return quorum.Observation{}, fmt.Errorf("check quorum in namespace %s: no quorum is configured", namespace)
 	}
-	return c.flights.share(ctx, key(namespace, configuration, q, nodes), func(ctx context.Context) (quorum.Observation, error) {
-		return c.check(ctx, namespace, configuration, q, nodes)
+	return c.share(ctx, namespace, configuration, q, onNodes(nodes))
+}
+
+// CheckPods asks the members that are pods, as Check those that are on nodes.
+func (c *Checker) CheckPods(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, pods []*corev1.Pod) (quorum.Observation, error) {
+	return c.share(ctx, namespace, configuration, q, ofPods(pods))
+}
+
+func (c *Checker) share(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, places []place) (quorum.Observation, error) {
+	return c.flights.share(ctx, key(namespace, configuration, q, places), func(ctx context.Context) (quorum.Observation, error) {
+		return c.check(ctx, namespace, configuration, q, places)
 	})
 }
 
@@ -94,12 +103,13 @@ func (c *Checker) Check(ctx context.Context, namespace, configuration string, q 
 func (c *Checker) Forget(namespace string) { c.meters.forget(namespace) }
 
 // key tells questions apart.
-func key(namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) string {
-	parts := []string{namespace, configuration, q.Endpoint, q.ClientLeaf, q.BundleConfigMapName, timeout(q).String()}
-	for _, node := range nodes {
-		parts = append(parts, node.Name+"="+string(node.UID)+"="+strings.Join(node.Addresses, ","))
+func key(namespace, configuration string, q *configv1alpha1.Quorum, places []place) string {
+	parts := []string{namespace, configuration, q.Endpoint, q.ServerName, q.ClientLeaf, q.BundleConfigMapName, timeout(q).String()}
+	of := len(parts)
+	for _, p := range places {
+		parts = append(parts, p.name+"="+string(p.uid)+"="+p.address+"="+strings.Join(p.known, ","))
 	}
-	slices.Sort(parts[6:])
+	slices.Sort(parts[of:])
 	return strings.Join(parts, "\n")
 }
 
@@ -110,19 +120,19 @@ func timeout(q *configv1alpha1.Quorum) time.Duration {
 	return q.Timeout.Duration
 }
 
-func (c *Checker) check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, nodes []*inventory.Node) (quorum.Observation, error) {
+func (c *Checker) check(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, places []place) (quorum.Observation, error) {
 	started := c.clock.Now()
 	identity, err := c.readIdentity(ctx, namespace, configuration, q)
 	if err != nil {
 		return quorum.Observation{}, err
 	}
-	answers := make([]quorum.Answer, len(nodes))
+	answers := make([]quorum.Answer, len(places))
 	var members sync.WaitGroup
-	for i, node := range nodes {
+	for i := range places {
 		members.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, timeout(q))
 			defer cancel()
-			answers[i] = c.ask(ctx, node, endpointOf(q.Endpoint, node), identity)
+			answers[i] = c.ask(ctx, &places[i], places[i].endpoint(q.Endpoint), identity)
 		})
 	}
 	members.Wait()
@@ -143,20 +153,4 @@ func (c *Checker) readIdentity(ctx context.Context, namespace, configuration str
 		return nil, fmt.Errorf("not read after %s: %w", identityTimeout, err)
 	}
 	return identity, err
-}
-
-// endpointOf puts the node's first address into a template such as https://{node}:2379; nil if that makes no URL.
-func endpointOf(template string, node *inventory.Node) *url.URL {
-	if len(node.Addresses) == 0 {
-		return nil
-	}
-	host := node.Addresses[0]
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	u, err := url.Parse(strings.ReplaceAll(template, configv1alpha1.NodePlaceholder, host))
-	if err != nil || u.Hostname() == "" {
-		return nil
-	}
-	return u
 }

@@ -299,7 +299,7 @@ func TestEndpoint(t *testing.T) {
 			node.Addresses = []string{test.address}
 		}
 		got := ""
-		if u := endpointOf(test.template, node); u != nil {
+		if u := onNodes([]*inventory.Node{node})[0].endpoint(test.template); u != nil {
 			got = u.String()
 		}
 		if got != test.want {

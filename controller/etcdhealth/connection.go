@@ -4,6 +4,7 @@
 package etcdhealth
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -48,7 +49,7 @@ type conn struct {
 func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*conn, error) {
 	out := &conn{endpoint: endpoint, dial: c.dial, failures: c.failures, proven: &atomic.Bool{}}
 	identity = identity.Clone()
-	identity.ServerName = endpoint.Hostname()
+	identity.ServerName = cmp.Or(identity.ServerName, endpoint.Hostname())
 	if present := identity.GetClientCertificate; present != nil {
 		// Called after the certificate of the server was verified, and its proof of the key.
 		identity.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -186,7 +187,7 @@ func (c *Checker) identity(ctx context.Context, namespace, configuration string,
 			namespace, q.BundleConfigMapName, inventory.BundleKey)
 	}
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: roots, Time: c.clock.Now,
+		MinVersion: tls.VersionTLS12, RootCAs: roots, Time: c.clock.Now, ServerName: q.ServerName,
 		// Presented to a member that does not accept its CA as well, which then says what is wrong with it.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
 	}, nil

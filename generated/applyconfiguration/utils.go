@@ -89,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.RenewedEvidenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Reporters"):
 		return &configv1alpha1.ReportersApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestartedWorkload"):
+		return &configv1alpha1.RestartedWorkloadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rollout"):
 		return &configv1alpha1.RolloutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RosterMember"):

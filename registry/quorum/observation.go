@@ -12,7 +12,7 @@ import (
 
 // Member is what is known about one member of the cluster, or about a node without a member.
 type Member struct {
-	// Node that the member runs on, "" if it runs on none of the observed nodes.
+	// Node that the member runs on, or the name of its pod; "" if it runs on none of those that were observed.
 	Node string
 	// MemberID is 0 if no member is known for the node.
 	MemberID uint64
@@ -105,7 +105,7 @@ func (m *Member) why() string {
 	case m.Failure != "":
 		return m.Failure
 	case m.Node == "":
-		return "it is on none of the nodes of the rollout"
+		return "it is none of those that were asked"
 	case !m.Answers:
 		return "it does not answer"
 	}

@@ -14,7 +14,7 @@ import (
 
 // Answer is the answer of one node.
 type Answer struct {
-	// Node, and the Addresses by which the list of members may know it.
+	// Node, or the name of the pod, and the Addresses by which the list of members may know it.
 	Node      string
 	Addresses []string
 	// MemberID and ClusterID as the process itself reports them, 0 if it did not answer.
@@ -99,11 +99,11 @@ func contradiction(answers []Answer) string {
 			continue
 		}
 		if other, ok := at[a.MemberID]; ok {
-			return fmt.Sprintf("the endpoints of the nodes %s and %s lead to the same member: each has to lead to its own", other, a.Node)
+			return fmt.Sprintf("the endpoints of %s and %s lead to the same member: each has to lead to its own", other, a.Node)
 		}
 		at[a.MemberID] = a.Node
 		if first := answered(answers); a.ClusterID != first.ClusterID {
-			return fmt.Sprintf("the nodes %s and %s run members of different clusters (%x and %x): one of them has to join the other",
+			return fmt.Sprintf("%s and %s run members of different clusters (%x and %x): one of them has to join the other",
 				first.Node, a.Node, first.ClusterID, a.ClusterID)
 		}
 	}

@@ -43,5 +43,5 @@ func Rejoined(o Observation, node string) Verdict {
 
 // notAsked is the verdict about a node that the look at the cluster has left out.
 func notAsked(node string) Verdict {
-	return unsafe(ReasonStateUnknown, fmt.Sprintf("the node %s was not asked; look again", node))
+	return unsafe(ReasonStateUnknown, fmt.Sprintf("%s was not asked; look again", node))
 }

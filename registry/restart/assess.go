@@ -13,14 +13,18 @@ import (
 )
 
 // Assess says what is to be done with a workload that is due, which is nil if there is none of that name. pods are those that
-// its selector chooses.
-func Assess(o *Order, w *Workload, pods []corev1.Pod) Verdict {
+// its selector chooses. Where they are the members of an etcd cluster, cluster is what they have answered in this look, nil if
+// they were not asked: if that matters the verdict is Ask.
+func Assess(o *Order, w *Workload, pods []corev1.Pod, cluster *Cluster) Verdict {
 	if v := refused(o, w); v != nil {
 		return *v
 	}
 	c := count(w, pods, o)
 	if !carries(w.Annotations, o.Content) {
 		return begin(w, c)
+	}
+	if o.Quorum != nil {
+		return followMembers(o, w, c, cluster)
 	}
 	return follow(w, c)
 }
@@ -51,6 +55,9 @@ func refused(o *Order, w *Workload) *Verdict {
 	if w.Owner != nil {
 		return said(hold(ReasonForeignController, "is written by %s/%s, which would take a change of its template back: have that write the annotations %s into the template, or restart the pods yourself",
 			w.Owner.Kind, w.Owner.Name, o.contentText()))
+	}
+	if o.Quorum != nil && !w.OnDelete {
+		return said(w.notOnDelete(o.Namespace))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func assessed(t *testing.T, kind trust.WorkloadKind, tests []workloadCase) {
 	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := Assess(due(kind), read(t, tt.o), tt.pods)
+			v := Assess(due(kind), read(t, tt.o), tt.pods, nil)
 			if v.State != tt.want || v.Reason != tt.why || !strings.Contains(v.Message, tt.says) || !v.Since.Equal(tt.since) {
 				t.Errorf("%s %s since %v: %s\nwant %s %s since %v: %s", v.State, v.Reason, v.Since, v.Message, tt.want, tt.why, tt.since, tt.says)
 			}

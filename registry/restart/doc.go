@@ -18,6 +18,9 @@
 //     before is kept by a StatefulSet that replaces nothing while a pod is not ready: nothing runs in it, and it is deleted.
 //   - What a person has chosen stays as it is: a pause, a partition, OnDelete, a number of replicas, a rollout that has failed.
 //     Each is named, with what to do.
+//   - Of a StatefulSet whose pods are the members of an etcd cluster nobody else replaces any: it has to be OnDelete. A pod is evicted
+//     only when all that were replaced before are available and take part again, and when registry/quorum says of this member that
+//     the others can do without it. One that is broken is the first.
 //   - A workload is done when each pod of it that lives was made of a template with the content, and as many are available as
 //     are wanted. A pod that terminates lives.
 package restart

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/truncate"
 	"certrotation.dev/registry/trust"
 )
@@ -25,6 +26,8 @@ type Order struct {
 	// start gate for one of them lets a pod past.
 	Content    map[string]string
 	Superseded map[string][]string
+	// Quorum says how the pods are asked that are the members of an etcd cluster, nil if they are none.
+	Quorum *configv1alpha1.Quorum
 	// For are those who need it, ordered by trust domain and party; never empty.
 	For []Need
 }

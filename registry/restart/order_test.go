@@ -48,7 +48,7 @@ func TestOrders(t *testing.T) {
 func TestTwoConfigurations(t *testing.T) {
 	o := due(trust.Deployment)
 	o.For = append(o.For, Need{Domain: "other", Configuration: "other", Party: "clients"})
-	v := Assess(o, read(t, deployment(formerHash)), three(trust.Deployment, formerHash))
+	v := Assess(o, read(t, deployment(formerHash)), three(trust.Deployment, formerHash), nil)
 	if v.State != Hold || v.Reason != trust.ReasonNotAdopted || !strings.Contains(v.Message, "only one can have it restarted") {
 		t.Errorf("%+v", v)
 	}

@@ -26,15 +26,24 @@ type census struct {
 	// for ever at its start gate, as what is mounted will never say that it has replaced that content.
 	gated []*corev1.Pod
 	stuck bool
+	// living are those that were not deleted, by name.
+	living map[string]*corev1.Pod
+	// leaving counts those that were deleted.
+	leaving int
 }
 
 // count the pods of a workload. One whose containers have ended for good holds nothing and is not replaced.
 func count(w *Workload, pods []corev1.Pod, o *Order) *census {
-	out, content := &census{}, o.Content
+	out, content := &census{living: map[string]*corev1.Pod{}}, o.Content
 	for i := range pods {
 		pod := &pods[i]
 		if !w.owns(pod) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
+		}
+		if pod.DeletionTimestamp == nil {
+			out.living[pod.Name] = pod
+		} else {
+			out.leaving++
 		}
 		switch {
 		case !carries(pod.Annotations, content):

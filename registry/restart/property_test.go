@@ -49,7 +49,7 @@ func TestAssessProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o, w, pods := drawn(t)
 		has := w.Annotations[contentKey] == newestHash
-		v := Assess(o, w, pods)
+		v := Assess(o, w, pods, nil)
 		switch v.State {
 		case Write:
 			if has || w.Configuration != "mesh" || w.Owner != nil || w.Paused {
@@ -59,7 +59,7 @@ func TestAssessProperties(t *testing.T) {
 				t.Fatalf("%+v is written while it is not at rest", w)
 			}
 			w.Annotations = map[string]string{contentKey: newestHash}
-			if after := Assess(o, w, pods); after.State == Write {
+			if after := Assess(o, w, pods, nil); after.State == Write {
 				t.Fatal("it is written twice")
 			}
 		case Done:

@@ -23,6 +23,10 @@ const (
 	Write State = "Write"
 	// Replace: the pods of the verdict are to be deleted. Nothing runs in them, and their controller does not replace them.
 	Replace State = "Replace"
+	// Ask: it depends on the members of the etcd cluster, who have to be asked first.
+	Ask State = "Ask"
+	// Evict: the pod of the verdict is to be replaced, which its etcd cluster can do without.
+	Evict State = "Evict"
 	// Wait: something has to happen that happens by itself.
 	Wait State = "Wait"
 	// Hold: a person has to act.
@@ -45,6 +49,13 @@ const (
 	ReasonOnDelete    trust.Reason = "UpdatedOnDelete"
 	// ReasonUnreadyKept: a StatefulSet does not replace a pod that is not ready.
 	ReasonUnreadyKept trust.Reason = "UnreadyPodKept"
+	// ReasonNotOnDelete: the controller of the workload would replace members of an etcd cluster by their availability alone.
+	ReasonNotOnDelete trust.Reason = "NotUpdatedOnDelete"
+	// ReasonQuorum and ReasonNotRejoined say of a member what they say of one that is a static pod.
+	ReasonQuorum      trust.Reason = "QuorumNotSafe"
+	ReasonNotRejoined trust.Reason = "MemberNotRejoined"
+	// ReasonDisruptionBudget: a PodDisruptionBudget does not permit the eviction.
+	ReasonDisruptionBudget trust.Reason = "DisruptionBudget"
 	// ReasonDeadlineExceeded: a rollout does not come to its end.
 	ReasonDeadlineExceeded trust.Reason = "ProgressDeadlineExceeded"
 	// ReasonUnknown: the workload cannot be read now.
@@ -60,12 +71,13 @@ const (
 // Verdict of Assess.
 type Verdict struct {
 	State State
-	// Reason and Message say what is waited for, or what a person has to do; "" for the other states.
+	// Reason and Message say what is waited for, or what a person has to do. Message of Evict says why that is safe; "" for the
+	// other states.
 	Reason  trust.Reason
 	Message string
 	// Since is since when that is so as far as the workload tells, zero if it does not.
 	Since time.Time
-	// Pods that are to be deleted, for Replace.
+	// Pods that are to be deleted, for Replace, and the one that is to be evicted.
 	Pods []*corev1.Pod
 }
 
@@ -89,6 +101,12 @@ func Unknown(answer error) Verdict {
 // Refused is the verdict on a workload whose restart the API server does not let us make.
 func Refused(answer error) Verdict {
 	return hold(trust.ReasonWriteRefused, "has to be restarted, and the API server refuses what that takes: %v", answer)
+}
+
+// Undisruptable is the verdict on a workload of which a pod may not be evicted now, as the API server has answered.
+func Undisruptable(pod *corev1.Pod, answer error) Verdict {
+	return hold(ReasonDisruptionBudget, "has to be restarted, and pod %s may not be evicted now: %v; it is tried again, so see what the PodDisruptionBudget of these pods waits for",
+		pod.Name, answer)
 }
 
 func hold(reason trust.Reason, format string, args ...any) Verdict {

@@ -31,8 +31,9 @@ var (
 	// labelsInRule are the labels that an expression asks for.
 	labelsInRule = regexp.MustCompile(`\b((?:certrotation|leader_election)_[a-z_]+)\{([^}]*)\}`)
 	labelName    = regexp.MustCompile(`([a-z_]+)\s*(?:!=|=~|!~|=)\s*"`)
-	// seriesOfRollouts exist only with a rollout, which needs nodes. The test only checks that the source has them.
-	seriesOfRollouts = regexp.MustCompile(`^certrotation_rollout_([a-z_]+)$`)
+	// seriesOfRollouts exist only with a rollout, which needs nodes, or while a workload is due. The test only checks that the source
+	// has them.
+	seriesOfRollouts = regexp.MustCompile(`^certrotation_(rollout_([a-z_]+)|workload_[a-z_]+)$`)
 )
 
 func TestAlertsUseMetricsThatExist(t *testing.T) {
@@ -64,7 +65,7 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 				}
 				for _, name := range names {
 					if of := seriesOfRollouts.FindStringSubmatch(name); of != nil {
-						if !strings.Contains(sourceOfRollouts(t), `"`+of[1]+`"`) {
+						if source := sourceOfRollouts(t); !strings.Contains(source, `"`+name+`"`) && (of[2] == "" || !strings.Contains(source, `"`+of[2]+`"`)) {
 							t.Errorf("no rollout exports %s", name)
 						}
 						continue
@@ -98,7 +99,7 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 // sourceOfRollouts is the source of the metrics of rollouts.
 func sourceOfRollouts(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "controller", "rollout", "staticpod", "*.go"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "controller", "rollout", "*", "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source of rollouts: %v", err)
 	}

@@ -217,7 +217,7 @@ func TestCABundlesAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestWorkloadsAreOfTheirNamespaces: templates are written by one role, which has the pods of workloads deleted besides, and
+// TestWorkloadsAreOfTheirNamespaces: templates are written by one role, which has the pods of workloads deleted and evicted besides, and
 // which no kustomization gives to anybody: a namespace does.
 func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 	const restarts = "certrotation-rollout-workloads"
@@ -231,7 +231,7 @@ func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 					continue
 				}
 				found = true
-				if role.Name != restarts || len(role.Rules) != 2 || !slices.Equal(rule.Verbs, []string{"get", "patch"}) {
+				if role.Name != restarts || len(role.Rules) != 3 || !slices.Equal(rule.Verbs, []string{"get", "patch"}) {
 					t.Errorf("%s: %s may %s", dir, role.Name, text(rule))
 				}
 			}

@@ -78,6 +78,9 @@ func setEvidenceDefaults(party *RelyingParty) {
 			party.Evidence.WorkloadRollout = &WorkloadRollout{}
 		}
 		party.Evidence.WorkloadRollout.StartGate = cmp.Or(party.Evidence.WorkloadRollout.StartGate, StartGateRequired)
+		for i := range party.Evidence.WorkloadRollout.Workloads {
+			setQuorumDefaults(party.Evidence.WorkloadRollout.Workloads[i].Quorum)
+		}
 	}
 	if files := party.Evidence.Mounted; files != nil && files.TrustVolume != "" {
 		files.TrustKey = cmp.Or(files.TrustKey, anchorsKey)
@@ -134,7 +137,11 @@ func setRolloutDefaults(rollout *StaticPodRollout, aggregate *Aggregate) {
 	setDefault(&rollout.Coalesce, DefaultCoalesce)
 	setDefault(&rollout.InstallerTimeout, DefaultInstallerTimeout)
 	setDefault(&rollout.StaticPodTimeout, DefaultStaticPodTimeout)
-	if quorum := rollout.Quorum; quorum != nil {
+	setQuorumDefaults(rollout.Quorum)
+}
+
+func setQuorumDefaults(quorum *Quorum) {
+	if quorum != nil {
 		quorum.Strategy = cmp.Or(quorum.Strategy, QuorumAutomatic)
 		setDefault(&quorum.Timeout, DefaultQuorumTimeout)
 	}

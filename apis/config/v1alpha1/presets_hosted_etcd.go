@@ -65,6 +65,7 @@ func (h *hostedEtcd) signer() string     { return h.params.Name + "-signer" }
 func (h *hostedEtcd) bundle() string     { return h.params.Name + "-ca-bundle" }
 func (h *hostedEtcd) server() string     { return h.params.Name + "-server" }
 func (h *hostedEtcd) apiServer() string  { return h.params.Name + "-client" }
+func (h *hostedEtcd) asker() string      { return h.params.Name + "-quorum" }
 func (h *hostedEtcd) peer() string       { return h.params.Name + "-peer" }
 func (h *hostedEtcd) peerSigner() string { return h.peer() + "-signer" }
 func (h *hostedEtcd) peerBundle() string { return h.peer() + "-ca-bundle" }
@@ -107,6 +108,10 @@ func (h *hostedEtcd) clients() TrustDomain {
 			continue
 		}
 		parties = append(parties, h.ofClient(client, leaf))
+	}
+	if !h.params.RestartedElsewhere {
+		domain.Leaves = append(domain.Leaves, h.clientLeaf(h.asker()))
+		parties = append(parties, h.ofQuorum())
 	}
 	domain.RelyingParties = append([]RelyingParty{
 		h.started(sidecars), h.probed("etcd-server", h.params.ClientPort, h.server(), h.apiServer()),

@@ -3,13 +3,39 @@
 
 package v1alpha1
 
+import "fmt"
+
 // rolledOut is the evidence of pods that have to start anew for each content, whoever restarts them.
-func (h *hostedEtcd) rolledOut(gate StartGate, workload Workload) Evidence {
+func (h *hostedEtcd) rolledOut(gate StartGate, workload RestartedWorkload) Evidence {
 	evidence := Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{StartGate: gate}}
 	if !h.params.RestartedElsewhere {
-		evidence.WorkloadRollout.Workloads = []Workload{workload}
+		evidence.WorkloadRollout.Workloads = []RestartedWorkload{workload}
 	}
 	return evidence
+}
+
+// members is the StatefulSet, whose pods are replaced one at a time while the others have a quorum.
+func (h *hostedEtcd) members() RestartedWorkload {
+	return RestartedWorkload{
+		Workload: Workload{Kind: StatefulSet, Name: h.params.StatefulSet},
+		Quorum: &Quorum{
+			Endpoint:            fmt.Sprintf("https://%s:%d", PodPlaceholder, h.params.ClientPort),
+			ServerName:          h.names[0],
+			ClientLeaf:          h.asker(),
+			BundleConfigMapName: h.bundle(),
+		},
+	}
+}
+
+// ofQuorum is certrotation itself, which asks the members with a leaf of its own: what it does shows in the log of etcd as what it is.
+func (h *hostedEtcd) ofQuorum() RelyingParty {
+	return RelyingParty{
+		Name:     "quorum",
+		Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
+		Presents: []string{h.asker()},
+		Members:  []string{"certrotation"},
+		Evidence: Evidence{Kind: EvidenceNone, Reason: "certrotation reads bundle and leaf anew each time when it asks the members of etcd"},
+	}
 }
 
 // started are the members of etcd by what their pods began with. Sidecars in these pods read their leaves then too.
@@ -18,7 +44,7 @@ func (h *hostedEtcd) started(sidecars []string) RelyingParty {
 		Name:     "etcd",
 		Pods:     &PodMembers{Selector: *h.params.MemberSelector.DeepCopy()},
 		Presents: sidecars,
-		Evidence: h.rolledOut(h.params.StartGate, Workload{Kind: StatefulSet, Name: h.params.StatefulSet}),
+		Evidence: h.rolledOut(h.params.StartGate, h.members()),
 	}
 }
 
@@ -42,7 +68,7 @@ func (h *hostedEtcd) ofAPIServer() RelyingParty {
 		Pods:     &PodMembers{Selector: *h.params.APIServerSelector.DeepCopy()},
 		Verifies: LeafSelection{Usages: []Usage{ServerAuth}},
 		Presents: []string{h.apiServer()},
-		Evidence: h.rolledOut(StartGateRequired, Workload{Kind: Deployment, Name: h.params.Deployment}),
+		Evidence: h.rolledOut(StartGateRequired, RestartedWorkload{Workload: Workload{Kind: Deployment, Name: h.params.Deployment}}),
 	}
 }
 
@@ -56,7 +82,7 @@ func (h *hostedEtcd) ofClient(client *HostedEtcdClient, leaf string) RelyingPart
 		Evidence: Evidence{Kind: EvidenceAcknowledgement},
 	}
 	if client.Workload != nil {
-		party.Evidence = h.rolledOut(StartGateRequired, *client.Workload)
+		party.Evidence = h.rolledOut(StartGateRequired, RestartedWorkload{Workload: *client.Workload})
 	}
 	if client.ServiceAccountName != "" {
 		party.Reporters = &Reporters{ServiceAccounts: []string{client.ServiceAccountName}}

@@ -10,6 +10,9 @@ import (
 // NodePlaceholder is replaced by the node's name in the names of leaves and members that exist once per node.
 const NodePlaceholder = "{node}"
 
+// PodPlaceholder is replaced by the address of a pod in the endpoint of a quorum.
+const PodPlaceholder = "{pod}"
+
 // MemberPlaceholder is replaced by the member's name in the names of the accounts that report for it.
 const MemberPlaceholder = "{member}"
 

@@ -169,7 +169,18 @@ type WorkloadRollout struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
-	Workloads []Workload `json:"workloads,omitempty"`
+	Workloads []RestartedWorkload `json:"workloads,omitempty"`
+}
+
+// RestartedWorkload is a workload that certrotation restarts.
+// +kubebuilder:validation:XValidation:rule="!has(self.quorum) || self.kind == 'StatefulSet'",message="quorum is for a StatefulSet whose pods are the members of an etcd cluster"
+type RestartedWorkload struct {
+	Workload `json:",inline"`
+	// quorum says that the pods of this StatefulSet are the members of an etcd cluster, and how they are asked: before a
+	// pod is replaced and afterwards. certrotation then replaces the pods itself, one at a time, by evictions, and the
+	// StatefulSet has to have the updateStrategy OnDelete. A workload has the same quorum wherever it is named.
+	// +optional
+	Quorum *Quorum `json:"quorum,omitempty"`
 }
 
 // StartGate says whether a pod has to wait, at its start, for the content that its template names.

@@ -109,10 +109,15 @@ const (
 
 // Quorum says how the members of an etcd cluster are asked for a linearizable read.
 type Quorum struct {
-	// endpoint of each member, such as https://{node}:2379.
+	// endpoint of each member: https://{node}:2379 of static pods, with the address of the node, and https://{pod}:2379 of
+	// a StatefulSet, with the address of the pod.
 	// +kubebuilder:validation:MaxLength=300
-	// +kubebuilder:validation:Pattern=`^https://[^/]*[{]node[}][^/]*:[0-9]+$`
+	// +kubebuilder:validation:Pattern=`^https://([^/]*[{]node[}][^/]*|[{]pod[}]):[0-9]+$`
 	Endpoint string `json:"endpoint"`
+	// serverName that the leaves of the members have to be for. Defaults to the address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
 	// clientLeaf is the secretName of the leaf to connect with.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

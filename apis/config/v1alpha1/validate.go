@@ -39,6 +39,7 @@ func Validate(spec *RotationConfigurationSpec, namespace string) field.ErrorList
 		v.rollout(spec.Rollout, spec.Aggregate, specPath.Child("rollout"))
 	}
 	v.rollouts(spec, namespace)
+	v.quorums()
 	for i := range spec.Copies {
 		v.copy(&spec.Copies[i], namespace, specPath.Child("copies").Index(i))
 	}
@@ -56,6 +57,8 @@ type validator struct {
 	bundles sets.Set[string]
 	// rolledOut are the parties whose evidence is a revision of the rollout.
 	rolledOut []rolledOutParty
+	// restarted are the workloads of all parties.
+	restarted []restartedWorkload
 }
 
 func (v *validator) add(errs ...*field.Error) {
@@ -127,6 +130,7 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		}
 		names.Insert(party.Name)
 		v.add(validateParty(party, declared, partyPath)...)
+		v.restarted = append(v.restarted, restartedOf(party, partyPath)...)
 		if party.Evidence.Kind == EvidenceStaticPodRevision && party.ForEachNode != nil {
 			v.rolledOut = append(v.rolledOut, rolledOutParty{party: party, bundle: domain.Bundle.ConfigMapName, path: partyPath})
 		}

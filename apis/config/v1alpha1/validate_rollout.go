@@ -49,12 +49,16 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 	v.add(validateRevisionLimit(r.FailedRevisionLimit, at.Child("failedRevisionLimit"))...)
 	v.add(validateRevisionLimit(r.SucceededRevisionLimit, at.Child("succeededRevisionLimit"))...)
 	if r.Quorum != nil {
+		v.add(validateNodeName(r.Quorum.Endpoint, true, at.Child("quorum", "endpoint"), validateEndpoint)...)
 		v.quorum(r.Quorum, at.Child("quorum"))
 	}
 }
 
+// quorum validates what all have in common; an endpoint is another one on nodes and on pods.
 func (v *validator) quorum(quorum *Quorum, at *field.Path) {
-	v.add(validateNodeName(quorum.Endpoint, true, at.Child("endpoint"), validateEndpoint)...)
+	if quorum.ServerName != "" {
+		v.add(validateName(quorum.ServerName, at.Child("serverName"))...)
+	}
 	v.add(knownIn(v.leaves)(quorum.ClientLeaf, at.Child("clientLeaf"))...)
 	v.add(knownIn(v.bundles)(quorum.BundleConfigMapName, at.Child("bundleConfigMapName"))...)
 	v.add(validateStrategy(quorum.Strategy, at.Child("strategy"))...)

@@ -58,10 +58,13 @@ func validateWorkloadRollout(rollout *WorkloadRollout, path *field.Path) field.E
 		for _, message := range validation.IsDNS1123Subdomain(workload.Name) {
 			errs = append(errs, field.Invalid(at.Child("name"), workload.Name, message))
 		}
-		if known[workload] {
-			errs = append(errs, field.Duplicate(at, workload))
+		if known[workload.Workload] {
+			errs = append(errs, field.Duplicate(at, workload.Workload))
 		}
-		known[workload] = true
+		known[workload.Workload] = true
+		if workload.Quorum != nil && workload.Kind != StatefulSet {
+			errs = append(errs, field.Forbidden(at.Child("quorum"), "is for a StatefulSet whose pods are the members of an etcd cluster"))
+		}
 	}
 	return errs
 }

@@ -15,7 +15,7 @@ func onStarted(mutate func(*RotationConfigurationSpec, *RelyingParty)) func(*Rot
 	return func(c *RotationConfigurationSpec) {
 		acknowledgedPods(func(p *RelyingParty) {
 			p.Evidence = Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{
-				StartGate: StartGateAssumed, Workloads: []Workload{{Deployment, "web"}, {StatefulSet, "web"}, {DaemonSet, "web.logs"}},
+				StartGate: StartGateAssumed, Workloads: workloads(Workload{Deployment, "web"}, Workload{StatefulSet, "web"}, Workload{DaemonSet, "web.logs"}),
 			}}
 			mutate(c, p)
 		})(c)
@@ -72,7 +72,8 @@ func TestValidateWorkloadRollout(t *testing.T) {
 		},
 		{
 			name: "workloads that are none", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) {
-				p.Evidence.WorkloadRollout.Workloads = []Workload{{"Job", "web"}, {Deployment, "Web"}, {Deployment, ""}, {Deployment, "web"}, {Deployment, "web"}}
+				p.Evidence.WorkloadRollout.Workloads = workloads(
+					Workload{"Job", "web"}, Workload{Deployment, "Web"}, Workload{Deployment, ""}, Workload{Deployment, "web"}, Workload{Deployment, "web"})
 			}),
 			want: []string{
 				"FieldValueNotSupported " + evidence + ".workloadRollout.workloads[0].kind",
@@ -84,6 +85,61 @@ func TestValidateWorkloadRollout(t *testing.T) {
 		{
 			name: "parameters of another kind", mutate: onStarted(func(_ *RotationConfigurationSpec, p *RelyingParty) { p.Evidence.Kind = EvidenceAcknowledgement }),
 			want: []string{"FieldValueForbidden " + evidence + ".workloadRollout"},
+		},
+	})
+}
+
+// workloads have no quorum.
+func workloads(named ...Workload) []RestartedWorkload {
+	var out []RestartedWorkload
+	for _, w := range named {
+		out = append(out, RestartedWorkload{Workload: w})
+	}
+	return out
+}
+
+func TestValidateQuorumOfPods(t *testing.T) {
+	const at = "spec.trustDomains[0].relyingParties[0].evidence.workloadRollout.workloads[1].quorum"
+	asked := func(edit func(*RotationConfigurationSpec, []RestartedWorkload)) func(*RotationConfigurationSpec) {
+		return onStarted(func(c *RotationConfigurationSpec, p *RelyingParty) {
+			named := p.Evidence.WorkloadRollout.Workloads
+			named[1].Quorum = &Quorum{
+				Endpoint: "https://{pod}:2379", ServerName: "etcd.demo.svc", ClientLeaf: "web-client", BundleConfigMapName: c.TrustDomains[0].Bundle.ConfigMapName,
+			}
+			edit(c, named)
+		})
+	}
+	of := func(edit func(*Quorum)) func(*RotationConfigurationSpec) {
+		return asked(func(_ *RotationConfigurationSpec, named []RestartedWorkload) { edit(named[1].Quorum) })
+	}
+	runValidateCases(t, []validateCase{
+		{name: "the pods of a StatefulSet", mutate: of(func(*Quorum) {})},
+		{
+			name: "of a Deployment", mutate: asked(func(_ *RotationConfigurationSpec, named []RestartedWorkload) {
+				named[0].Quorum, named[1].Quorum = named[1].Quorum, nil
+			}),
+			want: []string{"FieldValueForbidden spec.trustDomains[0].relyingParties[0].evidence.workloadRollout.workloads[0].quorum"}, detail: "a StatefulSet",
+		},
+		{
+			name: "members on nodes", mutate: of(func(q *Quorum) { q.Endpoint = "https://{node}:2379" }),
+			want: []string{"FieldValueInvalid " + at + ".endpoint"}, detail: "https://{pod}:port",
+		},
+		{name: "a port that is none", mutate: of(func(q *Quorum) { q.Endpoint = "https://{pod}:0" }), want: []string{"FieldValueInvalid " + at + ".endpoint"}},
+		{name: "a name that is none", mutate: of(func(q *Quorum) { q.ServerName = "a b" }), want: []string{"FieldValueInvalid " + at + ".serverName"}},
+		{
+			name: "objects of nobody", mutate: of(func(q *Quorum) { q.ClientLeaf, q.BundleConfigMapName = "c", "b" }),
+			want: []string{"FieldValueNotFound " + at + ".clientLeaf", "FieldValueNotFound " + at + ".bundleConfigMapName"},
+		},
+		{
+			name: "another one for the same workload", mutate: asked(func(c *RotationConfigurationSpec, _ []RestartedWorkload) {
+				c.TrustDomains[0].RelyingParties[1].Evidence = Evidence{Kind: EvidenceWorkloadRollout, WorkloadRollout: &WorkloadRollout{
+					Workloads: workloads(Workload{StatefulSet, "web"}),
+				}}
+				c.TrustDomains[0].RelyingParties[1].Members = nil
+				c.TrustDomains[0].RelyingParties[1].Pods = &PodMembers{Selector: *ofApp("other")}
+			}),
+			want:   []string{"FieldValueInvalid spec.trustDomains[0].relyingParties[1].evidence.workloadRollout.workloads[0].quorum"},
+			detail: "the same one wherever it is named",
 		},
 	})
 }

@@ -8,14 +8,17 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/internal/apply"
 	"certrotation.dev/controller/internal/worker"
 	configclient "certrotation.dev/generated/clientset/versioned/typed/config/v1alpha1"
+	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -48,6 +51,12 @@ type Inventory interface {
 	Namespace(namespace string) *inventory.Namespace
 }
 
+// Members is what the controller asks of controller/etcdhealth.
+type Members interface {
+	// CheckPods asks the members of an etcd cluster that are these pods, now.
+	CheckPods(ctx context.Context, namespace, configuration string, q *configv1alpha1.Quorum, pods []*corev1.Pod) (quorum.Observation, error)
+}
+
 // Due says which workloads a domain needs to have restarted, at most one of a party. known are those of the namespace that were
 // looked at.
 type Due func(d *trust.Domain, now time.Time, known map[trust.Workload]trust.Progress) []trust.Restart
@@ -59,6 +68,7 @@ type Config struct {
 	Own       configclient.ConfigV1alpha1Interface
 	Inventory Inventory
 	Due       Due
+	Members   Members
 	// Enabled has workloads restarted. Otherwise those that are due are named as blockers.
 	Enabled  bool
 	Recorder events.EventRecorder
@@ -80,8 +90,8 @@ type Controller struct {
 
 // New returns a Controller that does nothing before Run.
 func New(cfg Config) (*Controller, error) {
-	if cfg.Client == nil || cfg.Own == nil || cfg.Inventory == nil || cfg.Due == nil || cfg.Recorder == nil {
-		return nil, errors.New("workloads: clients, inventory, rule and recorder are required")
+	if cfg.Client == nil || cfg.Own == nil || cfg.Inventory == nil || cfg.Due == nil || cfg.Members == nil || cfg.Recorder == nil {
+		return nil, errors.New("workloads: clients, inventory, rule, members and recorder are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}

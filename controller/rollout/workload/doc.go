@@ -10,6 +10,8 @@
 //   - A template is written on live reads of the workload, its pods, and the configuration that it consents to, in the version
 //     that was read; and of the template only annotations. A pod is deleted only if nothing runs in it, in the version that was
 //     read.
+//   - A pod that is a member of an etcd cluster is evicted, in the version that was read, on answers that all members gave in
+//     the same look. One of a workload in a look.
 //   - A workload that is due for several trust domains is written once, with everything that it is due for.
 //   - What holds a restart up is recorded (RotationRecord of the kind Refusal, with the verb restart), so that the rotation shows
 //     it wherever its blockers are shown. The record goes away with its cause.

@@ -31,6 +31,8 @@ type reading struct {
 	err      error
 	// forbidden says that err is the lack of a right to read workloads.
 	forbidden bool
+	// cluster is what the members have answered that the pods are, nil if they were not asked.
+	cluster *restart.Cluster
 }
 
 func (l *look) read(ctx context.Context, of trust.Workload) *reading {
@@ -50,6 +52,15 @@ func (l *look) read(ctx context.Context, of trust.Workload) *reading {
 	}
 	out.pods = pods.Items
 	return out
+}
+
+// ask the members of the etcd cluster that the pods of a workload are.
+func (l *look) ask(ctx context.Context, order *restart.Order, r *reading) *restart.Cluster {
+	o, err := l.cfg.Members.CheckPods(ctx, l.namespace, r.workload.Configuration, order.Quorum, restart.Members(order, r.workload, r.pods))
+	if err != nil {
+		return &restart.Cluster{Failure: err.Error()}
+	}
+	return &restart.Cluster{Observation: o}
 }
 
 // workload reads a workload, nil if there is none.

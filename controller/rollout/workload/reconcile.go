@@ -55,6 +55,7 @@ func (l *look) tasks(ctx context.Context, n *inventory.Namespace) []*task {
 		var tasks []*task
 		news := false
 		for _, order := range restart.Orders(n.Domains, func(d *trust.Domain) []trust.Restart { return l.cfg.Due(d, now, known) }) {
+			order.Quorum = n.Quorums[inventory.NamedWorkload{Configuration: order.For[0].Configuration, Workload: order.Workload}]
 			t := l.assess(ctx, order)
 			tasks = append(tasks, t)
 			if t.reading == nil || t.reading.workload == nil {
@@ -88,7 +89,11 @@ func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 	case r.err != nil:
 		t.verdict = restart.Unknown(r.err)
 	default:
-		t.verdict = restart.Assess(order, r.workload, r.pods)
+		t.verdict = restart.Assess(order, r.workload, r.pods, r.cluster)
+		if t.verdict.State == restart.Ask {
+			r.cluster = l.ask(ctx, order, r)
+			t.verdict = restart.Assess(order, r.workload, r.pods, r.cluster)
+		}
 	}
 	return t
 }
@@ -104,7 +109,9 @@ func (l *look) perform(ctx context.Context, t *task) error {
 		err = l.write(ctx, t)
 	case restart.Replace:
 		err = l.replace(ctx, t)
-	case restart.Done, restart.Wait, restart.Hold:
+	case restart.Evict:
+		err = l.evict(ctx, t)
+	case restart.Done, restart.Ask, restart.Wait, restart.Hold:
 		return nil
 	}
 	var refused *apply.WriteError
@@ -124,7 +131,7 @@ func next(tasks []*task) time.Duration {
 			if again == 0 {
 				again = nextAppeal
 			}
-		case restart.Write, restart.Replace, restart.Wait:
+		case restart.Write, restart.Replace, restart.Evict, restart.Ask, restart.Wait:
 			again = nextLook
 		}
 	}

@@ -73,7 +73,7 @@ func (l *look) told(t *task, before *trust.RefusedWrite) (said *trust.RefusedWri
 		s.held = t.verdict.State == restart.Hold
 		waits := patience
 		switch t.verdict.State {
-		case restart.Done, restart.Write, restart.Replace:
+		case restart.Done, restart.Write, restart.Replace, restart.Evict, restart.Ask:
 			s.told = ""
 			return
 		case restart.Wait:

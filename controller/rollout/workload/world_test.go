@@ -20,6 +20,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
@@ -48,10 +49,14 @@ type world struct {
 	reads int
 	// fault may refuse the write of a workload.
 	fault func() error
+	// quorums are those that the configuration has, and answers what the members of etcd say.
+	quorums map[inventory.NamedWorkload]*configv1alpha1.Quorum
+	answers func(pods []*corev1.Pod) (quorum.Observation, error)
 }
 
 var (
 	_ Inventory            = (*world)(nil)
+	_ Members              = (*world)(nil)
 	_ events.EventRecorder = (*world)(nil)
 )
 
@@ -79,7 +84,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) controller(edits ...func(*Config)) *Controller {
 	w.t.Helper()
 	cfg := Config{
-		Client: w.api.Client, Own: w.api.Own.ConfigV1alpha1(), Inventory: w, Recorder: w, Clock: w.clock, Enabled: true,
+		Client: w.api.Client, Own: w.api.Own.ConfigV1alpha1(), Inventory: w, Members: w, Recorder: w, Clock: w.clock, Enabled: true,
 		Due: func(_ *trust.Domain, _ time.Time, known map[trust.Workload]trust.Progress) []trust.Restart {
 			for _, next := range w.due {
 				if !known[next].Complete {
@@ -236,7 +241,15 @@ func (w *world) Sources(namespace string) *inventory.Sources {
 
 // Namespace implements Inventory.
 func (w *world) Namespace(namespace string) *inventory.Namespace {
-	return &inventory.Namespace{Name: namespace, Domains: []*trust.Domain{{Namespace: namespace, Name: "mesh", Configuration: "mesh"}}}
+	return &inventory.Namespace{Name: namespace, Quorums: w.quorums, Domains: []*trust.Domain{{Namespace: namespace, Name: "mesh", Configuration: "mesh"}}}
+}
+
+// CheckPods implements Members.
+func (w *world) CheckPods(_ context.Context, _, configuration string, _ *configv1alpha1.Quorum, pods []*corev1.Pod) (quorum.Observation, error) {
+	if configuration != "mesh" {
+		w.t.Errorf("asked for the configuration %q", configuration)
+	}
+	return w.answers(pods)
 }
 
 // Eventf implements events.EventRecorder.

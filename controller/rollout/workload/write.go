@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -83,6 +85,33 @@ func (l *look) replace(ctx context.Context, t *task) error {
 		l.emit(t, corev1.EventTypeNormal, EventPodReplaced, "pod "+pod.Name+" has not started, and names a content that was replaced; it was deleted to be made anew")
 		klog.FromContext(ctx).Info("Deleted a pod that could not start", "pod", klog.KObj(pod))
 	}
+	return nil
+}
+
+// evict has a member of an etcd cluster be replaced, if its pod is still as it was seen. It is an eviction, so that it counts like
+// the drain of a node for whoever has a PodDisruptionBudget.
+func (l *look) evict(ctx context.Context, t *task) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := l.confirm(ctx, t.reading.workload.Configuration); err != nil {
+		return err
+	}
+	pod := t.verdict.Pods[0]
+	eviction := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
+	}
+	err := apply.Stale(l.cfg.Client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, eviction))
+	err = l.by.Wrote(apply.VerbCreate, "evictions", err)
+	if apierrors.IsTooManyRequests(err) {
+		t.verdict = restart.Undisruptable(pod, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.emit(t, corev1.EventTypeNormal, EventPodReplaced, "pod "+pod.Name+" was evicted to start with what is published now: "+t.verdict.Message)
+	klog.FromContext(ctx).Info("Evicted a member of etcd", "pod", klog.KObj(pod), "safe", t.verdict.Message)
 	return nil
 }
 

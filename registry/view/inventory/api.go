@@ -31,6 +31,9 @@ type Namespace struct {
 	Rollouts []*Rollout
 	// Copies of the configurations, in their order, with every default filled in.
 	Copies []configv1alpha1.Copy
+	// Quorums say how the members of etcd clusters are asked that are the pods of StatefulSets, with every default filled in. They
+	// are shared and must not be changed.
+	Quorums map[NamedWorkload]*configv1alpha1.Quorum
 
 	claims map[objectKey]Claim
 	// configured are the names of the domains of each configuration.

@@ -184,6 +184,7 @@ func (n *Namespace) add(configuration string, p *part) {
 		n.Rollouts = append(n.Rollouts, p.rollout)
 	}
 	n.Copies = append(n.Copies, p.copies...)
+	n.addQuorums(configuration, p.configured)
 }
 
 // byAge sorts the oldest first: an object that several configurations claim belongs to the oldest.

@@ -22,7 +22,9 @@ type part struct {
 	aggregate *trust.Aggregate
 	rollout   *Rollout
 	copies    []configv1alpha1.Copy
-	claims    map[objectKey]Claim
+	// configured are the trust domains as the configuration has them.
+	configured []configv1alpha1.TrustDomain
+	claims     map[objectKey]Claim
 	// rivals are the leaves of nodes by the name that they would have.
 	rivals map[string][]candidate
 	// nodeLeaves are the names of the leaves of each node by their template.
@@ -32,7 +34,7 @@ type part struct {
 // expand makes the domains of a configuration. The names that the configuration writes out are claimed first, so that
 // a leaf of a node with an unlucky name cannot take the place of a signer.
 func (b *builder) expand(name string, cfg *configv1alpha1.RotationConfigurationSpec) (*part, error) {
-	p := &part{configuration: name, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
+	p := &part{configuration: name, configured: cfg.TrustDomains, claims: map[objectKey]Claim{}, nodeLeaves: map[string]map[string]string{}}
 	b.nodes = b.nodes[:0:0]
 	for _, name := range sortedNames(b.sources.Nodes) {
 		b.nodes = append(b.nodes, b.sources.Nodes[name])

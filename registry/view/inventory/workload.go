@@ -34,6 +34,37 @@ func workloadOf(pod *corev1.Pod) trust.Workload {
 	return trust.Workload{}
 }
 
+// NamedWorkload is a workload, and the configuration that names it.
+type NamedWorkload struct {
+	Configuration string
+	Workload      trust.Workload
+}
+
+// addQuorums takes over those of a configuration, which was validated to have the same one for a workload wherever it is named.
+func (n *Namespace) addQuorums(configuration string, domains []configv1alpha1.TrustDomain) {
+	for i := range domains {
+		for j := range domains[i].RelyingParties {
+			cfg := domains[i].RelyingParties[j].Evidence.WorkloadRollout
+			if cfg == nil {
+				continue
+			}
+			for _, w := range cfg.Workloads {
+				if w.Quorum == nil {
+					continue
+				}
+				if n.Quorums == nil {
+					n.Quorums = map[NamedWorkload]*configv1alpha1.Quorum{}
+				}
+				n.Quorums[NamedWorkload{configuration, workloadNamed(w.Workload)}] = w.Quorum
+			}
+		}
+	}
+}
+
+func workloadNamed(w configv1alpha1.Workload) trust.Workload {
+	return trust.Workload{Kind: trust.WorkloadKind(w.Kind), Name: w.Name}
+}
+
 // readStart takes over how pods are known that read their files only when they start.
 func readStart(out *trust.Party, cfg *configv1alpha1.WorkloadRollout) {
 	if cfg == nil {
@@ -41,6 +72,6 @@ func readStart(out *trust.Party, cfg *configv1alpha1.WorkloadRollout) {
 	}
 	out.StartAssumed = cfg.StartGate == configv1alpha1.StartGateAssumed
 	for _, w := range cfg.Workloads {
-		out.Workloads = append(out.Workloads, trust.Workload{Kind: trust.WorkloadKind(w.Kind), Name: w.Name})
+		out.Workloads = append(out.Workloads, workloadNamed(w.Workload))
 	}
 }

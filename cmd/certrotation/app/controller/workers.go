@@ -104,7 +104,7 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 		return nil, err
 	}
 	restarts, err := workload.New(workload.Config{
-		Client: c.Client, Own: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Due: trust.Restarts, Enabled: c.RestartWorkloads,
+		Client: c.Client, Own: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Due: trust.Restarts, Members: p.quorum, Enabled: c.RestartWorkloads,
 		Recorder: p.recorder, Metrics: c.Metrics,
 	})
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 // HostedEtcdPreset makes the trust domains of an etcd that runs as a StatefulSet, for a kube-apiserver that runs as a
 // Deployment of the same namespace. In NAME-peer the members of etcd verify each other: Secrets NAME-peer-signer and
 // NAME-peer, bundle NAME-peer-ca-bundle. In NAME they and their clients do: Secrets NAME-signer, NAME-server, NAME-client
-// of kube-apiserver and NAME-client-CLIENT, bundle NAME-ca-bundle. etcd and kube-apiserver read a bundle only when they
+// of kube-apiserver, NAME-client-CLIENT, and NAME-quorum with which certrotation asks the members, bundle NAME-ca-bundle. etcd and kube-apiserver read a bundle only when they
 // start, so they are proven by workloadRollout and restarted where a rotation waits for that. A member of etcd reads its
-// leaves at each handshake, which is seen by a tlsProbe of its pod.
+// leaves at each handshake, which is seen by a tlsProbe of its pod. The StatefulSet has to have the updateStrategy
+// OnDelete: certrotation replaces its pods one at a time, while the other members have a quorum.
 type HostedEtcdPresetApplyConfiguration struct {
 	// name is the prefix of all objects. Defaults to "etcd".
 	Name *string `json:"name,omitempty"`

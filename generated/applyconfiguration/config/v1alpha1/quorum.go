@@ -15,8 +15,11 @@ import (
 //
 // Quorum says how the members of an etcd cluster are asked for a linearizable read.
 type QuorumApplyConfiguration struct {
-	// endpoint of each member, such as https://{node}:2379.
+	// endpoint of each member: https://{node}:2379 of static pods, with the address of the node, and https://{pod}:2379 of
+	// a StatefulSet, with the address of the pod.
 	Endpoint *string `json:"endpoint,omitempty"`
+	// serverName that the leaves of the members have to be for. Defaults to the address.
+	ServerName *string `json:"serverName,omitempty"`
 	// clientLeaf is the secretName of the leaf to connect with.
 	ClientLeaf *string `json:"clientLeaf,omitempty"`
 	// bundleConfigMapName is the bundle to verify the members with.
@@ -38,6 +41,14 @@ func Quorum() *QuorumApplyConfiguration {
 // If called multiple times, the Endpoint field is set to the value of the last call.
 func (b *QuorumApplyConfiguration) WithEndpoint(value string) *QuorumApplyConfiguration {
 	b.Endpoint = &value
+	return b
+}
+
+// WithServerName sets the ServerName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServerName field is set to the value of the last call.
+func (b *QuorumApplyConfiguration) WithServerName(value string) *QuorumApplyConfiguration {
+	b.ServerName = &value
 	return b
 }
 

@@ -20,7 +20,7 @@ type WorkloadRolloutApplyConfiguration struct {
 	// workloads of the namespace of the configuration whose pods the members are and which certrotation restarts, by
 	// those annotations of their templates, when a rotation waits for that. Without any somebody else changes the
 	// templates.
-	Workloads []WorkloadApplyConfiguration `json:"workloads,omitempty"`
+	Workloads []RestartedWorkloadApplyConfiguration `json:"workloads,omitempty"`
 }
 
 // WorkloadRolloutApplyConfiguration constructs a declarative configuration of the WorkloadRollout type for use with
@@ -40,7 +40,7 @@ func (b *WorkloadRolloutApplyConfiguration) WithStartGate(value configv1alpha1.S
 // WithWorkloads adds the given value to the Workloads field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Workloads field.
-func (b *WorkloadRolloutApplyConfiguration) WithWorkloads(values ...*WorkloadApplyConfiguration) *WorkloadRolloutApplyConfiguration {
+func (b *WorkloadRolloutApplyConfiguration) WithWorkloads(values ...*RestartedWorkloadApplyConfiguration) *WorkloadRolloutApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
 			panic("nil value passed to WithWorkloads")
