@@ -17,8 +17,8 @@ import (
 // TestRotationWhilePodsComeAndGo: a rotation of the signer costs no handshake, whatever happens to the pods meanwhile.
 func TestRotationWhilePodsComeAndGo(t *testing.T) {
 	s := theSystem(t)
-	traffic, witness := s.measure(t), s.witness(t)
-	churn := s.churn(t)
+	traffic, witness := s.measure(t), watch(t, s)
+	churn := s.churn(t, disturbances, disturbance)
 	before := s.rotate(t)
 	s.rotated(t, before)
 	churn.end(t)
@@ -31,7 +31,7 @@ func TestRotationWhilePodsComeAndGo(t *testing.T) {
 // TestRotationWhileNodesComeAndGo: a node is drained, and another one joins, while the signer is rotated.
 func TestRotationWhileNodesComeAndGo(t *testing.T) {
 	s := theSystem(t)
-	traffic, witness := s.measure(t), s.witness(t)
+	traffic, witness := s.measure(t), watch(t, s)
 	before := s.rotate(t)
 	cordon(t, s, "worker-1", true)
 	s.drain(t, "worker-1")
