@@ -38,8 +38,8 @@ help: ## List the targets.
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/certrotation, bin/kubectl-certrotation, the sample and bin/apiserver-supervisor (for the nodes).
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor
+build: ## Build bin/certrotation, bin/kubectl-certrotation, the sample, bin/apiserver-supervisor and bin/nameserver (for the nodes).
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor ./test/cluster/workernodes/nameserver
 
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/tools (once; minutes).
@@ -124,4 +124,4 @@ lint: ## Run golangci-lint.
 
 .PHONY: clean
 clean: ## Remove what was built, but not the tools (those are bin/tools) and not .local (that is make down).
-	rm -f bin/certrotation bin/kubectl-certrotation bin/mtls-service bin/apiserver-supervisor bin/testsummary bin/bench
+	rm -f bin/certrotation bin/kubectl-certrotation bin/mtls-service bin/apiserver-supervisor bin/nameserver bin/testsummary bin/bench

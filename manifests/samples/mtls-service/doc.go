@@ -9,9 +9,12 @@
 // Servers and clients may be pods that come and go (manifests/samples/pods): a client then follows the ready endpoints of a
 // Service, and what each has counted is added up by the command totals, which outlives them.
 //
+// The command webhook is the server of manifests/samples/webhook-server, which caller has called all the time, and writer writes
+// through the kube-apiservers of manifests/samples/hosted-etcd, and looks for what they have acknowledged.
+//
 // Every program serves its counters as JSON at /stats. /hold and /resume on the same listener (POST) stop and resume
 // reloading: a program that does not reload is what a rotation must wait for.
 //
 // Goroutines: what follows the material, what reports, what sends the counters, the stats listener, and either the TLS listener
-// with a goroutine for each connection or the dialling loop. All end with the command's context.
+// with a goroutine for each connection or the loop of who dials, calls or writes. All end with the command's context.
 package main

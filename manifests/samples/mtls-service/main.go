@@ -62,7 +62,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.member.Party, "party", "", "relying party that the program is of, which acknowledges nothing if it is empty")
 	flags.StringVar(&o.member.Name, "member", os.Getenv(acknowledge.EnvName), "member of the party that the program is; the name of the party if empty")
 	flags.StringVar(&o.member.Instance, "instance", os.Getenv(acknowledge.EnvUID), "name of this process, such as the UID of its pod; the name of the host if empty")
-	root.AddCommand(newServerCommand(o), newClientCommand(o), newTotalsCommand())
+	root.AddCommand(newServerCommand(o), newClientCommand(o), newWebhookCommand(o), newCallerCommand(o), newWriterCommand(o), newTotalsCommand())
 	return root
 }
 
@@ -112,8 +112,19 @@ func newClientCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// run does the work of a server or a client, and counts.
+// run does the work of a program that has material of its own, and counts.
 func (o *options) run(ctx context.Context, stats *stats, do func(context.Context, *program) error) error {
+	return o.reporting(ctx, stats, func(ctx context.Context) error {
+		program, err := o.start(ctx, stats)
+		if err != nil {
+			return err
+		}
+		return do(ctx, program)
+	})
+}
+
+// reporting sends the counters while something is done.
+func (o *options) reporting(ctx context.Context, stats *stats, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var reporting sync.WaitGroup
 	defer reporting.Wait()
@@ -121,11 +132,7 @@ func (o *options) run(ctx context.Context, stats *stats, do func(context.Context
 	if o.totals != "" {
 		reporting.Go(func() { stats.report(ctx, o.totals) })
 	}
-	program, err := o.start(ctx, stats)
-	if err != nil {
-		return err
-	}
-	return do(ctx, program)
+	return do(ctx)
 }
 
 // config is how the API server is reached: by what is mounted in a pod, unless there is a kubeconfig.

@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // counters are what /stats answers.
@@ -22,7 +24,7 @@ type counters struct {
 	// Handshakes that succeeded, and Failures, since the program started.
 	Handshakes int64 `json:"handshakes"`
 	Failures   int64 `json:"failures"`
-	// Writes that were acknowledged, and those of them that were Lost: programs that write report them to the command totals.
+	// Writes that were acknowledged and looked for since, and those of them that were Lost.
 	Writes int64 `json:"writes"`
 	Lost   int64 `json:"lost"`
 	// Reasons of the failures.
@@ -67,6 +69,14 @@ func (s *stats) failed(err error) {
 	s.count.Reasons[reason(err)]++
 }
 
+// wrote counts writes whose end is known.
+func (s *stats) wrote(acknowledged, lost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count.Writes += int64(acknowledged)
+	s.count.Lost += int64(lost)
+}
+
 // reason classifies a failure.
 func reason(err error) string {
 	var authority x509.UnknownAuthorityError
@@ -74,6 +84,7 @@ func reason(err error) string {
 	var hostname x509.HostnameError
 	var alert tls.AlertError
 	var network *net.OpError
+	var answer apierrors.APIStatus
 	switch {
 	case errors.As(err, &authority):
 		return "unknown authority"
@@ -85,6 +96,8 @@ func reason(err error) string {
 		return "alert: " + alert.Error()
 	case errors.As(err, &network):
 		return "network: " + network.Op
+	case errors.As(err, &answer):
+		return "API server: " + string(answer.Status().Reason)
 	}
 	return "other"
 }
@@ -131,7 +144,7 @@ func fetch(ctx context.Context, url string) (counters, error) {
 	return c, nil
 }
 
-// serveStats answers /stats, /hold and /resume in the background until the context ends.
+// serveStats answers /stats in the background until the context ends, and /hold and /resume where there is something to load.
 func serveStats(ctx context.Context, address string, s *stats, l *loader) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -144,8 +157,10 @@ func serveStats(ctx context.Context, address string, s *stats, l *loader) error 
 			log.Printf("answer /stats: %v", err)
 		}
 	})
-	mux.HandleFunc("POST /hold", func(http.ResponseWriter, *http.Request) { l.pause() })
-	mux.HandleFunc("POST /resume", func(http.ResponseWriter, *http.Request) { l.resume() })
+	if l != nil {
+		mux.HandleFunc("POST /hold", func(http.ResponseWriter, *http.Request) { l.pause() })
+		mux.HandleFunc("POST /resume", func(http.ResponseWriter, *http.Request) { l.resume() })
+	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {

@@ -5,7 +5,7 @@
 // integration tests and the benchmarks use the same manifests, identities and flags.
 //
 // kube-apiserver reaches the aggregated API, and by it the webhook, through a Service of type ExternalName on the loopback
-// interface. The processes run with the RBAC of their ServiceAccounts, not as administrators.
+// interface, or, with Config.Address, through the endpoint of a Service. The processes run with the RBAC of their ServiceAccounts, not as administrators.
 //
 // Everything it writes is in the cluster's directory: installation.json holds the ports, so that a second run finds what
 // the first one started.

@@ -33,6 +33,9 @@ const Namespace = "certrotation-system"
 type Config struct {
 	// Program is the path of certrotation. Defaults to that of `make build`.
 	Program string
+	// Address is where serve listens, and kube-apiserver finds it as an endpoint of its Service: where kube-apiserver routes to
+	// endpoints, which cannot be on the loopback. Defaults to the loopback, by a Service of type ExternalName.
+	Address string
 	// AllowedCIDRs are the ranges of this machine in which the controller may dial. Defaults to its whole loopback.
 	AllowedCIDRs string
 	// ServeFlags and ControllerFlags are put behind our own.
@@ -113,7 +116,11 @@ func (in *Installation) Exchange(ctx context.Context, program string) error {
 func (in *Installation) Binary(name string) string { return filepath.Join(in.root, "bin", name) }
 
 // APIURL is where serve listens itself, not behind the aggregator.
-func (in *Installation) APIURL() string { return fmt.Sprintf("https://127.0.0.1:%d", in.ports.API) }
+func (in *Installation) APIURL() string {
+	return fmt.Sprintf("https://%s:%d", in.address(), in.ports.API)
+}
+
+func (in *Installation) address() string { return cmp.Or(in.cfg.Address, "127.0.0.1") }
 
 // ControllerURL is where the controller serves /livez, /readyz and /metrics.
 func (in *Installation) ControllerURL() string {
@@ -208,11 +215,10 @@ func (in *Installation) startServe(ctx context.Context) error {
 	args := append([]string{
 		"serve", "--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		"--bind-address=127.0.0.1",
+		"--bind-address=" + in.address(),
 		"--secure-port=" + strconv.Itoa(in.ports.API),
 	}, in.cfg.ServeFlags...)
-	url := fmt.Sprintf("https://127.0.0.1:%d/readyz", in.ports.API)
-	in.Serve, err = in.start(ctx, Serve, in.cfg.Program, args, httpReady(url))
+	in.Serve, err = in.start(ctx, Serve, in.cfg.Program, args, httpReady(in.APIURL()+"/readyz"))
 	return err
 }
 

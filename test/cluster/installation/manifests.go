@@ -24,7 +24,8 @@ patches:
     - {op: replace, path: /spec/service/port, value: %[2]d}
 `
 
-const service = `apiVersion: v1
+// external is the Service where kube-apiserver connects to the name that it has.
+const external = `apiVersion: v1
 kind: Service
 metadata:
   name: certrotation
@@ -35,18 +36,45 @@ spec:
   ports: [{port: %d}]
 `
 
+// routed is the Service where kube-apiserver connects to its endpoint.
+const routed = `apiVersion: v1
+kind: Service
+metadata:
+  name: certrotation
+  namespace: certrotation-system
+spec:
+  ports: [{name: https, port: %[1]d}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: certrotation
+  namespace: certrotation-system
+  labels: {kubernetes.io/service-name: certrotation}
+addressType: IPv4
+endpoints: [{addresses: [%[2]q]}]
+ports: [{name: https, port: %[1]d, protocol: TCP}]
+`
+
+func (in *Installation) service() string {
+	if in.cfg.Address == "" {
+		return fmt.Sprintf(external, in.ports.API)
+	}
+	return fmt.Sprintf(routed, in.ports.API, in.cfg.Address)
+}
+
 func (in *Installation) applyBase(ctx context.Context) error {
 	if err := in.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "certrotation")
-	base, err := in.relative(dir, "manifests/base")
+	base, err := in.Relative(dir, "manifests/base")
 	if err != nil {
 		return err
 	}
 	err = in.ApplyOverlay(ctx, dir, map[string]string{
 		"kustomization.yaml": fmt.Sprintf(overlay, base, in.ports.API),
-		"service.yaml":       fmt.Sprintf(service, in.ports.API),
+		"service.yaml":       in.service(),
 	})
 	if err != nil {
 		return err
@@ -55,8 +83,8 @@ func (in *Installation) applyBase(ctx context.Context) error {
 	return nil
 }
 
-// relative is the path of a directory of the repository as kustomize wants it: relative to the overlay.
-func (in *Installation) relative(dir, to string) (string, error) {
+// Relative is the path of a directory of the repository as kustomize wants it: relative to the overlay.
+func (in *Installation) Relative(dir, to string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make %s: %w", dir, err)
 	}

@@ -74,7 +74,7 @@ func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error)
 
 func (in *Installation) applySample(ctx context.Context, s *Sample) error {
 	dir := filepath.Join(in.Cluster.Dir(), "manifests", "mtls-service")
-	base, err := in.relative(dir, "manifests/samples/mtls-service")
+	base, err := in.Relative(dir, "manifests/samples/mtls-service")
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,13 @@ What to try next:
   kubectl get pods -n pods-demo -o wide
   kubectl certrotation rotate -n pods-demo service-signer --wait
   kubectl rollout restart -n pods-demo deployment/server
-  curl -s $PODS_STATS_URL                       # what all pods have counted, those that are gone too
+  kubectl certrotation rotate -n webhook-demo parcels-signer --wait
+  kubectl certrotation rotate -n hosted-a etcd-signer --wait   # restarts etcd and its kube-apiservers
+  curl -s $PODS_STATS_URL                       # what all have counted, pods that are gone too
   make down
 `
 
-// upPods starts three nodes on which the sample runs as pods.
+// upPods starts three nodes on which the samples pods, webhook-server and hosted-etcd run as pods.
 func upPods(ctx context.Context, out io.Writer, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -34,8 +36,10 @@ func upPods(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return failedPods("start three nodes", err)
 	}
-	if err := c.InstallSample(ctx); err != nil {
-		return failedPods("start the sample", err)
+	for _, install := range []func(context.Context) error{c.InstallSample, c.InstallWebhook, c.InstallHosted} {
+		if err := install(ctx); err != nil {
+			return failedPods("start the samples", err)
+		}
 	}
 	env := fmt.Sprintf("export KUBECONFIG=%q\nexport PATH=\"%s:%s:$PATH\"\nexport PODS_STATS_URL=%q\n", c.Installation.Cluster.Kubeconfig(),
 		filepath.Dir(c.Installation.Cluster.Tool("kubectl")), filepath.Dir(c.Binary("certrotation")), c.StatsURL())
@@ -43,7 +47,7 @@ func upPods(ctx context.Context, out io.Writer, dir string) error {
 		return failedPods("write the environment", err)
 	}
 	for _, args := range [][]string{
-		{"get", "nodes"}, {"get", "pods", "-n", workernodes.SampleNamespace, "-o", "wide"}, {"get", "certificaterotations", "-A"}, {"get", "bundlestatuses", "-A"},
+		{"get", "nodes"}, {"get", "pods", "-A", "-o", "wide"}, {"get", "certificaterotations", "-A"}, {"get", "bundlestatuses", "-A"},
 	} {
 		table, err := c.Kubectl(ctx, args...)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 const containerdSocket = "/run/containerd/containerd.sock"
@@ -155,6 +156,20 @@ func (n *Node) importOnce(ctx context.Context, archive, snapshotter string) erro
 		return err
 	}
 	return os.WriteFile(stamp, want, 0o644)
+}
+
+// Import makes the image of an archive known to all nodes, those that are added later too.
+func (w *Network) Import(ctx context.Context, archive string) error {
+	w.starting.Lock()
+	defer w.starting.Unlock()
+	if !slices.Contains(w.cfg.Images, archive) {
+		w.cfg.Images = append(w.cfg.Images, archive)
+	}
+	return each(w.Nodes(), func(n *Node) error {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.startContainerd(ctx)
+	})
 }
 
 // write writes a file of the node's disk.

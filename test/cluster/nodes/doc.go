@@ -38,7 +38,7 @@
 //
 // # What is missing
 //
-// There is no kube-proxy: Services have no addresses. Nothing places pods: package workernodes has a scheduler. Images come from archives, never from a registry. The kernel, its
+// There is no kube-proxy and no name service: Services have no addresses, and names only where Config.NameService is set. Nothing places pods: package workernodes has a scheduler. Images come from archives, never from a registry. The kernel, its
 // clock and /dev are shared: a node is no security boundary.
 //
 // # Goroutines

@@ -56,6 +56,11 @@ volumePluginDir: /var/lib/kubelet/volume-plugins
 volumeStatsAggPeriod: -1s
 `
 
+// nameService is added where there is one.
+const nameService = `clusterDNS: [%s]
+clusterDomain: cluster.local
+`
+
 // startKubelet starts kubelet with the present kubeconfig. The caller holds n.mu.
 func (n *Node) startKubelet(ctx context.Context) error {
 	if n.kubelet == nil || !n.kubelet.Running() {
@@ -64,6 +69,9 @@ func (n *Node) startKubelet(ctx context.Context) error {
 			return err
 		}
 		text := fmt.Sprintf(kubeletConfiguration, n.IP(), healthPort, clientCA, cgroupOfNode(n.network.number, n.name))
+		if n.network.cfg.NameService {
+			text += fmt.Sprintf(nameService, n.network.Gateway())
+		}
 		if err := n.write(kubeletConfig, text); err != nil {
 			return err
 		}

@@ -32,6 +32,8 @@ type Config struct {
 	Names []string
 	// Images are archives (see WriteImage) that each node imports. Pods use them with imagePullPolicy Never.
 	Images []string
+	// NameService has pods look up names at UDP port 53 of the Gateway, where somebody else answers. Without it they know none.
+	NameService bool
 	// Kubeconfig returns the file that the kubelet of a node reaches kube-apiserver with (see KubeconfigOf). The server
 	// need not answer yet. Without it kubelets run the static pods of their files only, until Register.
 	Kubeconfig func(node string) (path string, err error)

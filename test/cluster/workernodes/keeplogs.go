@@ -22,5 +22,12 @@ func (c *Cluster) KeepLogs(t testing.TB) {
 			"workloads.txt": {"describe", "deployments,pods"},
 			"rows.yaml":     {"get", "certificaterotations,bundlestatuses", "-o", "yaml"},
 		})
+		for _, namespace := range append([]string{WebhookNamespace}, HostedNamespaces...) {
+			c.KeepAnswers(t, kept, namespace, map[string][]string{
+				namespace + "-events.txt":    {"get", "events", "--sort-by=.metadata.creationTimestamp", "-o", "wide"},
+				namespace + "-workloads.txt": {"describe", "statefulsets,deployments,pods"},
+				namespace + "-rows.yaml":     {"get", "certificaterotations,bundlestatuses,rotationrecords", "-o", "yaml"},
+			})
+		}
 	}
 }

@@ -116,9 +116,13 @@ func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error 
 
 // WaitAvailable waits until the Deployments of the sample are as their specs say.
 func (c *Cluster) WaitAvailable(ctx context.Context) error {
+	return c.waitDeployments(ctx, SampleNamespace, Workloads...)
+}
+
+func (c *Cluster) waitDeployments(ctx context.Context, namespace string, names ...string) error {
 	return cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
-		for _, name := range Workloads {
-			d, err := c.Client.AppsV1().Deployments(SampleNamespace).Get(ctx, name, metav1.GetOptions{})
+		for _, name := range names {
+			d, err := c.Client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return fmt.Errorf("get the Deployment %s: %w", name, err)
 			}

@@ -14,12 +14,16 @@ import (
 // scheduler is the name of its process and its program.
 const scheduler = "kube-scheduler"
 
-// controllerManagerFlags add the controllers of workloads, endpoints and nodes to those of package cluster.
+// apiServerFlags have kube-apiserver connect to the endpoints of a Service: nothing answers at its address.
+var apiServerFlags = []string{"--enable-aggregator-routing=true"}
+
+// controllerManagerFlags add the controllers of workloads, endpoints, volumes and nodes to those of package cluster.
 var controllerManagerFlags = []string{
 	"--controllers=namespace-controller,garbage-collector-controller,resourcequota-controller,serviceaccount-controller," +
 		"serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller," +
 		"deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,endpointslice-controller," +
-		"disruption-controller,node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller",
+		"disruption-controller,node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller," +
+		"persistentvolume-binder-controller,persistentvolume-protection-controller,persistentvolumeclaim-protection-controller",
 	"--node-monitor-grace-period=20s",
 }
 

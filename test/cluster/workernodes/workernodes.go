@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -37,11 +38,13 @@ type Cluster struct {
 	Network *nodes.Network
 	// Client may do everything.
 	Client kubernetes.Interface
-	// Scheduler places the pods, Totals adds up what the sample counts.
+	// Scheduler places the pods, Totals adds up what the samples count.
 	Scheduler, Totals *cluster.Process
 
 	cfg  Config
 	root string
+	// witnesses have the samples work, and count: programs of this machine, which no node takes with it.
+	witnesses map[string]*witness
 }
 
 // Start starts everything and returns when the nodes are Ready and certrotation serves. When it fails, what it started is
@@ -57,7 +60,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the repository: %w", err)
 	}
-	c := &Cluster{cfg: cfg, root: root}
+	c := &Cluster{cfg: cfg, root: root, witnesses: map[string]*witness{}}
 	if err := c.start(ctx); err != nil {
 		if !cfg.Detach {
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
@@ -74,19 +77,21 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	// No node yet, but the address at which they will find kube-apiserver.
 	c.Network, err = nodes.Start(ctx, nodes.Config{
-		Dir: c.path("nodes"), Detach: c.cfg.Detach, Images: []string{image}, Progress: c.cfg.Progress,
+		Dir: c.path("nodes"), Detach: c.cfg.Detach, Images: []string{image}, NameService: true, Progress: c.cfg.Progress,
 	})
 	if err != nil {
 		return err
 	}
 	plane, err := cluster.Prepare(ctx, cluster.Config{
 		Dir: c.cfg.Dir, Detach: c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
-		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags,
+		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags, APIServerFlags: apiServerFlags,
 	})
 	if err != nil {
 		return err
 	}
-	if c.Installation, err = installation.Prepare(plane, installation.Config{Progress: c.cfg.Progress, ControllerFlags: c.cfg.ControllerFlags}); err != nil {
+	if c.Installation, err = installation.Prepare(plane, installation.Config{
+		Address: c.Network.Gateway().String(), Progress: c.cfg.Progress, ControllerFlags: append(slices.Clone(controllerFlags), c.cfg.ControllerFlags...),
+	}); err != nil {
 		return err
 	}
 	if err := plane.Start(ctx); err != nil {
@@ -98,11 +103,27 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startScheduler(ctx); err != nil {
 		return err
 	}
+	if err := c.startNameServer(ctx); err != nil {
+		return err
+	}
 	if err := c.Network.Register(ctx, nodes.KubeconfigOf(plane)); err != nil {
 		return err
 	}
 	if err := c.Join(ctx, c.cfg.Nodes...); err != nil {
 		return err
+	}
+	return c.install(ctx)
+}
+
+// controllerFlags are those of the overlays that install puts beside the base.
+var controllerFlags = []string{"--inject-ca-bundles", "--restart-workloads"}
+
+// install installs certrotation as the overlays ca-bundles and workloads do.
+func (c *Cluster) install(ctx context.Context) error {
+	for _, overlay := range []string{"ca-bundles", "workloads"} {
+		if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(c.root, "manifests", "overlays", overlay, "component", "rbac.yaml")); err != nil {
+			return err
+		}
 	}
 	if err := c.Install(ctx); err != nil {
 		return fmt.Errorf("install certrotation: %w", err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -32,10 +33,12 @@ var replicas = map[string][3]int32{"server": {3, 2, 4}, "client-a": {2, 1, 3}, "
 
 // churn has pods come and go until it is stopped.
 type churn struct {
-	s      *system
-	random *rand.Rand
-	stop   context.CancelFunc
-	done   sync.WaitGroup
+	s            *system
+	random       *rand.Rand
+	disturbances map[string]disturb
+	pause        time.Duration
+	stop         context.CancelFunc
+	done         sync.WaitGroup
 
 	mu sync.Mutex
 	// counts of what was done, and the first error.
@@ -43,8 +46,11 @@ type churn struct {
 	err    error
 }
 
+// disturb does something to a pod or a workload.
+type disturb func(*churn, context.Context) error
+
 // disturbances by name. Servers end in order only: one that is killed cuts connections, whatever certificates it has.
-var disturbances = map[string]func(*churn, context.Context) error{
+var disturbances = map[string]disturb{
 	"scale":   (*churn).scale,
 	"delete":  (*churn).deletePod,
 	"evict":   (*churn).evict,
@@ -52,7 +58,7 @@ var disturbances = map[string]func(*churn, context.Context) error{
 	"kill":    (*churn).killClient,
 }
 
-func (s *system) churn(t *testing.T) *churn {
+func (s *system) churn(t *testing.T, disturbances map[string]disturb, pause time.Duration) *churn {
 	t.Helper()
 	from := *seed
 	if from == 0 {
@@ -60,17 +66,17 @@ func (s *system) churn(t *testing.T) *churn {
 	}
 	t.Logf("to repeat the order: -seed=%d", from)
 	ctx, stop := context.WithCancel(t.Context())
-	c := &churn{s: s, random: rand.New(rand.NewPCG(from, 0)), stop: stop, counts: map[string]int{}}
+	c := &churn{s: s, random: rand.New(rand.NewPCG(from, 0)), disturbances: disturbances, pause: pause, stop: stop, counts: map[string]int{}}
 	c.done.Go(func() { c.run(ctx) })
 	return c
 }
 
 // run does all disturbances in an order of chance, and then again.
 func (c *churn) run(ctx context.Context) {
-	tick := time.NewTicker(disturbance)
+	tick := time.NewTicker(c.pause)
 	defer tick.Stop()
 	for {
-		names := []string{"delete", "evict", "kill", "restart", "scale"}
+		names := slices.Sorted(maps.Keys(c.disturbances))
 		c.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		for _, name := range names {
 			c.do(ctx, name)
@@ -83,15 +89,16 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// do counts a disturbance. That a pod is gone meanwhile, or has changed, is no error: it is what this is about.
+// do counts a disturbance. That a pod is gone meanwhile, or has changed, or may not be evicted now, is no error: it is what this is
+// about.
 func (c *churn) do(ctx context.Context, name string) {
-	err := disturbances[name](c, ctx)
+	err := c.disturbances[name](c, ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
 		c.counts[name]++
-	case ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && c.err == nil:
+	case ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) && c.err == nil:
 		c.err = fmt.Errorf("%s: %w", name, err)
 	}
 }
@@ -100,7 +107,7 @@ func (c *churn) do(ctx context.Context, name string) {
 func (c *churn) complete(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.counts) < len(disturbances) && c.err == nil {
+	if len(c.counts) < len(c.disturbances) && c.err == nil {
 		return fmt.Errorf("done were %v", c.counts)
 	}
 	return nil
@@ -109,6 +116,18 @@ func (c *churn) complete(context.Context) error {
 // end stops it, once everything was done to the pods, and waits until the sample is as it was.
 func (c *churn) end(t *testing.T) {
 	t.Helper()
+	c.halt(t)
+	for workload, n := range replicas {
+		if err := c.s.scale(t.Context(), workload, n[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	until(t, "the sample is as it was", c.s.settled)
+}
+
+// halt stops it, once everything was done.
+func (c *churn) halt(t *testing.T) {
+	t.Helper()
 	until(t, "each disturbance was done", c.complete)
 	c.stop()
 	c.done.Wait()
@@ -116,12 +135,6 @@ func (c *churn) end(t *testing.T) {
 	if c.err != nil {
 		t.Errorf("a disturbance failed: %v", c.err)
 	}
-	for workload, n := range replicas {
-		if err := c.s.scale(t.Context(), workload, n[0]); err != nil {
-			t.Error(err)
-		}
-	}
-	until(t, "the sample is as it was", c.s.settled)
 }
 
 // settled says whether the pods are those that the Deployments ask for: one that terminates has a place in none.
@@ -172,7 +185,7 @@ func (c *churn) pod(ctx context.Context, workloads ...string) (*corev1.Pod, erro
 
 // ready are the pods of some workloads that are ready and stay; an error if there is none.
 func (s *system) ready(ctx context.Context, workloads ...string) ([]corev1.Pod, error) {
-	list, err := s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	list, err := s.Client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

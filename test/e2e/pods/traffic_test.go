@@ -16,12 +16,16 @@ import (
 type counted struct {
 	Handshakes int64            `json:"handshakes"`
 	Failures   int64            `json:"failures"`
+	Writes     int64            `json:"writes"`
+	Lost       int64            `json:"lost"`
 	Reasons    map[string]int64 `json:"reasons"`
 }
 
-func (s *system) counted(ctx context.Context) (counted, error) {
+func (s *system) counted(ctx context.Context) (counted, error) { return countedAt(ctx, s.StatsURL()) }
+
+func countedAt(ctx context.Context, url string) (counted, error) {
 	var c counted
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.StatsURL(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return c, err
 	}
@@ -50,7 +54,7 @@ func (s *system) measure(t *testing.T) *traffic {
 	return &traffic{s: s, begun: time.Now(), before: before}
 }
 
-// end fails the test if a handshake has failed, or if there were none any more.
+// end fails the test if a handshake has failed or a write is lost, or if there were no handshakes any more.
 func (m *traffic) end(t *testing.T) {
 	t.Helper()
 	now, err := m.s.counted(t.Context())
@@ -68,6 +72,12 @@ func (m *traffic) end(t *testing.T) {
 		return err
 	})
 	t.Logf("traffic: %d handshakes in %.0f s, failed: %d", now.Handshakes-m.before.Handshakes, time.Since(m.begun).Seconds(), now.Failures-m.before.Failures)
+	if now.Writes != m.before.Writes {
+		t.Logf("%d writes were acknowledged and looked for since, lost: %d", now.Writes-m.before.Writes, now.Lost-m.before.Lost)
+	}
+	if now.Lost != m.before.Lost {
+		t.Errorf("%d writes are lost", now.Lost-m.before.Lost)
+	}
 	if now.Failures != m.before.Failures {
 		t.Errorf("%d handshakes failed (all failures until now: %v)", now.Failures-m.before.Failures, now.Reasons)
 	}

@@ -13,13 +13,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
 // witness sees who is a member of each relying party, over time.
 type witness struct {
-	s    *system
-	stop context.CancelFunc
-	done sync.WaitGroup
+	domains []*system
+	stop    context.CancelFunc
+	done    sync.WaitGroup
 
 	mu       sync.Mutex
 	members  map[string]map[string]bool // by party
@@ -27,10 +29,21 @@ type witness struct {
 	restarts map[string]map[string]int // by party and pod
 }
 
-func (s *system) witness(t *testing.T) *witness {
+// party is the name of a relying party among those of all trust domains.
+func (s *system) party(name string) string {
+	if s.namespace == namespace {
+		return name
+	}
+	return name + " of " + s.namespace + "/" + s.signer
+}
+
+func watch(t *testing.T, domains ...*system) *witness {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	w := &witness{s: s, stop: stop, members: map[string]map[string]bool{}, evidence: map[string]map[string]bool{}, restarts: map[string]map[string]int{}}
+	w := &witness{
+		domains: domains, stop: stop,
+		members: map[string]map[string]bool{}, evidence: map[string]map[string]bool{}, restarts: map[string]map[string]int{},
+	}
 	w.done.Go(func() {
 		tick := time.NewTicker(300 * time.Millisecond)
 		defer tick.Stop()
@@ -47,30 +60,37 @@ func (s *system) witness(t *testing.T) *witness {
 
 // look passes over an answer that fails: the next one is soon.
 func (w *witness) look(ctx context.Context) {
-	row, err := w.s.row(ctx)
-	if err != nil {
-		return
+	for _, s := range w.domains {
+		row, err := s.row(ctx)
+		if err != nil {
+			return
+		}
+		pods, err := s.Client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return
+		}
+		restarts := map[string]int{}
+		for i := range pods.Items {
+			for _, c := range pods.Items[i].Status.ContainerStatuses {
+				restarts[pods.Items[i].Name] = max(restarts[pods.Items[i].Name], int(c.RestartCount))
+			}
+		}
+		w.see(s, row, restarts)
 	}
-	pods, err := w.s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return
-	}
+}
+
+// see takes the members of the parties, and the restarts of the containers of pods.
+func (w *witness) see(s *system, row *v1alpha1.CertificateRotation, restarts map[string]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range row.Status.Members {
-		if w.members[m.Party] == nil {
-			w.members[m.Party], w.evidence[m.Party], w.restarts[m.Party] = map[string]bool{}, map[string]bool{}, map[string]int{}
+		party := s.party(m.Party)
+		if w.members[party] == nil {
+			w.members[party], w.evidence[party], w.restarts[party] = map[string]bool{}, map[string]bool{}, map[string]int{}
 		}
-		w.members[m.Party][m.Member] = true
-		w.evidence[m.Party][m.Evidence] = true
-	}
-	for i := range pods.Items {
-		party := w.restarts[pods.Items[i].Labels["app"]]
-		for _, c := range pods.Items[i].Status.ContainerStatuses {
-			if party != nil {
-				party[pods.Items[i].Name] = max(party[pods.Items[i].Name], int(c.RestartCount))
-			}
-		}
+		w.members[party][m.Member] = true
+		w.evidence[party][m.Evidence] = true
+		w.restarts[party][m.Member] = max(w.restarts[party][m.Member], restarts[m.Member])
 	}
 }
 
