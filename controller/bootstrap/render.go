@@ -35,8 +35,11 @@ type Node struct {
 	Rollout                              string
 	Revision                             int
 	ResourceDirectory, ManifestDirectory string
-	// Permitted is what the StaticPodClass permits of the pod.
-	Permitted *configv1alpha1.PermittedPod
+	// ManifestFile is the name of the manifest, and Permitted what the StaticPodClass permits of the pod.
+	ManifestFile string
+	Permitted    *configv1alpha1.PermittedPod
+	// Companions are the other static pods that the revision brings.
+	Companions []configv1alpha1.PermittedCompanion
 	// Hashes of the revision, which holds what is for other nodes too.
 	ContentHash, RestartHash string
 	// Content is what is for this node.
@@ -95,7 +98,8 @@ func (out *Result) addRollouts(api *API, namespace *inventory.Namespace) error {
 		for _, node := range rollout.Nodes {
 			out.Nodes = append(out.Nodes, Node{
 				Name: node.Name, Address: node.Addresses[0], Rollout: rollout.Config.Name, Revision: first,
-				ResourceDirectory: rollout.Class.ResourceDirectory, ManifestDirectory: rollout.Class.ManifestDirectory, Permitted: &rollout.Class.Pod,
+				ResourceDirectory: rollout.Class.ResourceDirectory, ManifestDirectory: rollout.Class.ManifestDirectory,
+				ManifestFile: rollout.Class.ManifestFile, Permitted: &rollout.Class.Pod, Companions: cutRevision.companions(),
 				ContentHash: cutRevision.Content.ContentHash(), RestartHash: cutRevision.Content.RestartHash(),
 				Content: cutRevision.contentFor(node),
 			})

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,10 +63,10 @@ func contentOf(api *API, namespace string, rollout *inventory.Rollout, named fun
 	if err != nil {
 		return out, fmt.Errorf("read the pod template, key %s of ConfigMap %s: %w", configv1alpha1.PodKey, config.PodConfigMapName, err)
 	}
-	if pod.Data[configv1alpha1.PodKey] == "" {
-		return out, fmt.Errorf("read the pod template: ConfigMap %s has no key %s", config.PodConfigMapName, configv1alpha1.PodKey)
+	out.ConfigMaps[config.PodConfigMapName] = valuesOf(pod)
+	if missing := out.TakeTemplates(config.PodConfigMapName, configv1alpha1.PodKey, config.Companions); len(missing) > 0 {
+		return out, fmt.Errorf("read the pod template: ConfigMap %s has no key %s", config.PodConfigMapName, strings.Join(missing, ", "))
 	}
-	out.PodTemplate = []byte(pod.Data[configv1alpha1.PodKey])
 	errs := []error{consented(pod, rollout.Configuration)}
 	for _, name := range config.ConfigMapNames {
 		configMap, err := get[*corev1.ConfigMap](api, namespace, named(name))
@@ -117,7 +118,10 @@ func (r *Revision) copyAll(api *API, namespace string) error {
 			return err
 		}
 		if name == config.PodConfigMapName {
-			source.Data, source.BinaryData = map[string]string{configv1alpha1.PodKey: string(r.Content.PodTemplate)}, nil
+			source.Data, source.BinaryData = map[string]string{}, nil
+			for key, template := range r.Content.Templates(configv1alpha1.PodKey) {
+				source.Data[key] = string(template)
+			}
 		}
 		copies = append(copies, &corev1.ConfigMap{
 			ObjectMeta: r.copyMeta(namespace, name), Immutable: new(true), Data: source.Data, BinaryData: source.BinaryData,
@@ -151,25 +155,40 @@ func (r *Revision) status(namespace string) *corev1.ConfigMap {
 	return out
 }
 
-// checkManifest makes the manifest for a node, so that what is wrong with the template is found before anything is written.
+// companions are what the class says of those of the rollout.
+func (r *Revision) companions() []configv1alpha1.PermittedCompanion {
+	var out []configv1alpha1.PermittedCompanion
+	for _, name := range r.Rollout.Config.Companions {
+		out = append(out, *r.Rollout.Class.Companion(name))
+	}
+	return out
+}
+
+// checkManifest makes the manifests for a node, so that what is wrong with a template is found before anything is written.
 func (r *Revision) checkManifest(namespace string, node *inventory.Node) error {
 	if len(node.Addresses) == 0 {
 		return errors.New("it has no InternalIP")
 	}
-	manifest, err := revision.Manifest(r.Content.PodTemplate, revision.Values{
-		Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
-		Directory: path.Join(r.Rollout.Class.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
-		Permitted: &r.Rollout.Class.Pod,
-	})
-	if err != nil {
-		return err
-	}
-	pod, err := revision.ParsePod(manifest)
-	if err != nil {
-		return err
-	}
-	if pod.Name != r.Rollout.Config.Name || pod.Namespace != namespace {
-		return fmt.Errorf("the pod of the template is %s/%s, want %s/%s", pod.Namespace, pod.Name, namespace, r.Rollout.Config.Name)
+	for _, name := range r.Rollout.Config.StaticPods() {
+		template := r.Content.PodTemplate
+		if name != r.Rollout.Config.Name {
+			template = r.Content.Companions[name]
+		}
+		manifest, err := revision.Manifest(template, revision.Values{
+			Revision: first, NodeName: node.Name, NodeIP: node.Addresses[0], RestartHash: r.Content.RestartHash(),
+			Directory: path.Join(r.Rollout.Class.ResourceDirectory, revision.DirectoryName(r.Rollout.Config.Name, first)),
+			Permitted: r.Rollout.Class.Permitted(name),
+		})
+		if err != nil {
+			return err
+		}
+		pod, err := revision.ParsePod(manifest)
+		if err != nil {
+			return err
+		}
+		if pod.Name != name || pod.Namespace != namespace {
+			return fmt.Errorf("the pod of the template is %s/%s, want %s/%s", pod.Namespace, pod.Name, namespace, name)
+		}
 	}
 	return nil
 }

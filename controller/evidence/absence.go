@@ -90,7 +90,7 @@ func (c *Collector) absentNode(ctx context.Context, d *trust.Domain, m *trust.Ro
 		return "", "the rollout that has placed its static pod is not configured any more, so nothing tells whether the pod has stopped"
 	}
 	for _, r := range n.Rollouts {
-		departed.Rollouts = append(departed.Rollouts, r.Config.Name)
+		departed.Rollouts = append(departed.Rollouts, r.Config.StaticPods()...)
 	}
 	if err := c.readDeparted(ctx, d, m, departed); err != nil {
 		return "", err.Error()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +23,7 @@ import (
 
 // facts reads what says which revision a node runs, from the API server itself.
 func (c *Collector) facts(ctx context.Context, s *subject, rollout *inventory.Rollout) (mirrorpod.Facts, error) {
-	f := mirrorpod.Facts{Rollout: rollout.Config.Name, Node: s.target.member}
+	f := mirrorpod.Facts{Rollout: rollout.Config.Name, Companions: rollout.Config.Companions, Node: s.target.member}
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.Node).String(),
 	})
@@ -73,7 +74,11 @@ func (c *Collector) content(
 		failure, err = gone(err, "ConfigMap", revision.CopyName(cfg.PodConfigMapName, number))
 		return content, failure, err
 	}
-	content.PodTemplate = values(template)[configv1alpha1.PodKey]
+	content.ConfigMaps[cfg.PodConfigMapName] = values(template)
+	if missing := content.TakeTemplates(cfg.PodConfigMapName, configv1alpha1.PodKey, cfg.Companions); len(missing) > 0 {
+		return content, fmt.Sprintf("ConfigMap/%s of the revision that runs has no key %s: the next revision brings that",
+			revision.CopyName(cfg.PodConfigMapName, number), strings.Join(missing, ", ")), nil
+	}
 	for _, name := range cfg.ConfigMapNames {
 		if name == cfg.PodConfigMapName {
 			continue

@@ -121,7 +121,7 @@ func (c *Collector) podChanged(namespace string, pod *corev1.Pod) {
 		return
 	}
 	for _, r := range n.Rollouts {
-		if mirrorpod.Concerns(r.Config.Name, pod) {
+		if mirrorpod.Concerns(r.Config.StaticPods(), pod) {
 			c.nodeChanged(namespace, pod.Spec.NodeName)
 			return
 		}

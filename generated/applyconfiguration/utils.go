@@ -41,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.InjectionTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IssuancePolicy"):
 		return &configv1alpha1.IssuancePolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KubeadmEtcdPreset"):
+		return &configv1alpha1.KubeadmEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Leaf"):
 		return &configv1alpha1.LeafApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LeafSelection"):
@@ -59,6 +61,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configv1alpha1.OpenShiftEtcdPresetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OpenShiftEtcdRollout"):
 		return &configv1alpha1.OpenShiftEtcdRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PermittedCompanion"):
+		return &configv1alpha1.PermittedCompanionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PermittedPod"):
 		return &configv1alpha1.PermittedPodApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodMembers"):

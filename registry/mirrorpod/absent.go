@@ -23,7 +23,7 @@ type Departed struct {
 	Successor *corev1.Node
 	// Returned means that the successor may be the same machine, with its former processes.
 	Returned bool
-	// Rollouts are the names of the static pods in the namespace.
+	// Rollouts are the names of the static pods of the rollouts in the namespace.
 	Rollouts []string
 	// Pods that name the node: those of the namespace where there are Rollouts, those of all namespaces otherwise.
 	Pods []corev1.Pod

@@ -9,6 +9,9 @@
 // start. Only a revision with that hash counts, whatever its number, and only while its copies still have the recorded
 // hashes. So a revision that was deleted and created anew with the same number and other content proves nothing.
 //
+// Where a revision brings several static pods to a node, they count as one: it runs with what all of them run with, and with
+// nothing that is known while they differ.
+//
 // Leaves can be newer than the manifest, because a revision with the restart hash of the running one is installed
 // without a new manifest. The process presents the newest of those that are recorded as installed on this very node (by
 // UID: a node that was replaced under the same name has none) and that no other manifest has followed. It proves the

@@ -21,8 +21,10 @@ const installerPrefix = "installer-"
 
 // Facts is what Look needs to know about one node.
 type Facts struct {
-	// Rollout is the name of the static pod without that of the node.
-	Rollout string
+	// Rollout is the name of the static pod without that of the node, Companions are those of the others that a revision
+	// brings with it.
+	Rollout    string
+	Companions []string
 	// Node is its name, NodeUID its UID, "" if it does not exist.
 	Node    string
 	NodeUID types.UID
@@ -42,7 +44,8 @@ type Revision struct {
 
 // Running is what a node runs.
 type Running struct {
-	// Instance is the process: the UID of the pod, and when the last of its containers started. It is "" if there is no pod.
+	// Instance is the process: the UID of the pod, and when the last of its containers started. Those of several pods are
+	// joined. It is "" if there is no pod.
 	Instance string
 	// Revision is the newest one with the restart hash of the process that is on the node.
 	Revision Revision
@@ -50,44 +53,70 @@ type Running struct {
 	StartedAt time.Time
 }
 
-// Look finds the revision that the static pod of a node runs with. Otherwise failure says why it is not known, and what
-// the next step is; the process is returned nevertheless if the pod of this node exists.
+// Look finds the revision that the static pods of a node run with. Otherwise failure says why it is not known, and what
+// the next step is; the process is returned nevertheless if a pod of this node exists.
 func Look(f Facts) (running Running, failure string) {
 	if f.NodeUID == "" {
 		return Running{}, "its node does not exist"
 	}
-	pod, failure := f.pod()
-	running = runningOf(pod)
+	var first *corev1.Pod
+	for _, name := range append([]string{f.Rollout}, f.Companions...) {
+		pod, why := f.pod(PodName(name, f.Node))
+		running = running.with(pod)
+		if why == "" {
+			if first == nil {
+				first = pod
+			}
+			why = f.unlike(first, pod)
+		}
+		failure = cmp.Or(failure, why)
+	}
 	if failure != "" {
 		return running, failure
 	}
-	hash, number := pod.Annotations[revision.AnnotationRestartHash], 0
-	if hash == "" {
-		return running, fmt.Sprintf("its static pod %s was not installed by a revision: the next one brings that%s", pod.Name, f.installer())
-	}
-	number, _ = revision.ParseNumber(pod.Annotations[revision.AnnotationRevision])
+	hash := first.Annotations[revision.AnnotationRestartHash]
+	number, _ := revision.ParseNumber(first.Annotations[revision.AnnotationRevision])
 	r := newest(f.revisions(), hash, number)
 	if r == nil {
 		return running, fmt.Sprintf(
 			"no revision that is on the node has the content that its static pod %s runs with (restart hash %.12s): "+
-				"it was pruned, deleted or changed; the next revision that is installed is known again%s", pod.Name, hash, f.installer())
+				"it was pruned, deleted or changed; the next revision that is installed is known again%s", first.Name, hash, f.installer())
 	}
 	running.Revision = *r
 	return running, ""
 }
 
-// runningOf returns the process of a pod, nil for none.
-func runningOf(pod *corev1.Pod) Running {
-	if pod == nil {
-		return Running{}
+// unlike says why a pod is not of the revision of the first one, "" if it is.
+func (f Facts) unlike(first, pod *corev1.Pod) string {
+	for _, key := range []string{revision.AnnotationRestartHash, revision.AnnotationRevision} {
+		switch {
+		case key == revision.AnnotationRestartHash && pod.Annotations[key] == "":
+			return fmt.Sprintf("its static pod %s was not installed by a revision: the next one brings that%s", pod.Name, f.installer())
+		case pod.Annotations[key] != first.Annotations[key]:
+			return fmt.Sprintf("its static pods %s and %s are not of one revision: the next one brings that%s", first.Name, pod.Name, f.installer())
+		}
 	}
-	started := startedAt(pod)
-	return Running{Instance: string(pod.UID) + "/" + started.Format(time.RFC3339), StartedAt: started}
+	return ""
 }
 
-// pod returns the static pod, nil if none is known to be of this node. It is reliable only if there is no failure.
-func (f Facts) pod() (pod *corev1.Pod, failure string) {
-	name := PodName(f.Rollout, f.Node)
+// with takes in the process of a pod, nil for none.
+func (r Running) with(pod *corev1.Pod) Running {
+	if pod == nil {
+		return r
+	}
+	started := startedAt(pod)
+	if r.Instance != "" {
+		r.Instance += ","
+	}
+	r.Instance += string(pod.UID) + "/" + started.Format(time.RFC3339)
+	if started.After(r.StartedAt) {
+		r.StartedAt = started
+	}
+	return r
+}
+
+// pod returns a static pod, nil if none is known to be of this node. It is reliable only if there is no failure.
+func (f Facts) pod(name string) (pod *corev1.Pod, failure string) {
 	at := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return p.Name == name })
 	if at < 0 {
 		return nil, fmt.Sprintf("its static pod %s does not exist: %s", name, cmp.Or(strings.TrimPrefix(f.installer(), "; "),
@@ -163,9 +192,11 @@ func waiting(pod *corev1.Pod) string {
 // PodName is the name of the mirror pod of a node.
 func PodName(rollout, node string) string { return rollout + "-" + node }
 
-// Concerns reports whether a pod of the namespace is relevant for the node that it runs on.
-func Concerns(rollout string, pod *corev1.Pod) bool {
-	return pod.Name == PodName(rollout, pod.Spec.NodeName) || strings.HasPrefix(pod.Name, installerPrefix)
+// Concerns reports whether a pod of the namespace is relevant for the node that it runs on. The names are those of the static
+// pods of a node.
+func Concerns(names []string, pod *corev1.Pod) bool {
+	return strings.HasPrefix(pod.Name, installerPrefix) ||
+		slices.ContainsFunc(names, func(name string) bool { return pod.Name == PodName(name, pod.Spec.NodeName) })
 }
 
 // revisions returns the complete revisions of the rollout, ordered by number.

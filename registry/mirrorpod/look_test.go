@@ -5,6 +5,7 @@ package mirrorpod
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -119,11 +120,51 @@ func TestLookNeverGuesses(t *testing.T) {
 
 func TestConcerns(t *testing.T) {
 	for name, want := range map[string]bool{
-		"etcd-a": true, "installer-3-a": true, "installer-3-retry-1-a": true, "etcd-b": false, "etcd": false, "revision-pruner-3-a": false,
+		"etcd-a": true, "kube-apiserver-a": true, "kube-apiserver-b": false, "installer-3-a": true, "installer-3-retry-1-a": true, "etcd-b": false, "etcd": false, "revision-pruner-3-a": false,
 	} {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: "a"}}
-		if got := Concerns("etcd", p); got != want {
+		if got := Concerns([]string{"etcd", "kube-apiserver"}, p); got != want {
 			t.Errorf("%s concerns the node: %t, want %t", name, got, want)
 		}
+	}
+}
+
+// TestLookAtSeveral: the static pods of a node count as one, or as none.
+func TestLookAtSeveral(t *testing.T) {
+	companion := func(number, hash string) *corev1.Pod {
+		p := pod(number, hash)
+		p.Name, p.UID = "kube-apiserver-a", "u2"
+		return &p
+	}
+	unready := companion("1", "x")
+	unready.Status.Conditions = nil
+	for name, tc := range map[string]struct {
+		companion *corev1.Pod
+		want      int
+		instance  string
+		failure   string
+	}{
+		"the same revision":    {companion("1", "x"), 1, "u1/0001-01-01T00:00:00Z,u2/0001-01-01T00:00:00Z", ""},
+		"another content":      {companion("1", "y"), 0, "u1/0001-01-01T00:00:00Z,u2/0001-01-01T00:00:00Z", "etcd-a and kube-apiserver-a are not of one revision"},
+		"another directory":    {companion("2", "x"), 0, "u1/0001-01-01T00:00:00Z,u2/0001-01-01T00:00:00Z", "etcd-a and kube-apiserver-a are not of one revision"},
+		"one of somebody else": {companion("", ""), 0, "u1/0001-01-01T00:00:00Z,u2/0001-01-01T00:00:00Z", "kube-apiserver-a was not installed by a revision"},
+		"not ready":            {unready, 0, "u1/0001-01-01T00:00:00Z,u2/0001-01-01T00:00:00Z", "kube-apiserver-a is not ready"},
+		"gone":                 {nil, 0, "u1/0001-01-01T00:00:00Z", "kube-apiserver-a does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			etcd := pod("1", "x")
+			etcd.UID = "u1"
+			f := Facts{
+				Rollout: "etcd", Companions: []string{"kube-apiserver"}, Node: "a", NodeUID: "uid", Pods: []corev1.Pod{etcd},
+				Statuses: []corev1.ConfigMap{status(1, "x"), status(2, "x")},
+			}
+			if tc.companion != nil {
+				f.Pods = append(f.Pods, *tc.companion)
+			}
+			got, failure := Look(f)
+			if got.Revision.Number != tc.want || got.Instance != tc.instance || (failure == "") != (tc.failure == "") || !strings.Contains(failure, tc.failure) {
+				t.Errorf("revision %d, instance %s, failure %q; want %d, %s, %q", got.Revision.Number, got.Instance, failure, tc.want, tc.instance, tc.failure)
+			}
+		})
 	}
 }

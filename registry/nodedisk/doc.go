@@ -11,6 +11,9 @@
 //	RESOURCES/NAME-pod-R/current             a symbolic link to generation-M: the pointer
 //	RESOURCES/NAME-pod-set-aside-TIME/       what a recovery has replaced
 //
+// A StaticPodClass may give the manifest another name, such as etcd.yaml. The static pods of a node that a revision brings
+// together have a manifest each, in both of these places, and mount the same directory: one pointer for all of them.
+//
 // It reads over io/fs and writes nothing. Installer, pruner, doctor and recovery read with it and see the same defects:
 // the installer accepts nothing that has one, doctor and recovery tell apart those that are Harmless. What follows from
 // that is decided elsewhere: controller/rollout/generation installs and prunes, registry/diagnosis judges for people.

@@ -4,6 +4,7 @@
 package nodedisk
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -24,6 +25,16 @@ type Layout struct {
 	HostResourceDirectory string
 	// Name of the rollout, such as etcd.
 	Name string
+	// ManifestFile is the name of the manifest. Defaults to NAME-pod.yaml.
+	ManifestFile string
+	// Companions are further static pods of the node, which mount the same directories.
+	Companions []Companion
+}
+
+// Companion is a static pod that a revision brings together with the one that the rollout is named after.
+type Companion struct {
+	// Name of the static pod, such as kube-apiserver, and of the file with its manifest.
+	Name, ManifestFile string
 }
 
 // Names within the directory of a revision: the pointer, and the record of a generation.
@@ -54,7 +65,30 @@ func (l Layout) Check() error {
 			return fmt.Errorf("%s directory %q: want an absolute path without . or .. or a slash at its end", what, dir)
 		}
 	}
+	files := map[string]bool{}
+	for _, pod := range l.Pods() {
+		file := pod.ManifestName()
+		if filepath.Base(file) != file || strings.HasPrefix(file, ".") || !strings.HasSuffix(file, ".yaml") {
+			return fmt.Errorf("manifest %q: want the name of a file that ends in .yaml and does not begin with a dot", file)
+		}
+		if files[file] {
+			return fmt.Errorf("manifest %s: two static pods cannot have the same", file)
+		}
+		files[file] = true
+	}
 	return nil
+}
+
+// Pods are the layout as each static pod of the node sees it, which differs in the name of the manifest. The one that the
+// rollout is named after is the last.
+func (l Layout) Pods() []Layout {
+	out := make([]Layout, 0, len(l.Companions)+1)
+	for _, c := range l.Companions {
+		pod := l
+		pod.ManifestFile, pod.Companions = cmp.Or(c.ManifestFile, revision.PodName(c.Name)+".yaml"), nil
+		out = append(out, pod)
+	}
+	return append(out, l)
 }
 
 func (l Layout) hostResources() string {
@@ -65,7 +99,9 @@ func (l Layout) hostResources() string {
 }
 
 // ManifestName is the name of the manifest, in both of its directories.
-func (l Layout) ManifestName() string { return revision.PodName(l.Name) + ".yaml" }
+func (l Layout) ManifestName() string {
+	return cmp.Or(l.ManifestFile, revision.PodName(l.Name)+".yaml")
+}
 
 // Manifest is the path of the one that kubelet runs.
 func (l Layout) Manifest() string { return filepath.Join(l.ManifestDirectory, l.ManifestName()) }

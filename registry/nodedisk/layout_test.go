@@ -66,3 +66,36 @@ func TestMentioned(t *testing.T) {
 		t.Errorf("mentioned are %v", got)
 	}
 }
+
+func TestCheckManifests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file       string
+		companions []Companion
+		want       string
+	}{
+		"defaults":               {companions: []Companion{{Name: "kube-apiserver"}}},
+		"those of kubeadm":       {file: "etcd.yaml", companions: []Companion{{Name: "kube-apiserver", ManifestFile: "kube-apiserver.yaml"}}},
+		"a path":                 {file: "../etcd.yaml", want: "../etcd.yaml"},
+		"a hidden file":          {companions: []Companion{{Name: "x", ManifestFile: ".x.yaml"}}, want: ".x.yaml"},
+		"what kubelet passes by": {file: "etcd.yml", want: "ends in .yaml"},
+		"one for two":            {file: "x.yaml", companions: []Companion{{Name: "x", ManifestFile: "x.yaml"}}, want: "two static pods"},
+	} {
+		l := Layout{Name: "etcd", ResourceDirectory: "/r", ManifestDirectory: "/m", ManifestFile: tc.file, Companions: tc.companions}
+		err := l.Check()
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// TestPods: companions mount the directories of the rollout, and have a manifest each.
+func TestPods(t *testing.T) {
+	l := Layout{Name: "etcd", ManifestDirectory: "/m", Companions: []Companion{{Name: "a"}, {Name: "b", ManifestFile: "b.yaml"}}}
+	var got []string
+	for _, pod := range l.Pods() {
+		got = append(got, pod.Manifest()+" "+pod.DirectoryName(3))
+	}
+	if want := "/m/a-pod.yaml etcd-pod-3,/m/b.yaml etcd-pod-3,/m/etcd-pod.yaml etcd-pod-3"; strings.Join(got, ",") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}

@@ -57,8 +57,10 @@ func (l Layout) ReadDisk(resources, manifests fs.FS) (*Disk, error) {
 		return nil, fmt.Errorf("read the directory of the manifests: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.Name() == Staged(l.ManifestName()) {
-			d.Leftovers = append(d.Leftovers, filepath.Join(l.ManifestDirectory, entry.Name()))
+		for _, pod := range l.Pods() {
+			if entry.Name() == Staged(pod.ManifestName()) {
+				d.Leftovers = append(d.Leftovers, filepath.Join(l.ManifestDirectory, entry.Name()))
+			}
 		}
 	}
 	if entries, err = fs.ReadDir(resources, "."); err != nil {

@@ -12,12 +12,16 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
 
 // Content is what a revision consists of. Objects have their names without the number of the revision.
 type Content struct {
 	// PodTemplate is the text of the manifest with its placeholders. Its ConfigMap is not among ConfigMaps.
 	PodTemplate []byte
+	// Companions are the texts of the manifests of further static pods of the node, by their names.
+	Companions map[string][]byte
 	// ConfigMaps and Secrets map the name of an object and a key to a value. For a ConfigMap the keys are those of data
 	// and binaryData together.
 	ConfigMaps, Secrets map[string]map[string][]byte
@@ -31,7 +35,7 @@ type objects = map[string]map[string][]byte
 
 // ContentHash covers everything but Reloaded. It is a lower-case hexadecimal SHA-256.
 func (c Content) ContentHash() string {
-	return digest("certrotation content 1", c.PodTemplate, c.ConfigMaps, c.Secrets)
+	return digest("certrotation content 1", c.PodTemplate, c.withCompanions(c.ConfigMaps, c.Secrets)...)
 }
 
 // RestartHash covers what the process reads only when it starts. It is a lower-case hexadecimal SHA-256. The Secrets
@@ -39,7 +43,46 @@ func (c Content) ContentHash() string {
 func (c Content) RestartHash() string {
 	atStart := maps.Clone(c.Secrets)
 	maps.DeleteFunc(atStart, func(name string, _ map[string][]byte) bool { return c.Reloaded.Has(name) })
-	return digest("certrotation restart 1", c.PodTemplate, c.ConfigMaps, atStart)
+	return digest("certrotation restart 1", c.PodTemplate, c.withCompanions(c.ConfigMaps, atStart)...)
+}
+
+// withCompanions adds the templates of the companions to what is hashed, if there are any.
+func (c Content) withCompanions(kinds ...objects) []objects {
+	if len(c.Companions) == 0 {
+		return kinds
+	}
+	return append(kinds, objects{"": c.Companions})
+}
+
+// TakeTemplates takes the templates out of the ConfigMap that holds them: that of the static pod under key, and those of its
+// companions. It returns the keys that are missing.
+func (c *Content) TakeTemplates(configMap, key string, companions []string) (missing []string) {
+	values := c.ConfigMaps[configMap]
+	delete(c.ConfigMaps, configMap)
+	if c.PodTemplate = values[key]; len(c.PodTemplate) == 0 {
+		missing = append(missing, key)
+	}
+	for _, name := range companions {
+		template := values[configv1alpha1.CompanionKey(name)]
+		if len(template) == 0 {
+			missing = append(missing, configv1alpha1.CompanionKey(name))
+			continue
+		}
+		if c.Companions == nil {
+			c.Companions = map[string][]byte{}
+		}
+		c.Companions[name] = template
+	}
+	return missing
+}
+
+// Templates are the keys of that ConfigMap which belong to a revision, with their values.
+func (c Content) Templates(key string) map[string][]byte {
+	out := map[string][]byte{key: c.PodTemplate}
+	for name, template := range c.Companions {
+		out[configv1alpha1.CompanionKey(name)] = template
+	}
+	return out
 }
 
 // Only returns the content that one node may see: some keys of one Secret, and everything else. Its ContentHash is that

@@ -37,6 +37,7 @@ func TestHashesTellContentsApart(t *testing.T) {
 		{"reloaded Secret gone", func(c *Content) { delete(c.Secrets, "certs") }, true, false},
 		{"Secret read at start", func(c *Content) { c.Secrets["token"]["t"] = []byte("9") }, true, true},
 		{"key with nothing", func(c *Content) { c.ConfigMaps["bundles"]["empty"] = nil }, true, true},
+		{"a companion", func(c *Content) { c.Companions = map[string][]byte{"x": []byte("y")} }, true, true},
 		{"object with nothing", func(c *Content) { c.ConfigMaps["empty"] = nil }, true, true},
 		{"what is reloaded", func(c *Content) { c.Reloaded = nil }, false, true},
 		{"border of key and value", func(c *Content) {
@@ -65,6 +66,48 @@ func TestHashesTellContentsApart(t *testing.T) {
 	}
 }
 
+// TestHashWithoutCompanions pins the hashes that nodes have recorded: others would restart every static pod.
+func TestHashWithoutCompanions(t *testing.T) {
+	c := sample()
+	if got := c.ContentHash(); got != "076affa18cad621bd7228039f107ff4285a27224983881de6cde7583607fd234" {
+		t.Errorf("content hash %s", got)
+	}
+	if got := c.RestartHash(); got != "310d97ac74fd3899011f2cbdbcb5f84a90e255a2bd8eb9d4ad0938130fc6f2de" {
+		t.Errorf("restart hash %s", got)
+	}
+}
+
+func TestTakeTemplates(t *testing.T) {
+	values := map[string][]byte{"pod.yaml": []byte("P"), "kube-apiserver.yaml": []byte("A"), "other": []byte("O")}
+	for _, test := range []struct {
+		name       string
+		drop       string
+		companions []string
+		missing    []string
+		want       map[string][]byte
+	}{
+		{"no companions", "", nil, nil, map[string][]byte{"pod.yaml": []byte("P")}},
+		{"a companion", "", []string{"kube-apiserver"}, nil, map[string][]byte{"pod.yaml": []byte("P"), "kube-apiserver.yaml": []byte("A")}},
+		{"one without a template", "", []string{"scheduler"}, []string{"scheduler.yaml"}, map[string][]byte{"pod.yaml": []byte("P")}},
+		{"no template", "pod.yaml", nil, []string{"pod.yaml"}, map[string][]byte{"pod.yaml": nil}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := sample()
+			c.ConfigMaps["etcd-pod"] = maps.Clone(values)
+			delete(c.ConfigMaps["etcd-pod"], test.drop)
+			if missing := c.TakeTemplates("etcd-pod", "pod.yaml", test.companions); !slices.Equal(missing, test.missing) {
+				t.Errorf("missing are %v, want %v", missing, test.missing)
+			}
+			if _, ok := c.ConfigMaps["etcd-pod"]; ok {
+				t.Error("the ConfigMap is still part of the content")
+			}
+			if got := c.Templates("pod.yaml"); !maps.EqualFunc(got, test.want, slices.Equal[[]byte]) {
+				t.Errorf("templates %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // TestHashIsInjective draws contents from a tiny alphabet, where borders shift easily.
 func TestHashIsInjective(t *testing.T) {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("ab\x00")), 0, 3, -1)
@@ -74,11 +117,13 @@ func TestHashIsInjective(t *testing.T) {
 			PodTemplate: []byte(text.Draw(t, "template")),
 			ConfigMaps:  rapid.MapOfN(text, object, 0, 2).Draw(t, "configMaps"),
 			Secrets:     rapid.MapOfN(text, object, 0, 2).Draw(t, "secrets"),
+			Companions:  object.Draw(t, "companions"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := content.Draw(t, "a"), content.Draw(t, "b")
-		equal := string(a.PodTemplate) == string(b.PodTemplate) && equalObjects(a.ConfigMaps, b.ConfigMaps) && equalObjects(a.Secrets, b.Secrets)
+		equal := string(a.PodTemplate) == string(b.PodTemplate) && equalObjects(a.ConfigMaps, b.ConfigMaps) && equalObjects(a.Secrets, b.Secrets) &&
+			maps.EqualFunc(a.Companions, b.Companions, slices.Equal[[]byte])
 		if got := a.ContentHash() == b.ContentHash(); got != equal {
 			t.Errorf("content hashes equal: %t, contents equal: %t", got, equal)
 		}

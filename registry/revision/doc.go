@@ -12,7 +12,8 @@
 //     is preceded by its length. The order of keys plays no part.
 //   - Two contents have the same [Content.RestartHash] only if a process that runs with one need not restart for the
 //     other: what may differ is the data of Secrets that the process reads anew by itself. ConfigMaps hold trust and the
-//     manifest; both are read at start, so they are never left out.
+//     manifests; both are read at start, so they are never left out. The static pods of a node have one hash together:
+//     what restarts one of them restarts all.
 //   - [Manifest] makes nothing that the StaticPodClass of the rollout does not permit (permits): a field that neither the
 //     class nor this package knows is refused. A text is bounded before it is expanded, and YAML aliases are not read.
 //   - [NodeCopyName] gives different names to different nodes, and none that [CopyName] gives.

@@ -24,11 +24,14 @@ const (
 	highestOfUsers  int32 = 1000000000
 )
 
+// toolDomains are those of annotations that kubectl and kubeadm write and read, and nothing on a node.
+var toolDomains = []string{"kubectl.kubernetes.io", "kubeadm.kubernetes.io"}
+
 // metadata refuses annotations by which kubelet and container runtimes are controlled.
 func (j *judge) metadata(pod *corev1.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		domain, _, ok := strings.Cut(key, "/")
-		if ok && (commands(domain)) && domain != "kubectl.kubernetes.io" {
+		if ok && commands(domain) && !slices.Contains(toolDomains, domain) {
 			j.never(metadataPath.Child("annotations").Key(key), "annotations of this domain control kubelet or a container runtime")
 		}
 		if !ok && commands(key) {

@@ -73,6 +73,14 @@ func TestPermitsTheHonestPod(t *testing.T) {
 	}
 }
 
+// TestPermitsWhatKubeadmNotes: kubeadm finds the endpoints of a control plane by annotations of its own.
+func TestPermitsWhatKubeadmNotes(t *testing.T) {
+	const note = `{kubeadm.kubernetes.io/etcd.advertise-client-urls: "https://NODE_IP:2379"}`
+	if err := made(t, etcdClass(), strings.Replace(honest, `{team.example.com/force: "1"} #meta`, note, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPermitsRefuses attacks a class that permits what etcd needs and no more. What is refused is named by its path.
 func TestPermitsRefuses(t *testing.T) {
 	volume := func(source string) (string, string) { return "#volume", "- {name: evil, " + source + "}\n" }

@@ -10,6 +10,9 @@
 // process has loaded, and from the records on the revisions, which say by the UID of the node what is on its disk. A
 // revision with the restart hash that is already running restarts nobody.
 //
+// The unit is the node. Where a revision brings several static pods to it, they restart together and are judged as one: the
+// node runs a revision when each of them does, and is well when each of them is.
+//
 // Invariants:
 //
 //   - One node at a time. A node that restarts is done when its pod is Ready with the restart hash of the revision and

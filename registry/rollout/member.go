@@ -7,9 +7,11 @@ import (
 	"time"
 )
 
-// member is a node with what the State knows about it.
+// member is a node with what the State knows about it. Its Pod stands for all of its static pods together.
 type member struct {
 	*Node
+	// revisions that the manifests of its static pods name.
+	revisions []int
 	// record is never nil.
 	record *NodeStatus
 	// installed is the newest complete revision that is recorded for the node, nil for none.
@@ -29,7 +31,12 @@ type member struct {
 func (a *assessor) observe() []*member {
 	members := make([]*member, 0, len(a.state.Nodes))
 	for i := range a.state.Nodes {
-		m := &member{Node: &a.state.Nodes[i]}
+		node := a.state.Nodes[i]
+		m := &member{Node: &node}
+		for _, p := range node.pods() {
+			m.revisions = append(m.revisions, p.Revision)
+		}
+		node.Pod = node.together(a.state.Name)
 		m.record = a.state.Record.Node(m.Name, m.UID)
 		if m.record == nil {
 			m.record = &NodeStatus{Name: m.Name, UID: m.UID}

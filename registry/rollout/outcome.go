@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -91,17 +92,23 @@ func found(p *StaticPod) string {
 	switch {
 	case p == nil:
 		return "none"
+	case p.Discord != "":
+		return p.Discord
 	case p.Revision == 0:
 		return "one of no known revision"
+	}
+	return revisionOf(p)
+}
+
+func revisionOf(p *StaticPod) string {
+	if p.Revision == 0 {
+		return "no known revision"
 	}
 	return fmt.Sprintf("revision %d", p.Revision)
 }
 
 func trouble(p *StaticPod) string {
-	if p.Trouble != "" {
-		return p.Trouble
-	}
-	return "it is " + p.Phase
+	return cmp.Or(p.Trouble, p.Discord, "it is "+p.Phase)
 }
 
 // observation returns the observation of the quorum. If there is none it requests one.

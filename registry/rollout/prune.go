@@ -111,8 +111,8 @@ func (a *assessor) protected() map[int]bool {
 		if m.failed != nil {
 			keep(out, m.failed.Revision, failed)
 		}
-		if m.Pod != nil {
-			keep(out, m.Pod.Revision, 1)
+		for _, revision := range m.revisions {
+			keep(out, revision, 1)
 		}
 		keep(out, m.installedNumber(), 1)
 		for i := range a.state.Installers {

@@ -70,8 +70,8 @@ func (a *assessor) newest() int {
 	}
 	// A number is never used twice, even if somebody has deleted the revisions.
 	for _, m := range a.members {
-		if m.Pod != nil {
-			number = max(number, m.Pod.Revision)
+		for _, revision := range m.revisions {
+			number = max(number, revision)
 		}
 		number = max(number, m.record.TargetRevision, m.record.CurrentRevision)
 	}

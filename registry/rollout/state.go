@@ -90,6 +90,15 @@ type Node struct {
 	Unfit string
 	// Pod is the mirror pod, nil if there is none.
 	Pod *StaticPod
+	// Companions are the other static pods that a revision brings to the node.
+	Companions []Companion
+}
+
+// Companion is a static pod of a node beside the one that the rollout is named after.
+type Companion struct {
+	Name string
+	// Pod is the mirror pod, nil if there is none.
+	Pod *StaticPod
 }
 
 // StaticPod is what a mirror pod shows.
@@ -104,6 +113,8 @@ type StaticPod struct {
 	Started time.Time
 	// Trouble says what is wrong with its containers, "" if nothing is.
 	Trouble string
+	// Discord says how the static pods of a node differ that should be of one revision, "" if they do not.
+	Discord string
 }
 
 // Installer is an installer pod.

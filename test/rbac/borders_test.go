@@ -57,7 +57,7 @@ func render(t *testing.T, dir string) *rendered {
 
 // kustomizations are what is applied.
 var kustomizations = []string{
-	"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "overlays/workloads", "samples/etcd-nodes", "samples/openshift-etcd",
+	"base", "deployment", "overlays/namespaced", "overlays/ca-bundles", "overlays/workloads", "samples/etcd-nodes", "samples/kubeadm-etcd", "samples/openshift-etcd",
 	"samples/mtls-service", "samples/pods", "samples/webhook-server", "samples/hosted-etcd",
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -36,31 +38,100 @@ func LoadClass(spec *StaticPodClassSpec) (*StaticPodClassSpec, error) {
 	if !byDigest.MatchString(out.Image) {
 		errs = append(errs, field.Invalid(at.Child("image"), out.Image, "must be NAME@sha256:DIGEST: whoever can move a tag could run as root on the nodes"))
 	}
+	errs = append(errs, out.setStaticPods(at)...)
 	errs = append(errs, validateDirectory(out.ResourceDirectory, at.Child("resourceDirectory"))...)
 	errs = append(errs, validateDirectory(out.ManifestDirectory, at.Child("manifestDirectory"))...)
 	if within(out.ResourceDirectory, out.ManifestDirectory) || within(out.ManifestDirectory, out.ResourceDirectory) {
 		errs = append(errs, field.Invalid(at.Child("resourceDirectory"), out.ResourceDirectory, "must neither contain manifestDirectory nor be in it: kubelet would run its files as static pods"))
 	}
-	if len(out.Pod.Images) == 0 {
-		errs = append(errs, field.Required(at.Child("pod", "images"), "a pod without an image cannot run"))
-	}
-	errs = append(errs, validateHostPaths(out, at.Child("pod", "hostPaths"))...)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
 	return out, nil
 }
 
+// setStaticPods sets the defaults of the static pods, and returns what is wrong with them.
+func (c *StaticPodClassSpec) setStaticPods(at *field.Path) field.ErrorList {
+	c.ManifestFile = cmp.Or(c.ManifestFile, defaultManifestFile(c.PodName))
+	errs := validateManifestFile(c.ManifestFile, at.Child("manifestFile"))
+	errs = append(errs, c.validatePod(&c.Pod, at.Child("pod"))...)
+	names, files := sets.New(c.PodName), sets.New(c.ManifestFile)
+	for i := range c.Companions {
+		companion, at := &c.Companions[i], at.Child("companions").Index(i)
+		companion.ManifestFile = cmp.Or(companion.ManifestFile, defaultManifestFile(companion.PodName))
+		errs = append(errs, validateLabelName(companion.PodName, at.Child("podName"))...)
+		errs = append(errs, validateManifestFile(companion.ManifestFile, at.Child("manifestFile"))...)
+		errs = append(errs, c.validatePod(&companion.Pod, at.Child("pod"))...)
+		if names.Has(companion.PodName) {
+			errs = append(errs, field.Duplicate(at.Child("podName"), companion.PodName))
+		}
+		if files.Has(companion.ManifestFile) {
+			errs = append(errs, field.Duplicate(at.Child("manifestFile"), companion.ManifestFile))
+		}
+		names.Insert(companion.PodName)
+		files.Insert(companion.ManifestFile)
+	}
+	return errs
+}
+
+func defaultManifestFile(podName string) string { return podName + "-pod.yaml" }
+
+// validateManifestFile accepts the name of a file that kubelet reads, which is not hidden.
+func validateManifestFile(name string, at *field.Path) field.ErrorList {
+	if !strings.HasSuffix(name, ".yaml") {
+		return field.ErrorList{field.Invalid(at, name, "must end in .yaml")}
+	}
+	return invalid(at, name, validation.IsDNS1123Subdomain(name))
+}
+
+// Companion is what the class says of a companion, nil if it does not permit one of that name.
+func (c *StaticPodClassSpec) Companion(podName string) *PermittedCompanion {
+	for i := range c.Companions {
+		if c.Companions[i].PodName == podName {
+			return &c.Companions[i]
+		}
+	}
+	return nil
+}
+
+// Permitted is what the static pod of a name may contain, nil if the class does not permit one of that name.
+func (c *StaticPodClassSpec) Permitted(podName string) *PermittedPod {
+	if podName == c.PodName {
+		return &c.Pod
+	}
+	if companion := c.Companion(podName); companion != nil {
+		return &companion.Pod
+	}
+	return nil
+}
+
+func (c *StaticPodClassSpec) validatePod(pod *PermittedPod, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(pod.Images) == 0 {
+		errs = append(errs, field.Required(at.Child("images"), "a pod without an image cannot run"))
+	}
+	return append(errs, validateHostPaths(c, pod, at.Child("hostPaths"))...)
+}
+
+// hostPaths are those of all static pods of the class.
+func (c *StaticPodClassSpec) hostPaths() []string {
+	out := slices.Clone(c.Pod.HostPaths)
+	for i := range c.Companions {
+		out = append(out, c.Companions[i].Pod.HostPaths...)
+	}
+	return out
+}
+
 // validateHostPaths refuses paths that contain each other, or a directory of the installer: a pod that may write to one
 // could replace the other.
-func validateHostPaths(class *StaticPodClassSpec, at *field.Path) field.ErrorList {
+func validateHostPaths(class *StaticPodClassSpec, pod *PermittedPod, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for i, hostPath := range class.Pod.HostPaths {
+	for i, hostPath := range pod.HostPaths {
 		errs = append(errs, validateDirectory(hostPath, at.Index(i))...)
-		if class.Pod.Privileged {
+		if pod.Privileged {
 			continue
 		}
-		others := append(slices.Clone(class.Pod.HostPaths), class.ResourceDirectory, class.ManifestDirectory)
+		others := append(class.hostPaths(), class.ResourceDirectory, class.ManifestDirectory)
 		for _, other := range others {
 			if other != hostPath && within(other, hostPath) {
 				errs = append(errs, field.Invalid(at.Index(i), hostPath, fmt.Sprintf("contains %s: a pod that may write to one could replace the other", other)))

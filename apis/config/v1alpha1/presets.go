@@ -65,6 +65,8 @@ func expandPreset(preset *Preset, namespace string) *RotationConfigurationSpec {
 		return expandOpenShiftEtcd(params)
 	case PresetHostedEtcd:
 		return newHostedEtcd(preset.HostedEtcd, namespace).expand()
+	case PresetKubeadmEtcd:
+		return newKubeadmEtcd(preset.KubeadmEtcd).expand()
 	default:
 		return &RotationConfigurationSpec{}
 	}
@@ -92,11 +94,16 @@ func validatePreset(preset *Preset, namespace string, path *field.Path) field.Er
 		return append(errs, validateWebhookServer(preset.WebhookServer, params)...)
 	case PresetHostedEtcd:
 		return append(errs, validateHostedEtcd(preset.HostedEtcd, namespace, path.Child("hostedEtcd"))...)
+	case PresetKubeadmEtcd:
+		if preset.KubeadmEtcd == nil {
+			return errs
+		}
+		return append(errs, validateKubeadmEtcd(preset.KubeadmEtcd, path.Child("kubeadmEtcd"))...)
 	case "":
 		return field.ErrorList{field.Required(path.Child("name"), "")}
 	default:
 		return field.ErrorList{field.NotSupported(path.Child("name"), preset.Name,
-			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd, PresetWebhookServer, PresetHostedEtcd})}
+			[]PresetName{PresetMTLSService, PresetOpenShiftEtcd, PresetWebhookServer, PresetHostedEtcd, PresetKubeadmEtcd})}
 	}
 }
 
@@ -112,6 +119,7 @@ func forbidOthers(preset *Preset, path *field.Path) field.ErrorList {
 	forbid(preset.OpenShiftEtcd != nil, PresetOpenShiftEtcd, "openshiftEtcd")
 	forbid(preset.WebhookServer != nil, PresetWebhookServer, "webhookServer")
 	forbid(preset.HostedEtcd != nil, PresetHostedEtcd, "hostedEtcd")
+	forbid(preset.KubeadmEtcd != nil, PresetKubeadmEtcd, "kubeadmEtcd")
 	return errs
 }
 

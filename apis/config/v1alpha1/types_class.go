@@ -63,7 +63,32 @@ type StaticPodClassSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ManifestDirectory string `json:"manifestDirectory,omitempty"`
+	// manifestFile is the name of the static pod's manifest in manifestDirectory, for example etcd.yaml: a file of that name
+	// is replaced, whoever wrote it. Defaults to PODNAME-pod.yaml.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ManifestFile string `json:"manifestFile,omitempty"`
 	// pod describes what the static pod may contain.
+	Pod PermittedPod `json:"pod"`
+	// companions are further static pods that a rollout of the class may bring together with it.
+	// +optional
+	// +listType=map
+	// +listMapKey=podName
+	// +kubebuilder:validation:MaxItems=8
+	Companions []PermittedCompanion `json:"companions,omitempty"`
+}
+
+// PermittedCompanion is a further static pod of the nodes of a class.
+type PermittedCompanion struct {
+	// podName is the name of the static pod, for example kube-apiserver.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	PodName string `json:"podName"`
+	// manifestFile is the name of its manifest in manifestDirectory. Defaults to PODNAME-pod.yaml.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ManifestFile string `json:"manifestFile,omitempty"`
+	// pod describes what it may contain.
 	Pod PermittedPod `json:"pod"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // PresetName names a set of trust domains that certrotation knows.
-// +kubebuilder:validation:Enum=mtls-service;openshift-etcd;webhook-server;hosted-etcd
+// +kubebuilder:validation:Enum=mtls-service;openshift-etcd;webhook-server;hosted-etcd;kubeadm-etcd
 type PresetName string
 
 // Known presets.
@@ -17,6 +17,7 @@ const (
 	PresetOpenShiftEtcd PresetName = "openshift-etcd"
 	PresetWebhookServer PresetName = "webhook-server"
 	PresetHostedEtcd    PresetName = "hosted-etcd"
+	PresetKubeadmEtcd   PresetName = "kubeadm-etcd"
 )
 
 // Preset chooses a known system and its parameters.
@@ -24,6 +25,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.openshiftEtcd) || self.name == 'openshift-etcd'",message="openshiftEtcd are the parameters of the preset openshift-etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.webhookServer) == (self.name == 'webhook-server')",message="webhookServer are the parameters of the preset webhook-server, which needs them"
 // +kubebuilder:validation:XValidation:rule="!has(self.hostedEtcd) || self.name == 'hosted-etcd'",message="hostedEtcd are the parameters of the preset hosted-etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeadmEtcd) || self.name == 'kubeadm-etcd'",message="kubeadmEtcd are the parameters of the preset kubeadm-etcd"
 type Preset struct {
 	// name of the preset.
 	Name PresetName `json:"name"`
@@ -39,6 +41,9 @@ type Preset struct {
 	// hostedEtcd are the parameters of the preset hosted-etcd.
 	// +optional
 	HostedEtcd *HostedEtcdPreset `json:"hostedEtcd,omitempty"`
+	// kubeadmEtcd are the parameters of the preset kubeadm-etcd.
+	// +optional
+	KubeadmEtcd *KubeadmEtcdPreset `json:"kubeadmEtcd,omitempty"`
 }
 
 // MTLSServicePreset makes one trust domain NAME with the Secrets NAME-signer, NAME-server and NAME-client-CLIENT

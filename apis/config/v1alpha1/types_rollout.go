@@ -8,6 +8,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // PodKey is the key of the ConfigMap with the manifest of a static pod.
 const PodKey = "pod.yaml"
 
+// CompanionKey is the key of that ConfigMap with the manifest of a companion.
+func CompanionKey(companion string) string { return companion + ".yaml" }
+
 // Rollout distributes what the nodes need.
 type Rollout struct {
 	// staticPod distributes it to the static pods of nodes.
@@ -17,7 +20,7 @@ type Rollout struct {
 
 // StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision
 // that differs from the running one only in reloaded Secrets is swapped without restarting the pod; any other revision
-// restarts it.
+// restarts it, and its companions with it.
 type StaticPodRollout struct {
 	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
 	// +kubebuilder:validation:MinLength=1
@@ -32,6 +35,15 @@ type StaticPodRollout struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PodConfigMapName string `json:"podConfigMapName,omitempty"`
+	// companions are the names of further static pods of each node that a revision brings, for example kube-apiserver.
+	// The manifest of each is in podConfigMapName under the key NAME.yaml, and mounts the directory of the revision too.
+	// A node is done when all of its static pods are. The class has to name them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Companions []string `json:"companions,omitempty"`
 	// configMapNames are the ConfigMaps that are part of a revision. Defaults to the ConfigMap of the aggregate.
 	// +optional
 	// +listType=set
@@ -89,6 +101,11 @@ type StaticPodRollout struct {
 	// afterwards.
 	// +optional
 	Quorum *Quorum `json:"quorum,omitempty"`
+}
+
+// StaticPods are the names of all static pods of a node, the one that the rollout is named after first.
+func (r *StaticPodRollout) StaticPods() []string {
+	return append([]string{r.Name}, r.Companions...)
 }
 
 // QuorumStrategy says how much of a cluster has to be healthy before one member is restarted.

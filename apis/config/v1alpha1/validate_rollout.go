@@ -28,6 +28,13 @@ func (v *validator) rollout(rollout *Rollout, aggregate *Aggregate, at *field.Pa
 		v.add(field.Required(at.Child("nodeSelector"), "an empty selector would take every node of the cluster"))
 	}
 	v.add(validateName(r.PodConfigMapName, at.Child("podConfigMapName"))...)
+	v.add(validateSet(r.Companions, at.Child("companions"), validateLabelName)...)
+	if slices.Contains(r.Companions, r.Name) {
+		v.add(field.Invalid(at.Child("companions"), r.Name, "is name already"))
+	}
+	if slices.Contains(r.Companions, "pod") {
+		v.add(field.Invalid(at.Child("companions"), "pod", fmt.Sprintf("the key %s of podConfigMapName has the manifest of the static pod %s", PodKey, r.Name)))
+	}
 	if aggregate == nil && len(r.ConfigMapNames) == 0 {
 		v.add(field.Required(at.Child("configMapNames"), "there is no aggregate whose ConfigMap could be the default"))
 	}

@@ -46,6 +46,21 @@ func TestValidateRolloutAndCopies(t *testing.T) {
 			want:   []string{"FieldValueRequired " + rollout},
 		},
 		{
+			name:   "companions",
+			mutate: func(c *RotationConfigurationSpec) { c.Rollout.StaticPod.Companions = []string{"proxy"} },
+		},
+		{
+			name: "names of companions",
+			mutate: func(c *RotationConfigurationSpec) {
+				c.Rollout.StaticPod.Companions = []string{"a.b", "store", "pod"}
+			},
+			want: []string{
+				"FieldValueInvalid " + rollout + ".companions[0]",
+				"FieldValueInvalid " + rollout + ".companions",
+				"FieldValueInvalid " + rollout + ".companions",
+			},
+		},
+		{
 			name: "names",
 			mutate: func(c *RotationConfigurationSpec) {
 				r := c.Rollout.StaticPod

@@ -10,6 +10,7 @@ import (
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/doctor"
 	"certrotation.dev/cmd/certrotation/app/installer"
+	kubeadmcmd "certrotation.dev/cmd/certrotation/app/kubeadm"
 	"certrotation.dev/cmd/certrotation/app/prune"
 	"certrotation.dev/cmd/certrotation/app/recover"
 	"certrotation.dev/cmd/certrotation/app/render"
@@ -29,7 +30,7 @@ func NewCommand() *cobra.Command {
 		Args:         cobra.NoArgs,
 		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand())
+	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand(), kubeadmcmd.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	root.AddCommand(installer.NewCommand(), prune.NewCommand())
 	root.AddCommand(waitcmd.NewCommand(), agentcmd.NewCommand())

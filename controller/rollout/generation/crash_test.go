@@ -17,6 +17,8 @@ import (
 // story is what a node goes through while the power may go.
 type story struct {
 	name string
+	// accompanied says that the node has a second static pod.
+	accompanied bool
 	// before is done in peace.
 	before func(t *testing.T, m *machine)
 	act    func(t *testing.T, m *machine) error
@@ -43,13 +45,17 @@ func stories() []story {
 		}
 	}
 	all := []Request{request(1, first), request(2, leaf), request(3, trust), request(4, content(a, a, b)), request(5, content(b, a, b))}
+	two := []Request{request(1, together(first)), request(2, together(leaf)), request(3, together(trust))}
 	return []story{
-		{"first install", installed(), install(all[0]), [2]int{0, 0}, [2]int{1, 1}},
-		{"leaves only", installed(all[0]), install(all[1]), [2]int{1, 1}, [2]int{1, 2}},
-		{"trust", installed(all[0], all[1]), install(all[2]), [2]int{1, 2}, [2]int{3, 3}},
-		{"leaves after trust", installed(all[:3]...), install(all[3]), [2]int{3, 3}, [2]int{3, 4}},
-		{"the same again", installed(all[:3]...), install(all[2]), [2]int{3, 3}, [2]int{3, 3}},
-		{"prune", installed(all...), func(t *testing.T, m *machine) error {
+		{"first install", false, installed(), install(all[0]), [2]int{0, 0}, [2]int{1, 1}},
+		{"leaves only", false, installed(all[0]), install(all[1]), [2]int{1, 1}, [2]int{1, 2}},
+		{"trust", false, installed(all[0], all[1]), install(all[2]), [2]int{1, 2}, [2]int{3, 3}},
+		{"leaves after trust", false, installed(all[:3]...), install(all[3]), [2]int{3, 3}, [2]int{3, 4}},
+		{"the same again", false, installed(all[:3]...), install(all[2]), [2]int{3, 3}, [2]int{3, 3}},
+		{"first install of two", true, installed(), install(two[0]), [2]int{0, 0}, [2]int{1, 1}},
+		{"leaves of two", true, installed(two[0]), install(two[1]), [2]int{1, 1}, [2]int{1, 2}},
+		{"trust of two", true, installed(two[:2]...), install(two[2]), [2]int{1, 2}, [2]int{3, 3}},
+		{"prune", false, installed(all...), func(t *testing.T, m *machine) error {
 			_, err := m.Prune(t.Context(), sets.New(5), 9)
 			return err
 		}, [2]int{3, 5}, [2]int{3, 5}},
@@ -95,6 +101,9 @@ func TestPowerLoss(t *testing.T) {
 	for _, s := range stories() {
 		t.Run(s.name, func(t *testing.T) {
 			base := newMachine()
+			if s.accompanied {
+				base.layout = accompanied()
+			}
 			s.before(t, base)
 			base = base.clone()
 			tried := 0
@@ -133,8 +142,10 @@ func (s story) check(t *testing.T, m *machine, when string, cut int) {
 	}
 	// What the run says is done has to last.
 	m = m.restart(func() bool { return false }, func([]byte) []byte { return nil })
-	if r, g := m.numbers(t); [2]int{r, g} != s.to {
-		t.Fatalf("%s: run again: manifest %d, generation %d, want %v", when, r, g, s.to)
+	for _, pod := range m.layout.Pods() {
+		if r, g := m.numbersOf(t, pod); [2]int{r, g} != s.to {
+			t.Fatalf("%s: run again: %s is of %d, generation %d, want %v", when, pod.ManifestName(), r, g, s.to)
+		}
 	}
 	if defects := m.defects(t); len(defects) > 0 {
 		t.Fatalf("%s: run again: %v", when, defects)
@@ -143,19 +154,21 @@ func (s story) check(t *testing.T, m *machine, when string, cut int) {
 
 func (s story) isWhole(t *testing.T, m *machine, when string) {
 	t.Helper()
-	installed, err := m.Installed()
-	if errors.Is(err, nodedisk.ErrNotInstalled) && s.from == [2]int{} {
-		return
-	}
-	if err != nil {
-		t.Fatalf("%s: neither old nor new: %v", when, err)
-	}
-	got := [2]int{installed.Manifest.Revision, installed.Generation.Number}
-	if got != s.from && got != s.to {
-		t.Fatalf("%s: manifest %d, generation %d, want %v or %v", when, got[0], got[1], s.from, s.to)
-	}
-	if record := installed.Generation.Record; record.RestartHash != installed.Manifest.RestartHash {
-		t.Fatalf("%s: trust of the generation is not that of the manifest", when)
+	for _, pod := range m.layout.Pods() {
+		installed, err := pod.ReadInstalled(m.resources, m.manifests)
+		if errors.Is(err, nodedisk.ErrNotInstalled) && s.from == [2]int{} {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %s: neither old nor new: %v", when, pod.ManifestName(), err)
+		}
+		got := [2]int{installed.Manifest.Revision, installed.Generation.Number}
+		if got != s.from && got != s.to {
+			t.Fatalf("%s: %s is of %d, generation %d, want %v or %v", when, pod.ManifestName(), got[0], got[1], s.from, s.to)
+		}
+		if record := installed.Generation.Record; record.RestartHash != installed.Manifest.RestartHash {
+			t.Fatalf("%s: %s: trust of the generation is not that of the manifest", when, pod.ManifestName())
+		}
 	}
 }
 
@@ -165,6 +178,9 @@ func TestFullDisk(t *testing.T) {
 	for _, s := range stories() {
 		t.Run(s.name, func(t *testing.T) {
 			base := newMachine()
+			if s.accompanied {
+				base.layout = accompanied()
+			}
 			s.before(t, base)
 			for fail := 1; ; fail++ {
 				m := base.clone()

@@ -103,7 +103,23 @@ func permitted() *configv1alpha1.PermittedPod {
 }
 
 func request(n int, c revision.Content) Request {
-	return Request{Content: c, Revision: n, ContentHash: c.ContentHash(), NodeName: "master-0", NodeIP: "10.0.0.5", Permitted: permitted()}
+	return Request{Content: c, Revision: n, ContentHash: c.ContentHash(), NodeName: "master-0", NodeIP: "10.0.0.5", Permitted: permitted(),
+		Companions: map[string]*configv1alpha1.PermittedPod{companion: permitted()}}
+}
+
+// companion is a second static pod of the node, and accompanied the layout with it, by the names that kubeadm gives.
+const companion = "kube-apiserver"
+
+func accompanied() nodedisk.Layout {
+	out := layout
+	out.ManifestFile, out.Companions = "etcd.yaml", []nodedisk.Companion{{Name: companion, ManifestFile: companion + ".yaml"}}
+	return out
+}
+
+// together is a content with the template of the companion.
+func together(c revision.Content) revision.Content {
+	c.Companions = map[string][]byte{companion: []byte(strings.ReplaceAll(string(c.PodTemplate), "name: etcd}", "name: "+companion+"}"))}
+	return c
 }
 
 // machine is a node whose disk is in memory.
@@ -128,7 +144,9 @@ func machineOf(resources, manifests *memory, power *supply) *machine {
 // restart is the machine after a loss of power.
 func (m *machine) restart(survives func() bool, torn func([]byte) []byte) *machine {
 	power := &supply{}
-	return machineOf(m.resources.(*memory).afterPowerLoss(power, survives, torn), m.manifests.(*memory).afterPowerLoss(power, survives, torn), power)
+	out := machineOf(m.resources.(*memory).afterPowerLoss(power, survives, torn), m.manifests.(*memory).afterPowerLoss(power, survives, torn), power)
+	out.layout = m.layout
+	return out
 }
 
 // clone is the machine with everything synced.
@@ -148,7 +166,13 @@ func (m *machine) mustInstall(t *testing.T, r Request) Result {
 // numbers says what is installed: revision of the manifest, generation of the pointer; zeros for nothing.
 func (m *machine) numbers(t *testing.T) (int, int) {
 	t.Helper()
-	installed, err := m.Installed()
+	return m.numbersOf(t, m.layout)
+}
+
+// numbersOf says it of one of the static pods.
+func (m *machine) numbersOf(t *testing.T, pod nodedisk.Layout) (int, int) {
+	t.Helper()
+	installed, err := pod.ReadInstalled(m.resources, m.manifests)
 	if errors.Is(err, nodedisk.ErrNotInstalled) {
 		return 0, 0
 	}

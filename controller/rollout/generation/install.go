@@ -22,7 +22,7 @@ import (
 type Result struct {
 	// Changed is false if everything was in its place.
 	Changed bool
-	// Restart tells whether the manifest was replaced, so that kubelet restarts the pod.
+	// Restart tells whether a manifest was replaced, so that kubelet restarts the pod.
 	Restart bool
 	// Directory is that of the manifest, Generation that of the pointer.
 	Directory  int
@@ -37,7 +37,7 @@ func (n *Node) Install(ctx context.Context, request Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	manifest, err := o.manifest(n.layout, o.Revision)
+	wanted, err := o.manifests(n.layout, o.Revision)
 	if err != nil {
 		return Result{}, err
 	}
@@ -45,11 +45,11 @@ func (n *Node) Install(ctx context.Context, request Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := n.install(ctx, o, manifest)
+	result, err := n.install(ctx, o, wanted)
 	return result, errors.Join(err, release())
 }
 
-func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, error) {
+func (n *Node) install(ctx context.Context, o *order, wanted []manifest) (Result, error) {
 	installed, current, err := n.before(o)
 	if err != nil {
 		return Result{}, err
@@ -66,9 +66,9 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 		return Result{}, err
 	}
 	if inPlace {
-		// The manifest of the directory stays; the one of kubelet is what was just read.
+		// The manifests of the directory stay; those of kubelet are what was just read.
 		result.Directory = installed.Revision
-		if manifest, err = o.manifest(n.layout, installed.Revision); err != nil {
+		if wanted, err = o.manifests(n.layout, installed.Revision); err != nil {
 			return Result{}, err
 		}
 	}
@@ -78,7 +78,9 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 		func() { n.ensureDirectory(resources, dir) },
 		func() { result.Changed = n.ensureGeneration(resources, dir, o) },
 		func() {
-			result.Changed = resources.File(path.Join(dir, n.layout.ManifestName()), manifest) || result.Changed
+			for _, m := range wanted {
+				result.Changed = resources.File(path.Join(dir, m.pod.ManifestName()), m.text) || result.Changed
+			}
 		},
 		func() {
 			result.Changed = resources.Link(nodedisk.GenerationName(o.Revision), path.Join(dir, nodedisk.PointerName)) || result.Changed
@@ -87,7 +89,10 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 			if inPlace {
 				return
 			}
-			result.Restart = manifests.File(n.layout.ManifestName(), manifest)
+			// Together: each of the static pods restarts anyway, and those who need them wait once.
+			for _, m := range wanted {
+				result.Restart = manifests.File(m.pod.ManifestName(), m.text) || result.Restart
+			}
 			result.Changed = result.Changed || result.Restart
 		},
 	} {
@@ -100,25 +105,31 @@ func (n *Node) install(ctx context.Context, o *order, manifest []byte) (Result, 
 		}
 	}
 	// A manifest that stays may have been replaced and not synced by an earlier run, or have another mode by now.
-	if n.layout.ReadManifest(n.manifests, ".").Defects.Has(nodedisk.FileMode) {
-		manifests.Chmod(n.layout.ManifestName(), nodedisk.PlainMode)
+	for _, m := range wanted {
+		if m.pod.ReadManifest(n.manifests, ".").Defects.Has(nodedisk.FileMode) {
+			manifests.Chmod(m.pod.ManifestName(), nodedisk.PlainMode)
+		}
 	}
 	manifests.Sync(".")
 	return result, manifests.Err
 }
 
 // before reads what is installed and refuses what may not follow it. A manifest that the installer has not made counts as
-// none: it is replaced. The generation is the one that the pointer beside the manifest names, nil if it names none.
+// none: it is replaced. The manifest is that of the static pod that the rollout is named after, and the generation the one
+// that the pointer beside it names, nil if it names none.
 func (n *Node) before(o *order) (*nodedisk.Manifest, *nodedisk.Generation, error) {
-	installed := n.layout.ReadManifest(n.manifests, ".")
-	if installed.Defects.Has(nodedisk.Unreadable) {
-		return nil, nil, installed.Defects.Err()
+	var installed nodedisk.Manifest
+	for _, pod := range n.layout.Pods() {
+		installed = pod.ReadManifest(n.manifests, ".")
+		if installed.Defects.Has(nodedisk.Unreadable) {
+			return nil, nil, installed.Defects.Err()
+		}
+		if installed.Revision > o.Revision {
+			return nil, nil, fmt.Errorf("%w: its manifest is of revision %d, asked for was %d", ErrNewer, installed.Revision, o.Revision)
+		}
 	}
 	if !installed.FromInstaller() {
 		return nil, nil, nil
-	}
-	if installed.Revision > o.Revision {
-		return nil, nil, fmt.Errorf("%w: its manifest is of revision %d, asked for was %d", ErrNewer, installed.Revision, o.Revision)
 	}
 	current := n.pointedAt(&installed)
 	switch {
@@ -148,8 +159,9 @@ func (o *order) wrote(g *nodedisk.Generation) bool {
 		g.Record.Node == o.record.Node && maps.Equal(g.Record.Files, o.record.Files)
 }
 
-// canReload tells whether the pod of that manifest would run the order without a restart: the order is equal in all that
-// the process reads at its start, and its manifest differs in nothing but the revision.
+// canReload tells whether the static pods would run the order without a restart: the order is equal in all that the
+// processes read at their start, and the manifest of each differs in nothing but the revision. The manifest that is given is
+// that of the static pod that the rollout is named after: its companions have to mount the same directory.
 func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
 	if installed == nil || installed.RestartHash != o.RestartHash {
 		return false, nil
@@ -157,15 +169,20 @@ func (n *Node) canReload(installed *nodedisk.Manifest, o *order) (bool, error) {
 	if there, err := nodedisk.IsDirectory(n.resources, n.layout.DirectoryName(installed.Revision)); err != nil || !there {
 		return false, nil //nolint:nilerr // what the pod mounts is gone: it needs another directory, and a restart
 	}
-	text, err := o.manifest(n.layout, installed.Revision)
+	wanted, err := o.manifests(n.layout, installed.Revision)
 	if err != nil {
 		return false, err
 	}
-	pod, err := revision.ParsePod(text)
-	if err != nil {
-		return false, err
+	for _, m := range wanted {
+		pod, err := revision.ParsePod(m.text)
+		if err != nil {
+			return false, err
+		}
+		if runs := m.pod.ReadManifest(n.manifests, "."); !equality.Semantic.DeepEqual(pod, runs.Pod) {
+			return false, nil
+		}
 	}
-	return equality.Semantic.DeepEqual(pod, installed.Pod), nil
+	return true, nil
 }
 
 func (n *Node) ensureDirectory(w *durable.Writer, dir string) {

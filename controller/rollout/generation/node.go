@@ -76,7 +76,9 @@ func (n *Node) clean() error {
 		}
 	}
 	resources.Sync(".")
-	manifests.Remove(nodedisk.Staged(n.layout.ManifestName()))
+	for _, pod := range n.layout.Pods() {
+		manifests.Remove(nodedisk.Staged(pod.ManifestName()))
+	}
 	manifests.Sync(".")
 	if err := errors.Join(resources.Err, manifests.Err); err != nil {
 		return fmt.Errorf("remove what an interrupted run has left: %w", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -34,9 +35,10 @@ type Pruned struct {
 }
 
 // Prune removes the directories of revisions up to maxEligible that are not protected, and in the directories that it
-// keeps the generations of such revisions. Whatever the arguments say, it keeps what the manifest of kubelet mentions,
+// keeps the generations of such revisions. Whatever the arguments say, it keeps what a manifest of kubelet mentions,
 // what the pointer of a kept directory names, and a directory that holds a protected generation. Without a manifest it
-// removes nothing: a person may have moved the manifest away to stop the pod, and will put it back.
+// removes nothing: a person may have moved the manifest away to stop the pod, and will put it back. Any manifest counts that
+// kubelet runs: one may be that of a static pod which is no companion any more.
 func (n *Node) Prune(ctx context.Context, protected sets.Set[int], maxEligible int) (Pruned, error) {
 	release, err := n.lock(ctx)
 	if err != nil {
@@ -57,16 +59,9 @@ type pruning struct {
 }
 
 func (p *pruning) run(ctx context.Context) error {
-	manifest := p.node.layout.ManifestName()
-	text, err := nodedisk.ReadFile(p.node.manifests, manifest, nodedisk.MaxManifestBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		p.done.Kept.Add(nodedisk.ManifestMissing, manifest, "there is none, so nothing says what is in use: nothing is removed until it is back")
-		return nil
+	if whole, err := p.readManifests(); err != nil || !whole {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("read the manifest %s: %w", manifest, err)
-	}
-	p.named = p.node.layout.Mentioned(text)
 	if err := p.node.clean(); err != nil {
 		return err
 	}
@@ -90,6 +85,35 @@ func (p *pruning) run(ctx context.Context) error {
 		return fmt.Errorf("prune: %w", p.w.Err)
 	}
 	return nil
+}
+
+// readManifests finds out which directories are named. It is not whole if a static pod of the rollout has no manifest.
+func (p *pruning) readManifests() (whole bool, err error) {
+	whole = true
+	own := sets.New[string]()
+	for _, pod := range p.node.layout.Pods() {
+		own.Insert(pod.ManifestName())
+		if _, err := fs.Lstat(p.node.manifests, pod.ManifestName()); errors.Is(err, fs.ErrNotExist) {
+			p.done.Kept.Add(nodedisk.ManifestMissing, pod.ManifestName(), "there is none, so nothing says what is in use: nothing is removed until it is back")
+			whole = false
+		}
+	}
+	entries, err := fs.ReadDir(p.node.manifests, ".")
+	if err != nil {
+		return false, fmt.Errorf("list %s: %w", p.node.layout.ManifestDirectory, err)
+	}
+	p.named = map[int]bool{}
+	for _, entry := range entries {
+		if !own.Has(entry.Name()) && !entry.Type().IsRegular() {
+			continue
+		}
+		text, err := nodedisk.ReadFile(p.node.manifests, entry.Name(), nodedisk.MaxManifestBytes)
+		if err != nil {
+			return false, fmt.Errorf("read the manifest %s: %w", entry.Name(), err)
+		}
+		maps.Copy(p.named, p.node.layout.Mentioned(text))
+	}
+	return whole, nil
 }
 
 func (p *pruning) eligible(revision int) bool {

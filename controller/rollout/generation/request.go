@@ -29,6 +29,8 @@ type Request struct {
 	NodeIP      string
 	// Permitted is what the StaticPodClass permits of the pod. Without one nothing is installed.
 	Permitted *configv1alpha1.PermittedPod
+	// Companions is what it permits of each of the companions.
+	Companions map[string]*configv1alpha1.PermittedPod
 	// Now is what the leaves are not to have expired at; zero if their dates do not matter.
 	Now time.Time
 }
@@ -74,14 +76,34 @@ func (r Request) check() (*order, error) {
 	}}, nil
 }
 
-// manifest makes the manifest that mounts the directory of a revision, which is not always the revision of the order.
-func (o *order) manifest(l nodedisk.Layout, n int) ([]byte, error) {
-	text, err := revision.Manifest(o.Content.PodTemplate, revision.Values{
-		Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.HostDirectory(n),
-		Permitted: o.Permitted,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrContent, err)
+// manifest of one of the static pods of the node.
+type manifest struct {
+	// pod is the layout as that static pod sees it.
+	pod  nodedisk.Layout
+	text []byte
+}
+
+// manifests makes those that mount the directory of a revision, which is not always the revision of the order. That of the
+// static pod that the rollout is named after is the last.
+func (o *order) manifests(l nodedisk.Layout, n int) ([]manifest, error) {
+	pods, out := l.Pods(), make([]manifest, 0, len(l.Companions)+1)
+	if len(o.Content.Companions) != len(l.Companions) {
+		return nil, fmt.Errorf("%w: it has the templates of %d companions, want %d", ErrContent, len(o.Content.Companions), len(l.Companions))
 	}
-	return text, nil
+	for i, pod := range pods {
+		template, permitted, of := o.Content.PodTemplate, o.Permitted, l.Name
+		if i < len(l.Companions) {
+			of = l.Companions[i].Name
+			template, permitted = o.Content.Companions[of], o.Companions[of]
+		}
+		text, err := revision.Manifest(template, revision.Values{
+			Revision: n, NodeName: o.NodeName, NodeIP: o.NodeIP, RestartHash: o.RestartHash, Directory: l.HostDirectory(n),
+			Permitted: permitted,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%w: static pod %s: %w", ErrContent, of, err)
+		}
+		out = append(out, manifest{pod: pod, text: text})
+	}
+	return out, nil
 }

@@ -128,7 +128,7 @@ func (l *look) isCopy(live metav1.Object, status string) bool {
 func (l *look) copyConfigMaps(ctx context.Context, status *corev1.ConfigMap, number int) error {
 	pod := l.rollout.Config.PodConfigMapName
 	all := maps.Clone(l.content.ConfigMaps)
-	all[pod] = map[string][]byte{configv1alpha1.PodKey: l.content.PodTemplate}
+	all[pod] = l.content.Templates(configv1alpha1.PodKey)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		err := l.configMaps().Replace(ctx, configMapOf(l.copyMeta(status, name, number), all[name]), func(live *corev1.ConfigMap) (bool, error) {
 			return l.outdated(live, status, live.Immutable, sameData(dataOf(live), all[name]))

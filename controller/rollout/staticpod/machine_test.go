@@ -4,6 +4,7 @@
 package staticpod
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -39,6 +40,12 @@ type machine struct {
 	// runs is the restart hash of the process, "" if there is none; readyAt is when it is ready.
 	runs    string
 	readyAt time.Time
+	// companionsReadyAt is when the companions are ready, which start with the process; companionsRun is "" unless they run
+	// something else.
+	companionsReadyAt time.Time
+	companionsRun     string
+	// replaced says that an installer has replaced the manifests, which kubelet has not seen.
+	replaced bool
 	// restarting says that the process was restarted by a manifest and has not been ready since.
 	restarting bool
 	restarts   int
@@ -84,6 +91,11 @@ func (m *machine) up() bool {
 // ready is what the readiness probe says: the process reads linearizably.
 func (m *machine) ready() bool { return m.up() && m.quorate() }
 
+// companionsReady is what their readiness probes say.
+func (m *machine) companionsReady() bool {
+	return len(m.config.Companions) == 0 || !m.clock.Now().Before(m.companionsReadyAt)
+}
+
 func (w *world) quorate() bool {
 	up := 0
 	for _, m := range w.machines {
@@ -119,16 +131,20 @@ func (m *machine) tick() {
 		m.runPods()
 		m.runManifest()
 	}
-	if m.restarting && m.ready() {
+	if m.restarting && m.ready() && m.companionsReady() {
 		m.restarting = false
 	}
-	m.mirror()
+	m.mirror("etcd-"+m.name, m.runs, m.ready())
+	for _, companion := range m.config.Companions {
+		m.mirror(companion+"-"+m.name, cmp.Or(m.companionsRun, m.runs), m.companionsReady())
+	}
 }
 
 func (m *machine) runManifest() {
-	if m.disk.hash == m.runs || m.disk.hash == "" {
+	if m.disk.hash == m.runs && !m.replaced || m.disk.hash == "" {
 		return
 	}
+	m.replaced = false
 	if m.runs != "" {
 		m.restarts++
 		for _, other := range m.machines {
@@ -138,12 +154,11 @@ func (m *machine) runManifest() {
 		}
 		m.restarting = true
 	}
-	m.runs, m.readyAt = m.disk.hash, m.clock.Now().Add(startup)
+	m.runs, m.readyAt, m.companionsReadyAt, m.companionsRun = m.disk.hash, m.clock.Now().Add(startup), m.clock.Now().Add(3*startup), ""
 }
 
-// mirror writes the mirror pod. Of a machine that does not report, the control plane says that its pod is not ready.
-func (m *machine) mirror() {
-	name := "etcd-" + m.name
+// mirror writes a mirror pod. Of a machine that does not report, the control plane says that its pod is not ready.
+func (m *machine) mirror(name, hash string, isReady bool) {
 	old, err := m.client.CoreV1().Pods(testNamespace).Get(m.ctx, name, metav1.GetOptions{})
 	if m.runs == "" && err != nil {
 		return
@@ -155,10 +170,10 @@ func (m *machine) mirror() {
 	ready := corev1.ConditionFalse
 	if m.kubelet && m.power {
 		pod.Labels = map[string]string{revision.LabelRevision: strconv.Itoa(m.disk.manifest)}
-		pod.Annotations = map[string]string{annotationMirror: "x", annotationSource: sourceFile, revision.AnnotationRestartHash: m.runs}
+		pod.Annotations = map[string]string{annotationMirror: "x", annotationSource: sourceFile, revision.AnnotationRestartHash: hash}
 		pod.Spec.NodeName = m.name
 		pod.Status.Phase = corev1.PodRunning
-		if m.ready() {
+		if isReady {
 			ready = corev1.ConditionTrue
 		}
 	}
@@ -235,11 +250,11 @@ func (m *machine) install(pod *corev1.Pod) error {
 	}
 	trust, _ := strconv.Atoi(strings.TrimPrefix(bundles.Data["ca.crt"], "trust "))
 	leaf, _ := strconv.Atoi(string(certs.Data["leaf"]))
-	if m.disk.hash != hash {
+	if m.disk.hash != hash || m.companionsRun != "" {
 		if m.runs != "" && pod.Annotations[annotationRestarts] != "true" {
 			m.t.Fatalf("%s restarts %s, which was not expected", pod.Name, m.name)
 		}
-		m.disk.manifest, m.disk.hash = number, hash
+		m.disk.manifest, m.disk.hash, m.replaced = number, hash, true
 	}
 	m.disk.trust, m.disk.leaf = trust, leaf
 	return nil

@@ -32,6 +32,9 @@ func (l *look) observeNodes(ctx context.Context) error {
 		node := nodeOf(&list.Items[i])
 		node.Address = l.believed(&list.Items[i])
 		node.Unfit = l.unfit(node.Name)
+		for _, name := range l.rollout.Config.Companions {
+			node.Companions = append(node.Companions, rollout.Companion{Name: name})
+		}
 		l.state.Nodes = append(l.state.Nodes, node)
 	}
 	slices.SortFunc(l.state.Nodes, func(x, y rollout.Node) int { return strings.Compare(x.Name, y.Name) })

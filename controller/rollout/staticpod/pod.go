@@ -4,6 +4,7 @@
 package staticpod
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"path"
@@ -63,6 +64,7 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 		"--source-dir="+sourceDirectory,
 		"--resource-dir="+class.ResourceDirectory,
 		"--manifest-dir="+class.ManifestDirectory,
+		"--manifest-file="+class.ManifestFile,
 		"--pod-configmap="+cfg.PodConfigMapName,
 		"--content-hash="+r.ContentHash,
 		"--node-content-hash="+nodeHash,
@@ -72,8 +74,23 @@ func (l *look) installerPod(node *rollout.Node, r *rollout.Revision, action *rol
 	for _, name := range cfg.ReloadedSecretNames {
 		c.Args = append(c.Args, "--reloaded-secret="+name)
 	}
+	c.Args = append(c.Args, l.companions()...)
+	for _, name := range cfg.Companions {
+		// Texts and booleans: this cannot fail.
+		permitted, _ := json.Marshal(class.Permitted(name))
+		c.Args = append(c.Args, "--permit-companion="+name+"="+string(permitted))
+	}
 	c.Args = append(c.Args, permissions(&class.Pod)...)
 	return pod
+}
+
+// companions tell installer and pruner which other static pods are on the node, and where the manifest of each is.
+func (l *look) companions() []string {
+	out := make([]string, 0, len(l.rollout.Config.Companions))
+	for _, name := range l.rollout.Config.Companions {
+		out = append(out, "--companion="+name+"="+l.rollout.Class.Companion(name).ManifestFile)
+	}
+	return out
 }
 
 // permissions tell the installer what the class permits: it judges the manifest again, by nothing that is read in the namespace.
@@ -109,8 +126,10 @@ func (l *look) prunerPod(action *rollout.Action) *corev1.Pod {
 		"--protected-revisions=" + strings.Join(protected, ","),
 		"--resource-dir=" + class.ResourceDirectory,
 		"--manifest-dir=" + class.ManifestDirectory,
+		"--manifest-file=" + class.ManifestFile,
 		"--timeout=" + cfg.InstallerTimeout.Duration.String(),
 	}
+	pod.Spec.Containers[0].Args = append(pod.Spec.Containers[0].Args, l.companions()...)
 	return pod
 }
 

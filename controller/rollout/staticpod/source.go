@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,8 +109,9 @@ func (l *look) readObjects(ctx context.Context, named func(string) string) (s *s
 		s.versions["secret/"+name] = secret.ResourceVersion
 		s.content.Secrets[name] = secret.Data
 	}
-	s.content.PodTemplate = s.content.ConfigMaps[cfg.PodConfigMapName][configv1alpha1.PodKey]
-	delete(s.content.ConfigMaps, cfg.PodConfigMapName)
+	if missing := s.content.TakeTemplates(cfg.PodConfigMapName, configv1alpha1.PodKey, cfg.Companions); len(missing) > 0 {
+		return nil, fmt.Sprintf("configmap/%s has no key %s", named(cfg.PodConfigMapName), strings.Join(missing, ", ")), nil
+	}
 	return s, "", nil
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"certrotation.dev/registry/mirrorpod"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/rollout"
 )
@@ -49,8 +50,17 @@ func (l *look) observeStaticPod(pod *corev1.Pod) {
 		return
 	}
 	for i := range l.state.Nodes {
-		if n := &l.state.Nodes[i]; pod.Name == l.name+"-"+n.Name && pod.Spec.NodeName == n.Name {
+		n := &l.state.Nodes[i]
+		if pod.Spec.NodeName != n.Name {
+			continue
+		}
+		if pod.Name == mirrorpod.PodName(l.name, n.Name) {
 			n.Pod = staticPod(pod)
+		}
+		for j := range n.Companions {
+			if c := &n.Companions[j]; pod.Name == mirrorpod.PodName(c.Name, n.Name) {
+				c.Pod = staticPod(pod)
+			}
 		}
 	}
 }

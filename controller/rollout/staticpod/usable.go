@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/revision"
 	"certrotation.dev/registry/view/inventory"
@@ -68,36 +69,44 @@ func (l *look) check(s *snapshot) string {
 	return ""
 }
 
-// badManifest makes the manifest as each node would get it. It also tells how long its containers may take to end.
+// badManifest makes the manifests as each node would get them. It also tells how long their containers may take to end.
 func (l *look) badManifest(s *snapshot) string {
-	cfg := l.rollout.Config
-	if len(s.content.PodTemplate) == 0 {
-		return fmt.Sprintf("configmap/%s has no key %s", cfg.PodConfigMapName, configv1alpha1.PodKey)
-	}
-	const number = 1 // stands for the one that it gets
 	names := map[string]string{"node": "127.0.0.1"}
 	for i := range l.state.Nodes {
 		if n := &l.state.Nodes[i]; n.Address != "" {
 			names[n.Name] = n.Address
 		}
 	}
+	l.state.Limits.Missing = 0
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		manifest, err := revision.Manifest(s.content.PodTemplate, revision.Values{
-			Revision: number, NodeName: name, NodeIP: names[name], RestartHash: s.content.RestartHash(),
-			Directory: path.Join(l.rollout.Class.ResourceDirectory, revision.DirectoryName(l.name, number)),
-			Permitted: &l.rollout.Class.Pod,
-		})
-		if err != nil {
-			return fmt.Sprintf("configmap/%s, for node %s: %v", cfg.PodConfigMapName, name, err)
+		for _, pod := range l.rollout.Config.StaticPods() {
+			made, err := l.manifest(s, pod, name, names[name])
+			if err != nil {
+				return fmt.Sprintf("configmap/%s, for node %s: %v", l.rollout.Config.PodConfigMapName, name, err)
+			}
+			if made.Name != pod || made.Namespace != l.namespace {
+				return fmt.Sprintf("configmap/%s: the pod is %s/%s, want %s/%s", l.rollout.Config.PodConfigMapName, made.Namespace, made.Name, l.namespace, pod)
+			}
+			l.state.Limits.Missing = max(l.state.Limits.Missing, missingAfter(made, len(l.state.Nodes)))
 		}
-		pod, err := revision.ParsePod(manifest)
-		if err != nil {
-			return fmt.Sprintf("configmap/%s, for node %s: %v", cfg.PodConfigMapName, name, err)
-		}
-		if pod.Name != l.name || pod.Namespace != l.namespace {
-			return fmt.Sprintf("configmap/%s: the pod is %s/%s, want %s/%s", cfg.PodConfigMapName, pod.Namespace, pod.Name, l.namespace, l.name)
-		}
-		l.state.Limits.Missing = missingAfter(pod, len(l.state.Nodes))
 	}
 	return ""
+}
+
+// manifest makes that of one of the static pods of a node.
+func (l *look) manifest(s *snapshot, pod, node, address string) (*corev1.Pod, error) {
+	const number = 1 // stands for the one that it gets
+	template := s.content.PodTemplate
+	if pod != l.name {
+		template = s.content.Companions[pod]
+	}
+	manifest, err := revision.Manifest(template, revision.Values{
+		Revision: number, NodeName: node, NodeIP: address, RestartHash: s.content.RestartHash(),
+		Directory: path.Join(l.rollout.Class.ResourceDirectory, revision.DirectoryName(l.name, number)),
+		Permitted: l.rollout.Class.Permitted(pod),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return revision.ParsePod(manifest)
 }

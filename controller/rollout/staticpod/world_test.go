@@ -87,7 +87,7 @@ type world struct {
 func newWorld(t fataler, ctx context.Context, nodes int) *world { //nolint:revive // the testing context comes second to what tests
 	w := &world{
 		class: &configv1alpha1.StaticPodClassSpec{
-			Image: "certrotation:1", ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests",
+			PodName: "etcd", Image: "certrotation:1", ResourceDirectory: "/etc/kubernetes/static-pod-resources", ManifestDirectory: "/etc/kubernetes/manifests",
 			Pod: configv1alpha1.PermittedPod{Images: []string{"etcd"}, HostNetwork: true},
 		},
 		t: t, ctx: ctx, clock: testclock.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)),

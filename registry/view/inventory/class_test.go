@@ -24,19 +24,32 @@ func TestClassOfARollout(t *testing.T) {
 		edit(out)
 		return out
 	}
+	with := func(companion string) func(*configv1alpha1.StaticPodClass) {
+		return func(c *configv1alpha1.StaticPodClass) {
+			c.Spec.Companions = []configv1alpha1.PermittedCompanion{{PodName: companion, Pod: configv1alpha1.PermittedPod{Images: []string{"x"}}}}
+		}
+	}
 	for name, tc := range map[string]struct {
 		edit   func(*configv1alpha1.StaticPodClass)
 		reason trust.Reason
 		want   string
+		// companions of the rollout.
+		companions string
 	}{
 		"permitted":         {edit: func(*configv1alpha1.StaticPodClass) {}},
-		"another class":     {func(c *configv1alpha1.StaticPodClass) { c.Name = "other" }, inventory.ReasonNoClass, "it does not exist"},
-		"another namespace": {func(c *configv1alpha1.StaticPodClass) { c.Spec.Namespaces = []string{"other"} }, inventory.ReasonClassRefuses, "does not list the namespace"},
-		"another pod":       {func(c *configv1alpha1.StaticPodClass) { c.Spec.PodName = "etcd" }, inventory.ReasonClassRefuses, "permits the static pod etcd, and not web"},
-		"a tag":             {func(c *configv1alpha1.StaticPodClass) { c.Spec.Image = "certrotation:1" }, inventory.ReasonNoClass, "spec.image"},
+		"another class":     {edit: func(c *configv1alpha1.StaticPodClass) { c.Name = "other" }, reason: inventory.ReasonNoClass, want: "it does not exist"},
+		"another namespace": {edit: func(c *configv1alpha1.StaticPodClass) { c.Spec.Namespaces = []string{"other"} }, reason: inventory.ReasonClassRefuses, want: "does not list the namespace"},
+		"another pod":       {edit: func(c *configv1alpha1.StaticPodClass) { c.Spec.PodName = "etcd" }, reason: inventory.ReasonClassRefuses, want: "permits the static pod etcd, and not web"},
+		"a tag":             {edit: func(c *configv1alpha1.StaticPodClass) { c.Spec.Image = "certrotation:1" }, reason: inventory.ReasonNoClass, want: "spec.image"},
+		"a companion":       {edit: with("proxy"), companions: "[proxy]"},
+		"another companion": {edit: with("proxy"), companions: "[other]", reason: inventory.ReasonClassRefuses, want: "does not permit the static pod other beside web"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sources(t, configuration("config", rolloutOf("web")), node("n1", "10.0.0.1"))
+			text := rolloutOf("web")
+			if tc.companions != "" {
+				text += "    companions: " + tc.companions + "\n"
+			}
+			s := sources(t, configuration("config", text), node("n1", "10.0.0.1"))
 			stored := class(tc.edit)
 			s.Classes = map[string]*inventory.Class{stored.Name: inventory.ParseClass(stored)}
 			r := inventory.Build(s).Rollouts[0]

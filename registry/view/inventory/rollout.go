@@ -163,5 +163,11 @@ func (b *builder) class(cfg *configv1alpha1.StaticPodRollout) (*configv1alpha1.S
 		return nil, problemOf(classKind, name, ReasonClassRefuses, fmt.Sprintf(
 			"it permits the static pod %s, and not %s; have its owner make a class for that", class.Loaded.PodName, cfg.Name))
 	}
+	for _, companion := range cfg.Companions {
+		if class.Loaded.Companion(companion) == nil {
+			return nil, problemOf(classKind, name, ReasonClassRefuses, fmt.Sprintf(
+				"it does not permit the static pod %s beside %s; have its owner add that to spec.companions", companion, cfg.Name))
+		}
+	}
 	return class.Loaded, nil
 }

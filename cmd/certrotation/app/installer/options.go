@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"strings"
 	"time"
 
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/utils/clock"
+	kjson "sigs.k8s.io/json"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/cmd/certrotation/app/nodeflags"
@@ -38,7 +40,9 @@ type Options struct {
 	NodeContentHash string
 	// Permitted is what the StaticPodClass of the rollout says of the pod.
 	Permitted configv1alpha1.PermittedPod
-	Timeout   time.Duration
+	// PermittedCompanions are NAME=JSON, what it says of each companion.
+	PermittedCompanions []string
+	Timeout             time.Duration
 	// TerminationLog gets the outcome if it exists.
 	TerminationLog string
 	// Clock says what has expired.
@@ -84,12 +88,15 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringArrayVar(&o.Permitted.HostPaths, "permit-host-path", o.Permitted.HostPaths, "A directory of the node that the static pod may mount. May be repeated.")
 	fs.StringArrayVar(&o.Permitted.PriorityClassNames, "permit-priority-class", o.Permitted.PriorityClassNames, "A priority class that the static pod may have. May be repeated.")
 	fs.BoolVar(&o.Permitted.HostNetwork, "permit-host-network", o.Permitted.HostNetwork, "If true, the static pod may use the network of the node.")
+	fs.StringArrayVar(&o.PermittedCompanions, "permit-companion", o.PermittedCompanions,
+		"What a companion may contain, as NAME=JSON with the fields of pod of a StaticPodClass. Required for each --companion.")
 	fs.BoolVar(&o.Permitted.Privileged, "permit-privileged", o.Permitted.Privileged, "If true, the static pod may be root on the node.")
 
 	fs = sections.FlagSet("node")
 	fs.StringVar(&o.NodeName, "node-name", o.NodeName, "The name of the node: NODE_NAME in the pod template.")
 	fs.StringVar(&o.NodeIP, "node-ip", o.NodeIP, "The IP address of the node: NODE_IP in the pod template.")
 	nodeflags.AddDirectories(fs, &o.Layout)
+	nodeflags.AddCompanions(fs, &o.Layout)
 
 	fs = sections.FlagSet("run")
 	nodeflags.AddTimeout(fs, &o.Timeout)
@@ -123,5 +130,25 @@ func (o *Options) Validate() error {
 	refuse(o.RestartHash == "", "--restart-hash is required: without it nothing proves that all of the revision is mounted")
 	refuse(o.NodeContentHash == "", "--node-content-hash is required: without it nothing proves what is mounted")
 	refuse(len(o.Permitted.Images) == 0, "--permit-image is required: without one no pod is permitted")
+	permitted, err := o.companions()
+	errs = append(errs, err)
+	for _, c := range o.Companions {
+		refuse(err == nil && permitted[c.Name] == nil, "--permit-companion=%s=JSON is required: without it the companion is not permitted", c.Name)
+	}
 	return errors.Join(errs...)
+}
+
+// companions are what the class permits of each companion.
+func (o *Options) companions() (map[string]*configv1alpha1.PermittedPod, error) {
+	out := map[string]*configv1alpha1.PermittedPod{}
+	for _, text := range o.PermittedCompanions {
+		name, encoded, _ := strings.Cut(text, "=")
+		permitted := &configv1alpha1.PermittedPod{}
+		strict, err := kjson.UnmarshalStrict([]byte(encoded), permitted)
+		if err := errors.Join(append(strict, err)...); err != nil {
+			return nil, fmt.Errorf("--permit-companion of %q: want NAME=JSON: %w", name, err)
+		}
+		out[name] = permitted
+	}
+	return out, nil
 }

@@ -32,7 +32,15 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 func (o *Options) install(ctx context.Context) (result generation.Result, err error) {
-	content, err := readSource(o.SourceDirectory, o.PodConfigMap, o.PodKey)
+	names := make([]string, 0, len(o.Companions))
+	for _, c := range o.Companions {
+		names = append(names, c.Name)
+	}
+	content, err := readSource(o.SourceDirectory, o.PodConfigMap, o.PodKey, names)
+	if err != nil {
+		return result, err
+	}
+	permitted, err := o.companions()
 	if err != nil {
 		return result, err
 	}
@@ -52,6 +60,6 @@ func (o *Options) install(ctx context.Context) (result generation.Result, err er
 	}
 	return node.Install(ctx, generation.Request{
 		Content: content, Revision: o.Revision, ContentHash: o.ContentHash, RestartHash: o.RestartHash,
-		NodeName: o.NodeName, NodeIP: o.NodeIP, Permitted: &o.Permitted, Now: o.Clock.Now(),
+		NodeName: o.NodeName, NodeIP: o.NodeIP, Permitted: &o.Permitted, Companions: permitted, Now: o.Clock.Now(),
 	})
 }

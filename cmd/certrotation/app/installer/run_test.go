@@ -196,6 +196,61 @@ func TestExpiredLeavesAreRefused(t *testing.T) {
 	}
 }
 
+// TestRunWithACompanion installs two static pods of one revision, under the names that the class gives to their manifests.
+func TestRunWithACompanion(t *testing.T) {
+	w := newWorld(t)
+	const companion = "kube-apiserver"
+	text := strings.Replace(fmt.Sprintf(template, w.path("resources")), "name: etcd", "name: "+companion, 1)
+	options := w.options(t, "--manifest-file=etcd.yaml", "--companion=kube-apiserver=kube-apiserver.yaml", `--permit-companion=kube-apiserver={"images":["etcd"]}`)
+	if _, err := options.install(t.Context()); err == nil || !strings.Contains(err.Error(), "configmaps/etcd-pod/kube-apiserver.yaml is not in") {
+		t.Errorf("without its template: %v", err)
+	}
+	if err := os.RemoveAll(w.path("source/configmaps/etcd-pod")); err != nil {
+		t.Fatal(err)
+	}
+	project(t, w.path("source/configmaps/etcd-pod"), map[string][]byte{"pod.yaml": fmt.Appendf(nil, template, w.path("resources")), "kube-apiserver.yaml": []byte(text)})
+	content, err := readSource(w.path("source"), "etcd-pod", "pod.yaml", []string{companion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content.Reloaded = sets.New("certs")
+	options.NodeContentHash, options.ContentHash, options.RestartHash = content.ContentHash(), content.ContentHash(), content.RestartHash()
+	result, err := options.install(t.Context())
+	if err != nil || !result.Restart {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for _, name := range []string{"manifests/etcd.yaml", "manifests/kube-apiserver.yaml", "resources/etcd-pod-7/etcd.yaml", "resources/etcd-pod-7/kube-apiserver.yaml"} {
+		if _, err := os.Stat(w.path(name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestValidateCompanions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing permitted": {[]string{"--companion=a=a.yaml"}, "--permit-companion=a=JSON is required"},
+		"no JSON":           {[]string{"--companion=a=a.yaml", "--permit-companion=a=x"}, "--permit-companion"},
+		"an unknown field":  {[]string{"--companion=a=a.yaml", `--permit-companion=a={"image":"x"}`}, "image"},
+	} {
+		w := newWorld(t)
+		command, options := newCommand()
+		if err := command.ParseFlags(append(w.args, tc.args...)); err != nil {
+			t.Fatal(err)
+		}
+		options.Complete()
+		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+	command, _ := newCommand()
+	if err := command.ParseFlags([]string{"--companion=a"}); err == nil {
+		t.Error("a companion without a manifest is accepted")
+	}
+}
+
 func TestValidate(t *testing.T) {
 	o := NewOptions()
 	o.SourceDirectory, o.ResourceDirectory, o.ManifestDirectory, o.PodKey, o.Timeout = "a", "b", "c", "", 0

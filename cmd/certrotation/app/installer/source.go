@@ -25,8 +25,8 @@ const (
 	maxKeyBytes = 4 << 20
 )
 
-// readSource reads the objects below dir. The template is taken out of its ConfigMap, which is not part of the content.
-func readSource(dir, podConfigMap, podKey string) (revision.Content, error) {
+// readSource reads the objects below dir. The templates are taken out of their ConfigMap, which is not part of the content.
+func readSource(dir, podConfigMap, podKey string, companions []string) (revision.Content, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return revision.Content{}, fmt.Errorf("open --source-dir: %w", err)
@@ -39,12 +39,10 @@ func readSource(dir, podConfigMap, podKey string) (revision.Content, error) {
 	if content.Secrets, err = readObjects(root.FS(), "secrets"); err != nil {
 		return revision.Content{}, fmt.Errorf("read --source-dir %s: %w", dir, err)
 	}
-	template, ok := content.ConfigMaps[podConfigMap][podKey]
-	if !ok {
-		return revision.Content{}, fmt.Errorf("%w: there is no pod template: configmaps/%s/%s is not in %s", generation.ErrContent, podConfigMap, podKey, dir)
+	if missing := content.TakeTemplates(podConfigMap, podKey, companions); len(missing) > 0 {
+		return revision.Content{}, fmt.Errorf("%w: there is no pod template: configmaps/%s/%s is not in %s",
+			generation.ErrContent, podConfigMap, strings.Join(missing, ", "), dir)
 	}
-	content.PodTemplate = template
-	delete(content.ConfigMaps, podConfigMap)
 	return content, nil
 }
 

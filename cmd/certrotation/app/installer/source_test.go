@@ -46,7 +46,7 @@ func TestReadSource(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secrets", "plain", "key"), []byte("B"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readSource(dir, "etcd-pod", "pod.yaml")
+	got, err := readSource(dir, "etcd-pod", "pod.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +59,10 @@ func TestReadSource(t *testing.T) {
 	if diff := cmp.Diff(map[string]map[string][]byte{"plain": {"key": []byte("B")}}, got.Secrets); diff != "" {
 		t.Errorf("Secrets (-want +got):\n%s", diff)
 	}
-	if _, err := readSource(dir, "etcd-pod", "other.yaml"); err == nil || !strings.Contains(err.Error(), "configmaps/etcd-pod/other.yaml is not in") {
+	if _, err := readSource(dir, "etcd-pod", "other.yaml", nil); err == nil || !strings.Contains(err.Error(), "configmaps/etcd-pod/other.yaml is not in") {
 		t.Errorf("without a template: %v", err)
 	}
-	if _, err := readSource(filepath.Join(dir, "x"), "etcd-pod", "pod.yaml"); err == nil {
+	if _, err := readSource(filepath.Join(dir, "x"), "etcd-pod", "pod.yaml", nil); err == nil {
 		t.Error("without a directory: no error")
 	}
 }

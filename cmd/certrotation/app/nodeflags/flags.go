@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -38,7 +39,39 @@ func AddName(flags *pflag.FlagSet, flag string, l *nodedisk.Layout) {
 func AddDirectories(flags *pflag.FlagSet, l *nodedisk.Layout) {
 	flags.StringVar(&l.ResourceDirectory, "resource-dir", l.ResourceDirectory, "The directory that contains the directories NAME-pod-REVISION. Its path has to be the same here and on the node.")
 	flags.StringVar(&l.ManifestDirectory, "manifest-dir", l.ManifestDirectory, "The directory in which kubelet finds static pods (its staticPodPath).")
+	flags.StringVar(&l.ManifestFile, "manifest-file", l.ManifestFile, "The name of the manifest in that directory, such as etcd.yaml. Defaults to NAME-pod.yaml.")
 }
+
+// AddCompanions adds the other static pods of the node.
+func AddCompanions(flags *pflag.FlagSet, l *nodedisk.Layout) {
+	flags.Var((*companions)(&l.Companions), "companion",
+		"Another static pod of the node that a revision brings, as NAME=FILE with the name of its manifest. May be repeated.")
+}
+
+// companions are the value of a flag.
+type companions []nodedisk.Companion
+
+// String implements pflag.Value.
+func (c *companions) String() string {
+	var out []string
+	for _, companion := range *c {
+		out = append(out, companion.Name+"="+companion.ManifestFile)
+	}
+	return strings.Join(out, ",")
+}
+
+// Set implements pflag.Value.
+func (c *companions) Set(text string) error {
+	name, file, ok := strings.Cut(text, "=")
+	if !ok || name == "" || file == "" {
+		return errors.New("want NAME=FILE")
+	}
+	*c = append(*c, nodedisk.Companion{Name: name, ManifestFile: file})
+	return nil
+}
+
+// Type implements pflag.Value.
+func (c *companions) Type() string { return "NAME=FILE" }
 
 // AddTimeout adds the time limit of a command that writes.
 func AddTimeout(flags *pflag.FlagSet, timeout *time.Duration) {

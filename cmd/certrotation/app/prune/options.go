@@ -51,6 +51,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.IntVar(&o.MaxEligible, "max-eligible-revision", o.MaxEligible, "The highest revision that may be removed. Required.")
 	fs.StringSliceVar(&o.ProtectedRevisions, "protected-revisions", o.ProtectedRevisions, "Comma-separated list of revisions that are kept.")
 	nodeflags.AddDirectories(fs, &o.Layout)
+	nodeflags.AddCompanions(fs, &o.Layout)
 	nodeflags.AddTimeout(fs, &o.Timeout)
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections

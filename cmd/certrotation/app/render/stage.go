@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/bootstrap"
 	"certrotation.dev/controller/rollout/generation"
 	"certrotation.dev/registry/nodedisk"
@@ -50,10 +51,14 @@ func (s *staging) layout(node *bootstrap.Node) nodedisk.Layout {
 		// With a slash before it, a path does not climb.
 		return filepath.Join(s.dir, nodesDir, node.Name, filepath.Clean("/"+dir))
 	}
-	return nodedisk.Layout{
+	layout := nodedisk.Layout{
 		Name: node.Rollout, ResourceDirectory: below(node.ResourceDirectory), ManifestDirectory: below(node.ManifestDirectory),
-		HostResourceDirectory: node.ResourceDirectory,
+		HostResourceDirectory: node.ResourceDirectory, ManifestFile: node.ManifestFile,
 	}
+	for i := range node.Companions {
+		layout.Companions = append(layout.Companions, nodedisk.Companion{Name: node.Companions[i].PodName, ManifestFile: node.Companions[i].ManifestFile})
+	}
+	return layout
 }
 
 // install does what an installer pod does on a node.
@@ -72,10 +77,14 @@ func (s *staging) install(ctx context.Context, node *bootstrap.Node) error {
 	if err != nil {
 		return err
 	}
-	_, err = disk.Install(ctx, generation.Request{
+	request := generation.Request{
 		Content: node.Content, Revision: node.Revision, ContentHash: node.ContentHash, RestartHash: node.RestartHash,
-		NodeName: node.Name, NodeIP: node.Address, Permitted: node.Permitted,
-	})
+		NodeName: node.Name, NodeIP: node.Address, Permitted: node.Permitted, Companions: map[string]*configv1alpha1.PermittedPod{},
+	}
+	for i := range node.Companions {
+		request.Companions[node.Companions[i].PodName] = &node.Companions[i].Pod
+	}
+	_, err = disk.Install(ctx, request)
 	return err
 }
 

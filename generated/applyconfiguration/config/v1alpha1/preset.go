@@ -24,6 +24,8 @@ type PresetApplyConfiguration struct {
 	WebhookServer *WebhookServerPresetApplyConfiguration `json:"webhookServer,omitempty"`
 	// hostedEtcd are the parameters of the preset hosted-etcd.
 	HostedEtcd *HostedEtcdPresetApplyConfiguration `json:"hostedEtcd,omitempty"`
+	// kubeadmEtcd are the parameters of the preset kubeadm-etcd.
+	KubeadmEtcd *KubeadmEtcdPresetApplyConfiguration `json:"kubeadmEtcd,omitempty"`
 }
 
 // PresetApplyConfiguration constructs a declarative configuration of the Preset type for use with
@@ -69,5 +71,13 @@ func (b *PresetApplyConfiguration) WithWebhookServer(value *WebhookServerPresetA
 // If called multiple times, the HostedEtcd field is set to the value of the last call.
 func (b *PresetApplyConfiguration) WithHostedEtcd(value *HostedEtcdPresetApplyConfiguration) *PresetApplyConfiguration {
 	b.HostedEtcd = value
+	return b
+}
+
+// WithKubeadmEtcd sets the KubeadmEtcd field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KubeadmEtcd field is set to the value of the last call.
+func (b *PresetApplyConfiguration) WithKubeadmEtcd(value *KubeadmEtcdPresetApplyConfiguration) *PresetApplyConfiguration {
+	b.KubeadmEtcd = value
 	return b
 }

@@ -20,8 +20,13 @@ type StaticPodClassSpecApplyConfiguration struct {
 	ResourceDirectory *string `json:"resourceDirectory,omitempty"`
 	// manifestDirectory is where kubelet finds static pods. Defaults to /etc/kubernetes/manifests.
 	ManifestDirectory *string `json:"manifestDirectory,omitempty"`
+	// manifestFile is the name of the static pod's manifest in manifestDirectory, for example etcd.yaml: a file of that name
+	// is replaced, whoever wrote it. Defaults to PODNAME-pod.yaml.
+	ManifestFile *string `json:"manifestFile,omitempty"`
 	// pod describes what the static pod may contain.
 	Pod *PermittedPodApplyConfiguration `json:"pod,omitempty"`
+	// companions are further static pods that a rollout of the class may bring together with it.
+	Companions []PermittedCompanionApplyConfiguration `json:"companions,omitempty"`
 }
 
 // StaticPodClassSpecApplyConfiguration constructs a declarative configuration of the StaticPodClassSpec type for use with
@@ -72,10 +77,31 @@ func (b *StaticPodClassSpecApplyConfiguration) WithManifestDirectory(value strin
 	return b
 }
 
+// WithManifestFile sets the ManifestFile field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ManifestFile field is set to the value of the last call.
+func (b *StaticPodClassSpecApplyConfiguration) WithManifestFile(value string) *StaticPodClassSpecApplyConfiguration {
+	b.ManifestFile = &value
+	return b
+}
+
 // WithPod sets the Pod field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Pod field is set to the value of the last call.
 func (b *StaticPodClassSpecApplyConfiguration) WithPod(value *PermittedPodApplyConfiguration) *StaticPodClassSpecApplyConfiguration {
 	b.Pod = value
+	return b
+}
+
+// WithCompanions adds the given value to the Companions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Companions field.
+func (b *StaticPodClassSpecApplyConfiguration) WithCompanions(values ...*PermittedCompanionApplyConfiguration) *StaticPodClassSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithCompanions")
+		}
+		b.Companions = append(b.Companions, *values[i])
+	}
 	return b
 }

@@ -15,7 +15,7 @@ import (
 //
 // StaticPodRollout brings numbered revisions of ConfigMaps and Secrets to the nodes, one node at a time. A revision
 // that differs from the running one only in reloaded Secrets is swapped without restarting the pod; any other revision
-// restarts it.
+// restarts it, and its companions with it.
 type StaticPodRolloutApplyConfiguration struct {
 	// name of the static pod, for example etcd: its pods are NAME-NODE, its directories NAME-pod-REVISION.
 	Name *string `json:"name,omitempty"`
@@ -24,6 +24,10 @@ type StaticPodRolloutApplyConfiguration struct {
 	// podConfigMapName is the ConfigMap with the manifest under the key pod.yaml, in which REVISION, NODE_NAME and
 	// NODE_IP are replaced. Defaults to NAME-pod.
 	PodConfigMapName *string `json:"podConfigMapName,omitempty"`
+	// companions are the names of further static pods of each node that a revision brings, for example kube-apiserver.
+	// The manifest of each is in podConfigMapName under the key NAME.yaml, and mounts the directory of the revision too.
+	// A node is done when all of its static pods are. The class has to name them.
+	Companions []string `json:"companions,omitempty"`
 	// configMapNames are the ConfigMaps that are part of a revision. Defaults to the ConfigMap of the aggregate.
 	ConfigMapNames []string `json:"configMapNames,omitempty"`
 	// secretNames are the Secrets that are part of a revision. Defaults to the Secret of the aggregate.
@@ -77,6 +81,16 @@ func (b *StaticPodRolloutApplyConfiguration) WithNodeSelector(value *v1.LabelSel
 // If called multiple times, the PodConfigMapName field is set to the value of the last call.
 func (b *StaticPodRolloutApplyConfiguration) WithPodConfigMapName(value string) *StaticPodRolloutApplyConfiguration {
 	b.PodConfigMapName = &value
+	return b
+}
+
+// WithCompanions adds the given value to the Companions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Companions field.
+func (b *StaticPodRolloutApplyConfiguration) WithCompanions(values ...string) *StaticPodRolloutApplyConfiguration {
+	for i := range values {
+		b.Companions = append(b.Companions, values[i])
+	}
 	return b
 }
 
