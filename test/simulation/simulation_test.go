@@ -75,7 +75,8 @@ func seed(t *testing.T) uint64 {
 }
 
 // worlds are what is rolled, and what has to happen in it: one world in five has pods, and each if WORLDS of the environment
-// is "pods".
+// is "pods". With "started" programs read their files only when they start, or kube-apiservers verify by caBundles: those worlds are
+// no part of the others yet.
 func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	t.Helper()
 	switch text := os.Getenv("WORLDS"); text {
@@ -83,8 +84,10 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 		return drawWorld, leastInCI()
 	case "pods":
 		return drawPods, leastOfPods()
+	case "started":
+		return drawStarted, nil
 	default:
-		t.Fatalf("WORLDS=%q is neither empty nor pods", text)
+		t.Fatalf("WORLDS=%q is neither empty nor pods nor started", text)
 		return nil, nil
 	}
 }
@@ -136,7 +139,7 @@ func set(t *testing.T, name, value string) {
 // play is one story.
 func play(rt *rapid.T, draw func(dice) topology, c *counts) {
 	d := &rapidDice{t: rt}
-	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true})
+	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true, truthful: true})
 	d.resume()
 	if err != nil {
 		rt.Fatal(err)
