@@ -22,8 +22,8 @@
 // reports for its neighbour, under its own UID or the other's, and a report arrives when the pod is gone. Mutants of the
 // life of a pod are hunted in small worlds in which little but that happens, and the protocol is held to the same worlds.
 //
-// With WORLDS=started the clients, and maybe the servers, are programs that read their files only when they start, and are known
-// by that (workloadRollout): templates name contents, start gates hold pods whose kubelet has cached something older, what is read
+// In small worlds, in which mutants are hunted and to which the protocol is held, and which are no part of the random search yet,
+// the clients are programs that read their files only when they start, and are known by that (workloadRollout): templates name contents, start gates hold pods whose kubelet has cached something older, what is read
 // behind a gate may already be newer, and containers that start again pass no gate. Workloads are restarted by trust.Restarts and
 // registry/restart, and their controllers replace the pods one by one, late, paused, or scaled to zero meanwhile; people edit
 // templates, and take gates away. What is recorded of a process is compared with what it has read (EvidenceIsTrue); no two workloads

@@ -75,8 +75,7 @@ func seed(t *testing.T) uint64 {
 }
 
 // worlds are what is rolled, and what has to happen in it: one world in five has pods, and each if WORLDS of the environment
-// is "pods". With "started" programs read their files only when they start, or kube-apiservers verify by caBundles: those worlds are
-// no part of the others yet.
+// is "pods".
 func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	t.Helper()
 	switch text := os.Getenv("WORLDS"); text {
@@ -84,10 +83,8 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 		return drawWorld, leastInCI()
 	case "pods":
 		return drawPods, leastOfPods()
-	case "started":
-		return drawStarted, nil
 	default:
-		t.Fatalf("WORLDS=%q is neither empty nor pods nor started", text)
+		t.Fatalf("WORLDS=%q is neither empty nor pods", text)
 		return nil, nil
 	}
 }

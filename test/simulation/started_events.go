@@ -126,6 +126,12 @@ func (w *world) restWorkload() bool {
 		case !p.up && w.startPod(p):
 			w.observe(p)
 			return true
+		case !p.up && w.topology.stateful && p.pod.template != p.pod.workload.template:
+			// Nothing replaces it while it is not ready, and it never will be: that is for people.
+			w.say("somebody deletes the pod %s, which does not start", p.name)
+			p.pod.succeeded = true
+			w.terminates(p)
+			return true
 		}
 	}
 	for _, l := range w.workloads {
