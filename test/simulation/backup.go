@@ -51,7 +51,10 @@ func (s *server) load(b *backup) {
 // leader looks, and who is promised to load in time does that.
 func (w *world) restoresAll() bool {
 	silent := func(p *process) bool { return p.up && !p.reachable && w.reporting(p) }
-	if w.backup == nil || w.topology.pods && (w.wrong || w.mistyped || !w.allRecorded() || slices.ContainsFunc(w.processes, func(p *process) bool { return p.pod != nil && p.pod.unlabelled })) || slices.ContainsFunc(w.processes, silent) {
+	if w.backup == nil || w.topology.startsPods() {
+		return false
+	}
+	if w.topology.pods && (w.wrong || w.mistyped || !w.allRecorded() || slices.ContainsFunc(w.processes, func(p *process) bool { return p.pod != nil && p.pod.unlabelled })) || slices.ContainsFunc(w.processes, silent) {
 		return false
 	}
 	now := w.api.save()

@@ -22,6 +22,15 @@
 // reports for its neighbour, under its own UID or the other's, and a report arrives when the pod is gone. Mutants of the
 // life of a pod are hunted in small worlds in which little but that happens, and the protocol is held to the same worlds.
 //
+// In small worlds, in which mutants are hunted and to which the protocol is held, and which are no part of the random search yet,
+// the clients are programs that read their files only when they start, and are known by that (workloadRollout): templates name contents, start gates hold pods whose kubelet has cached something older, what is read
+// behind a gate may already be newer, and containers that start again pass no gate. Workloads are restarted by trust.Restarts and
+// registry/restart, and their controllers replace the pods one by one, late, paused, or scaled to zero meanwhile; people edit
+// templates, and take gates away. What is recorded of a process is compared with what it has read (EvidenceIsTrue); no two workloads
+// of a party are restarted at once (OneWorkload), and none whose pods are known to have all of it (RestartedForNothing). Or
+// kube-apiservers verify the servers by the caBundles of a webhook configuration: the injector is late, each kube-apiserver sees each
+// change when it likes within the time that was promised, and people edit a caBundle by hand.
+//
 // After every event, and after every write of a leader, the invariants of docs/protocol.md are checked. Handshakes
 // are judged by crypto/x509 with the anchors that a process has loaded, not by the model. What a process verifies and
 // presents is what it began with, whatever the configuration says later.
@@ -49,6 +58,11 @@
 //     live at its start, be refused, or not know who signs; between the look that confirms a step and its write it mounts what is
 //     published. How often the dice wanted more is counted;
 //   - a pod whose object is gone does not run;
+//   - where programs read their files only when they start, no content comes back that was replaced (registry/startgate); and a pod
+//     for which no gate is asked for starts with what its template names, or something newer;
+//   - a kube-apiserver verifies by a caBundle within its minimum delay (less ten minutes for clocks); nobody edits one by hand so that
+//     what is live is refused, and one that was edited is looked at before it is put right: a look does not tell what was lost and came
+//     back between two of them;
 //   - a pod that a rotation has not recorded is not taken out of the selector, and none starts outside of it.
 //
 // A cache does not lag for longer than ten minutes: a leaf is issued on what the cache says of the time since an anchor was

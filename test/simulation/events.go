@@ -77,6 +77,12 @@ func (t topology) events() (all, between []event) {
 		{"backup of everything", 1, plain((*world).backsUp)},
 		{"restore of everything", 1, plain((*world).restoresAll)},
 	}, between...)
+	if t.startsPods() {
+		all, between = append(all, startedEvents()...), append(between, startedEvents()...)
+	}
+	if t.hooked {
+		all, between = append(all, targetEvents()...), append(between, targetEvents()...)
+	}
 	if t.pods {
 		ofPods, ofPodsBetween := podEvents()
 		all, between = append(all, ofPods...), append(between, ofPodsBetween...)
@@ -267,7 +273,7 @@ func (w *world) delivers() bool {
 
 func (w *world) stops() bool {
 	p := w.running()
-	if p == nil {
+	if p == nil || p.hook != nil {
 		return false
 	}
 	w.say("%s dies", p.name)
@@ -332,7 +338,7 @@ func (w *world) passes() bool {
 
 // pass lets time pass, in which processes do what was promised of them.
 func (w *world) pass(d time.Duration) {
-	w.clock.set(w.clock.now().Add(d))
+	w.passesWatched(d)
 	w.say("%s pass", d)
 	if d > graceMargin {
 		for _, l := range w.leaders {
@@ -344,6 +350,7 @@ func (w *world) pass(d time.Duration) {
 			w.load(p, everything)
 		}
 	}
+	w.watches()
 	w.keepReporting()
 }
 

@@ -88,8 +88,17 @@ func (w *world) probe(m membership) {
 	if d == nil {
 		return
 	}
-	_, member := memberOf(d, m)
-	if member == nil || len(member.Probes) == 0 {
+	party, member := memberOf(d, m)
+	switch {
+	case member == nil:
+		return
+	case party.Kind == trust.WorkloadRollout:
+		w.lookStarted(d, party, member)
+		return
+	case party.Kind == trust.CABundle:
+		w.lookTarget(m)
+		return
+	case len(member.Probes) == 0:
 		return
 	}
 	address := member.Probes[0].Address
@@ -116,7 +125,7 @@ func (w *world) probe(m membership) {
 func (w *world) probeOne(p *process, m membership, address string) *trust.Observation {
 	instance := fmt.Sprintf("%s@%d", address, p.number)
 	if p.pod != nil {
-		instance = fmt.Sprintf("%s/%d", p.pod.uid, p.pod.starts)
+		instance = p.pod.process()
 	}
 	switch {
 	case !p.up && p.number > 0:
@@ -181,7 +190,7 @@ func common[T comparable](a, b []T) []T {
 func (w *world) probeAll(d *trust.Domain) {
 	for i := range d.Parties {
 		p := &d.Parties[i]
-		if p.Kind != trust.TLSProbe {
+		if p.Kind != trust.TLSProbe && p.Kind != trust.WorkloadRollout && p.Kind != trust.CABundle {
 			continue
 		}
 		for k := range p.Members {
@@ -251,8 +260,21 @@ func (w *world) write(m membership, seen []trust.Observation) {
 
 // inFlight says whether the content shows a rotation, as an assessment of this moment does.
 func (w *world) inFlight(domain string) bool {
-	d := w.domain(domain)
-	return d != nil && trust.Assess(d, w.clock.now()).InFlight()
+	d, now := w.domain(domain), w.clock.now()
+	if d == nil {
+		return false
+	}
+	if w.flight.of != d || !w.flight.at.Equal(now) {
+		w.flight = flight{of: d, at: now, is: trust.Assess(d, now).InFlight()}
+	}
+	return w.flight.is
+}
+
+// flight says whether a domain is in flight at a moment.
+type flight struct {
+	of *trust.Domain
+	at time.Time
+	is bool
 }
 
 // observe looks at a process in all of its parts and records what it sees at once.
@@ -304,6 +326,9 @@ func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[stri
 	out := map[string]string{}
 	for i := range missing {
 		r := &missing[i]
+		if r.Kind == trust.CABundle {
+			continue
+		}
 		if r.Pod {
 			if proof := w.absentPod(r); proof != "" {
 				out[trust.AbsenceKey(r)] = proof

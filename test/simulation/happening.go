@@ -62,6 +62,18 @@ const (
 	relapse         happening = "a container is started again with older content"
 	sameNameAgain   happening = "a pod has the name of another and older content"
 	lateJoin        happening = "a pod more starts with older content"
+	// Of programs that read their files only when they start.
+	heldAtGate        happening = "a pod waits at its start gate"
+	newerBehindGate   happening = "a pod reads something newer than its gate has seen"
+	podReplaced       happening = "a pod of a former template is replaced"
+	gatedReplaced     happening = "a pod that waits for what is gone is deleted"
+	restartedWorkload happening = "a workload is restarted"
+	restartHeld       happening = "a restart waits for a person"
+	rolloutPaused     happening = "a rollout is paused or resumed"
+	templateByHand    happening = "a template is edited by hand"
+	// Of caBundles.
+	injected       happening = "a caBundle is injected"
+	caBundleByHand happening = "a caBundle is edited by hand"
 	// A start with an older bundle is harmless because nothing that is live needs more, and the pod holds the rotation until
 	// it has loaded; with one that was outrun it would refuse, which kubelets are assumed not to do.
 	staleStart  happening = "a pod starts with something older than is published"

@@ -20,6 +20,8 @@ const kubeletLag = 10 * time.Minute
 type publication struct {
 	pools  map[string]*pool
 	leaves map[string]*pki.Certificate
+	// hashes are of the contents, by Kind/name, where anybody asks for them.
+	hashes map[string]string
 	// until is when something newer was published, zero if it is the latest.
 	until time.Time
 }
@@ -40,9 +42,13 @@ func (w *world) publishes() {
 			}
 		}
 	}
+	if w.topology.startsPods() {
+		now.hashes = hashes(w.api.latest())
+		defer w.notesContents()
+	}
 	if n := len(w.published); n > 0 {
 		last := w.published[n-1]
-		if maps.Equal(last.pools, now.pools) && maps.Equal(last.leaves, now.leaves) {
+		if maps.Equal(last.pools, now.pools) && maps.Equal(last.leaves, now.leaves) && maps.Equal(last.hashes, now.hashes) {
 			return
 		}
 		last.until = w.clock.now()
@@ -82,7 +88,7 @@ func (w *world) startPod(p *process) bool {
 	if w.mayBeLate() && in(w.dice, 2, "the kubelet has cached something older") {
 		trusted, leaves = w.mountable("bundle"), w.mountable("leaf")
 	}
-	return w.startsWith(p, trusted, leaves, in(w.dice, 2, "it says nothing at its start"))
+	return w.begins(p, trusted, leaves, in(w.dice, 2, "it says nothing at its start"))
 }
 
 // startable says whether there is something that can start a container of a pod, and to start it with.
@@ -182,6 +188,9 @@ func (w *world) syncs() bool {
 // it has.
 func (w *world) loadMounted(p *process, what parts) {
 	o := p.pod
+	if o.workload.startsOnly() {
+		return
+	}
 	if w.latestPublication() != o.trusted || w.latestPublication() != o.leaves {
 		w.counts.event(lateContent)
 	}

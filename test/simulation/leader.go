@@ -157,7 +157,9 @@ func (l *leader) Refresh(_ context.Context, d *trust.Domain) error {
 	if err := l.read(); err != nil {
 		return err
 	}
+	l.world.looker = l
 	l.world.probeAll(d)
+	l.world.looker = nil
 	return nil
 }
 

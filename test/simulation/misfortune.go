@@ -57,6 +57,13 @@ func (w *world) clocksComeBack() {
 		}
 		p.reportedAt = p.reportedAt.Add(-w.ahead)
 	}
+	if w.target != nil {
+		for i, v := range w.target.versions {
+			earlier := *v
+			earlier.at = v.at.Add(-w.ahead)
+			w.target.versions[i] = &earlier
+		}
+	}
 	w.ahead, w.returned = 0, true
 }
 

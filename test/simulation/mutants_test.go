@@ -22,7 +22,7 @@ const (
 // the server.
 func TestMutantsAreCaught(t *testing.T) {
 	var all []int
-	hunted := append(mutants(), podMutants()...)
+	hunted := slices.Concat(mutants(), ofPods())
 	for _, m := range hunted {
 		t.Run(m.name, func(t *testing.T) {
 			var took []int
@@ -56,9 +56,12 @@ func TestNoMutantIsNone(t *testing.T) {
 	}
 }
 
+// ofPods are the mutants that are hunted in worlds with pods.
+func ofPods() []mutant { return slices.Concat(podMutants(), startedMutants(), targetMutants()) }
+
 // TestMutantsOfPodsAreOfTheProtocol shows that the protocol keeps its promises in the very worlds in which its mutants are caught.
 func TestMutantsOfPodsAreOfTheProtocol(t *testing.T) {
-	for _, m := range podMutants() {
+	for _, m := range ofPods() {
 		t.Run(m.name, func(t *testing.T) {
 			m.make, m.loosens = func() Protocol { return trust.Assess }, nil
 			for seed := range uint64(10) {

@@ -58,6 +58,9 @@ func (w *world) apply(e *edit) bool {
 		w.say("somebody %s: refused, %s", e.what, reason)
 		return true
 	}
+	if object := string(e.kind) + "/" + e.name; w.topology.startsPods() && w.repeats(object, hashes(after)[object]) {
+		return false
+	}
 	w.counts.edits++
 	w.say("somebody %s", e.what)
 	store()
@@ -279,8 +282,11 @@ func (w *world) backdatesPublication(d *trust.Domain) *edit {
 	}
 }
 
+// foreignName is that of CAs that people publish beside those of a domain.
+const foreignName = "somebody's CA"
+
 func (w *world) addsAnchor(d *trust.Domain) *edit {
-	ca, err := w.authority("somebody's CA")
+	ca, err := w.authority(foreignName)
 	if err != nil || !d.Bundle.Present || len(d.Bundle.Anchors) > 3 {
 		return nil
 	}

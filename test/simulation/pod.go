@@ -32,16 +32,29 @@ type pod struct {
 	unschedulable, succeeded bool
 	// stale says that it runs with an older bundle than was published at its start, and has not loaded since.
 	stale bool
+	// template that it was made of, nil where its program loads what is mounted.
+	template *template
 }
 
-// workload makes the pods of a relying party.
+// process identifies the containers that run.
+func (o *pod) process() string { return fmt.Sprintf("%s/%d", o.uid, o.starts) }
+
+// workload makes the pods of a relying party, which may have several.
 type workload struct {
-	party string
+	party, name string
 	// roles of its pods by domain.
 	roles map[string]*role
 	made  int
 	// zero says that it was scaled to zero.
 	zero bool
+	// files that its program reads only when it starts, and template of its pods then.
+	files    []file
+	template *template
+	// replicas that there are to be. generation is of the latest change, and observed what its controller has seen.
+	replicas             int
+	generation, observed int64
+	// paused says that a person has paused its rollout, restarting that certrotation has begun it and it is not complete.
+	paused, restarting bool
 }
 
 // deploy makes the workloads of all parties of pods, with their first pods.
@@ -55,7 +68,7 @@ func (w *world) deploy() {
 			}
 			l := byParty[p.Name]
 			if l == nil {
-				l = &workload{party: p.Name, roles: map[string]*role{}}
+				l = &workload{party: p.Name, name: p.Name, roles: map[string]*role{}}
 				byParty[p.Name] = l
 				w.workloads = append(w.workloads, l)
 			}
@@ -66,8 +79,10 @@ func (w *world) deploy() {
 			l.roles[d.Name] = r
 		}
 	}
+	w.deployStarted()
 	for _, l := range w.workloads {
-		for range 1 + w.dice.roll(2, "pods") {
+		l.replicas = 1 + w.dice.roll(2, "pods")
+		for range l.replicas {
 			w.createPod(l)
 		}
 	}
@@ -86,9 +101,9 @@ func (w *world) podsOf(l *workload) []*process {
 
 // createPod makes a pod, whose containers are started later. A name is used again if the one that had it is gone.
 func (w *world) createPod(l *workload) *process {
-	name := fmt.Sprintf("%s-%d", l.party, l.made)
+	name := fmt.Sprintf("%s-%d", l.name, l.made)
 	for i := 0; w.topology.stateful; i++ {
-		if name = fmt.Sprintf("%s-%d", l.party, i); w.process(name) == nil {
+		if name = fmt.Sprintf("%s-%d", l.name, i); w.process(name) == nil {
 			break
 		}
 	}
@@ -100,7 +115,7 @@ func (w *world) makePod(l *workload, name string) *process {
 	w.podsMade++
 	p := newProcess(name, 0)
 	p.off = []time.Duration{0, maxOff, -maxOff}[w.podsMade%3]
-	p.pod = &pod{uid: fmt.Sprintf("%s.%d", name, w.podsMade), number: w.podsMade, workload: l}
+	p.pod = &pod{uid: fmt.Sprintf("%s.%d", name, w.podsMade), number: w.podsMade, workload: l, template: l.template}
 	for domain, r := range l.roles {
 		p.roles[membership{domain: domain, party: l.party, member: name}] = r
 	}
@@ -122,9 +137,12 @@ func (w *world) showPod(p *process) {
 	if o.unlabelled {
 		out.Labels = nil
 	}
+	if o.template != nil {
+		out.Workload, out.Content = o.workload.named(w.kindOfWorkloads()), o.template.content
+	}
 	switch {
 	case p.up:
-		out.Life.Process, out.RestartedAt = fmt.Sprintf("%s/%d", o.uid, o.starts), p.startedAt
+		out.Life.Process, out.RestartedAt = o.process(), p.startedAt
 	case o.starts > 0 && !o.ended:
 		out.Life.Trouble = "its container main is in CrashLoopBackOff"
 	}

@@ -47,9 +47,12 @@ func (w *world) scales() bool {
 	l := one(w.dice, "workload", w.workloads)
 	pods := slices.DeleteFunc(w.podsOf(l), func(p *process) bool { return p.pod.terminating || p.pod.ended || p.pod.lost })
 	want := w.dice.roll(4, "replicas")
+	was := l.replicas
+	l.replicas = want
 	switch {
 	case want == len(pods), want > len(pods) && w.wrong:
 		// What the configuration does not choose in flight is not protected: nobody makes new pods then.
+		l.replicas = was
 		return false
 	case want > len(pods):
 		w.say("%s is scaled from %d to %d", l.party, len(pods), want)
@@ -238,6 +241,7 @@ func (w *world) populates(d *trust.Domain, a *trust.Assessment) {
 		asked := slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return strings.Contains(b.Message, "relying party "+l.party+" would") })
 		if asked && !slices.ContainsFunc(w.podsOf(l), func(p *process) bool { return !p.pod.ended && !p.pod.lost }) {
 			w.say("somebody starts a pod of %s", l.party)
+			l.replicas = max(l.replicas, 1)
 			w.createPod(l)
 		}
 	}

@@ -13,7 +13,7 @@ func (w *world) relapses() bool {
 		return false
 	}
 	oldest := w.allMountable()[0]
-	if !w.startsWith(p, oldest, oldest, true) {
+	if !w.begins(p, oldest, oldest, true) {
 		return false
 	}
 	w.say("the pod %s has crashed, and is started again", p.name)
@@ -33,7 +33,7 @@ func (w *world) followsByName() bool {
 	p.pod.succeeded = true
 	w.isGone(p)
 	next := w.process(p.member)
-	if w.startable(next) && w.startsWith(next, oldest, oldest, true) {
+	if w.startable(next) && w.begins(next, oldest, oldest, true) {
 		w.counts.event(sameNameAgain)
 	}
 	return true
@@ -49,7 +49,8 @@ func (w *world) joinsLate() bool {
 	oldest, p := w.allMountable()[0], w.createPod(l)
 	w.say("%s has the pod %s more", l.party, p.name)
 	l.zero = false
-	if w.startable(p) && w.startsWith(p, oldest, oldest, true) {
+	l.replicas++
+	if w.startable(p) && w.begins(p, oldest, oldest, true) {
 		w.counts.event(lateJoin)
 	}
 	return true

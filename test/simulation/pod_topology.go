@@ -46,6 +46,9 @@ func drawPods(d dice) topology {
 func (t topology) ofPods(p *configv1alpha1.RelyingParty) {
 	p.Members = nil
 	p.Pods = &configv1alpha1.PodMembers{Selector: choosing(p.Name)}
+	if rollout := p.Evidence.WorkloadRollout; rollout != nil {
+		rollout.Workloads = t.workloadsOf(p.Name)
+	}
 	if p.Evidence.Kind == configv1alpha1.EvidenceTLSProbe {
 		p.Pods.ContainerPort = podPort
 		p.Evidence.TLSProbe = &configv1alpha1.TLSProbe{}

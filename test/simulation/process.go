@@ -51,6 +51,10 @@ type process struct {
 	replay map[membership]*trust.Observation
 	// pod is set if it is one.
 	pod *pod
+	// provenTrusts and provenPresents are what it was ever proven to have read at its start.
+	provenTrusts, provenPresents []pki.Fingerprint
+	// hook is set if it is a kube-apiserver that verifies by a webhook.
+	hook *hook
 }
 
 // role is what a process does in a party.
@@ -149,7 +153,7 @@ func (p *process) takes(m membership, party *trust.Party, member *trust.Member) 
 	r.holds = union(r.holds, member.Holds)
 }
 
-func union(a, b []string) []string {
+func union[T comparable](a, b []T) []T {
 	for _, x := range b {
 		if !slices.Contains(a, x) {
 			a = append(slices.Clip(a), x)
@@ -169,7 +173,13 @@ const (
 
 // load lets a process read its files. What does not exist leaves it with what it has.
 func (w *world) load(p *process, what parts) {
-	if w.recovery != nil {
+	switch {
+	case p.hook != nil:
+		w.follows(p, len(w.target.versions))
+		return
+	case p.pod != nil && p.pod.workload.startsOnly():
+		return
+	case w.recovery != nil:
 		w.recovery.loadedBy(p)
 		return
 	}
@@ -244,6 +254,10 @@ func (w *world) readLeaf(d *trust.Domain, name string) *pki.Certificate {
 func (w *world) start(p *process) bool {
 	if p.pod != nil {
 		return w.startPod(p)
+	}
+	if p.hook != nil {
+		p.up = true
+		return true
 	}
 	fresh := newProcess(p.member, p.number)
 	fresh.roles = p.roles

@@ -127,6 +127,10 @@ func (w *world) round() error {
 		w.putsRight()
 		w.lists()
 	}
+	w.restTarget()
+	if err := w.restWorkloads(); err != nil {
+		return err
+	}
 	w.helpOut()
 	w.tick()
 	if err := w.afterStep(); err != nil {

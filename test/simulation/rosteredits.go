@@ -154,7 +154,7 @@ func (w *world) removesMember(d *configv1alpha1.TrustDomain) bool {
 
 func (w *world) hurries(d *configv1alpha1.TrustDomain) bool {
 	p := w.anyParty(d)
-	if p == nil {
+	if p == nil || p.Evidence.Kind == configv1alpha1.EvidenceCABundle {
 		return false
 	}
 	p.Evidence = configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceGracePeriod, GracePeriod: &metav1.Duration{Duration: time.Second}}
@@ -172,7 +172,7 @@ func (w *world) verifiesNothing(d *configv1alpha1.TrustDomain) bool {
 
 func (w *world) needsNone(d *configv1alpha1.TrustDomain) bool {
 	p := w.anyParty(d)
-	if p == nil {
+	if p == nil || p.Evidence.Kind == configv1alpha1.EvidenceCABundle {
 		return false
 	}
 	p.Evidence = configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceNone, Reason: "in a hurry"}

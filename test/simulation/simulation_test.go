@@ -136,7 +136,7 @@ func set(t *testing.T, name, value string) {
 // play is one story.
 func play(rt *rapid.T, draw func(dice) topology, c *counts) {
 	d := &rapidDice{t: rt}
-	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true})
+	w, err := newWorld(draw(d), options{dice: d, protocol: trust.Assess, counts: c, log: rt.Logf, judging: true, truthful: true})
 	d.resume()
 	if err != nil {
 		rt.Fatal(err)

@@ -57,7 +57,15 @@ type topology struct {
 	// pods says that the clients are pods, podServers that the servers are, too. stateful says that names of pods are used
 	// again, mistyped that a selector chooses none at first, and retyped that such a one is written before the first rotation.
 	pods, podServers, stateful, mistyped, retyped bool
+	// started says that the clients read their files only when they start, startedServers that the servers do. assumed says that
+	// no start gate keeps older content from them, and twoWorkloads that each of these parties has two workloads.
+	started, startedServers, assumed, twoWorkloads bool
+	// hooked says that kube-apiservers verify the servers by caBundles.
+	hooked bool
 }
+
+// startsPods says whether there are pods that are known by what they have started with.
+func (t topology) startsPods() bool { return t.started || t.startedServers }
 
 // drawTopology rolls one.
 func drawTopology(d dice) topology {
@@ -113,6 +121,10 @@ func (t topology) String() string {
 		{t.stateful, ", names of pods are used again"},
 		{t.mistyped, ", a selector chooses none"},
 		{t.retyped, ", a selector is replaced by one that chooses none"},
+		{t.startsPods(), ", some read their files only when they start"},
+		{t.assumed, " and have no start gates"},
+		{t.twoWorkloads, " and are of two workloads"},
+		{t.hooked, ", kube-apiservers call them as webhooks"},
 	} {
 		if x.yes {
 			b.WriteString(x.text)
@@ -178,14 +190,20 @@ func (t topology) evidenceOf(kind configv1alpha1.EvidenceKind) configv1alpha1.Ev
 		out.GracePeriod = &metav1.Duration{Duration: grace}
 	case configv1alpha1.EvidenceRenewed:
 		out.Renewed = &configv1alpha1.RenewedEvidence{MinimumDelay: metav1.Duration{Duration: renewal}}
-	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceStaticPodRevision, configv1alpha1.EvidenceWorkloadRollout,
-		configv1alpha1.EvidenceMounted, configv1alpha1.EvidenceCABundle, configv1alpha1.EvidenceNone:
+	case configv1alpha1.EvidenceWorkloadRollout:
+		out.WorkloadRollout = &configv1alpha1.WorkloadRollout{StartGate: configv1alpha1.StartGateRequired}
+		if t.assumed {
+			out.WorkloadRollout.StartGate = configv1alpha1.StartGateAssumed
+		}
+	case configv1alpha1.EvidenceAcknowledgement, configv1alpha1.EvidenceStaticPodRevision, configv1alpha1.EvidenceMounted, configv1alpha1.EvidenceCABundle,
+		configv1alpha1.EvidenceNone:
 	}
 	return out
 }
 
 // parties are the relying parties of a domain: those that present its leaves and those that verify them.
 func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.Leaf) []configv1alpha1.RelyingParty {
+	var out []configv1alpha1.RelyingParty
 	servers := configv1alpha1.RelyingParty{Name: "servers", Evidence: t.evidenceOf(t.serverKind)}
 	for i := range t.servers {
 		servers.Members = append(servers.Members, fmt.Sprintf("server-%d", i))
@@ -196,12 +214,19 @@ func (t topology) parties(server *configv1alpha1.Leaf, clients []configv1alpha1.
 	if t.podServers {
 		t.ofPods(&servers)
 	}
+	if t.hooked && server != nil {
+		out = append(out, configv1alpha1.RelyingParty{
+			Name: "kube-apiserver", Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ServerAuth}},
+			Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceCABundle, CABundle: &configv1alpha1.CABundleEvidence{
+				MinimumDelay: metav1.Duration{Duration: injectionDelay},
+			}},
+		})
+	}
 	if len(clients) > 0 || t.peers {
 		servers.Verifies.Usages = []configv1alpha1.Usage{configv1alpha1.ClientAuth}
 	} else {
 		servers.Verifies.Nothing = true
 	}
-	out := []configv1alpha1.RelyingParty{}
 	for i, kind := range t.clientKinds {
 		name := fmt.Sprintf("client-%d", i)
 		client := configv1alpha1.RelyingParty{Name: name, Evidence: t.evidenceOf(kind)}
@@ -232,12 +257,16 @@ func (t topology) trustDomain(name string, leaves []configv1alpha1.Leaf, parties
 	if t.pacing {
 		rate = 1
 	}
+	bundle := configv1alpha1.Bundle{ConfigMapName: name + "-bundle"}
+	if t.hooked && slices.ContainsFunc(parties, func(p configv1alpha1.RelyingParty) bool { return p.Evidence.Kind == configv1alpha1.EvidenceCABundle }) {
+		bundle.InjectInto = []configv1alpha1.InjectionTarget{hookTarget()}
+	}
 	return configv1alpha1.TrustDomain{
 		Name: name, ReissuePerMinute: rate,
 		Signer: configv1alpha1.Signer{SecretName: name + "-signer", Policy: configv1alpha1.IssuancePolicy{
 			Key: configv1alpha1.Ed25519, Validity: &metav1.Duration{Duration: validity},
 		}},
-		Bundle: configv1alpha1.Bundle{ConfigMapName: name + "-bundle"}, Leaves: leaves, RelyingParties: parties,
+		Bundle: bundle, Leaves: leaves, RelyingParties: parties,
 	}
 }
 

@@ -28,9 +28,12 @@ type options struct {
 	unguarded bool
 	// judging says that the guard must let every write of a leader through that nothing came between.
 	judging bool
+	// truthful says that what is recorded of a pod that reads its files only when it starts must be what it has read.
+	truthful bool
 	// Broken in mutants: anyReporter says that the API does not ask which pod a token is bound to, cachedPods that a leader
 	// believes its informers of pods where it has to read live.
 	anyReporter, cachedPods bool
+	careless
 }
 
 // world is everything.
@@ -80,6 +83,14 @@ type world struct {
 	// published is what bundles and leaves were, the latest last; strays are reports of processes that are gone.
 	published []*publication
 	strays    []stray
+	// contents are what objects have ever been, as Kind/name=hash.
+	contents map[string]bool
+	// looker is the leader that has everybody looked at, nil if none does. target is the object with a caBundle, nil if there
+	// is none.
+	looker *leader
+	target *target
+	// flight is what was asked last.
+	flight flight
 }
 
 // history is what was seen of a domain.
@@ -120,6 +131,12 @@ func newWorld(t topology, o options) (*world, error) {
 	w.api.putConfiguration(w.configuration, birth)
 	w.lists()
 	w.deploy()
+	if t.hooked {
+		var err error
+		if w.target, err = newTarget(birth); err != nil {
+			return nil, err
+		}
+	}
 	if t.mistyped {
 		w.mistypes()
 	}
@@ -208,6 +225,9 @@ func (w *world) settleProcesses() {
 			}
 			for k := range p.Members {
 				m := &p.Members[k]
+				if p.Kind == trust.CABundle && w.target != nil && len(w.processesOf(m.Name)) == 0 {
+					w.settleHooks(m.Name)
+				}
 				if len(w.processesOf(m.Name)) == 0 {
 					fresh := newProcess(m.Name, 0)
 					fresh.off = time.Duration((len(w.processes)+w.joined)%3-1) * maxOff

@@ -1,0 +1,129 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/startgate"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// careless is what is broken in mutants around those who look, inject and restart.
+type careless struct {
+	// annotated takes what a pod names for what the object has.
+	annotated bool
+	// anyEntry takes what one webhook has for what all have, and everHeld what an object had for what it has. gainedBefore takes
+	// what it has gained for what it always had.
+	anyEntry, everHeld, gainedBefore bool
+	// due says which workloads are to be restarted, nil for trust.Restarts.
+	due func(d *trust.Domain, known map[trust.Workload]trust.Progress, w *world) []trust.Restart
+}
+
+// lookStarted looks at a pod that reads its files only when it starts, as controller/evidence does: first at the pod, and then
+// at the contents.
+func (w *world) lookStarted(d *trust.Domain, of *trust.Party, member *trust.Member) {
+	m := membership{domain: d.Name, party: of.Name, member: member.Name}
+	if member.Pod == nil || member.Pod.Process == "" {
+		return
+	}
+	o := &trust.Observation{Instance: member.Pod.Process, Kind: of.Kind, ObservedAt: w.clock.now(), Expires: w.clock.now().Add(probeLease)}
+	known, p := w.api.latest().Pods[member.Name], w.process(member.Name)
+	if known == nil || p == nil || string(known.UID) != member.Instance || known.Life.Process == "" {
+		o.Failure = "the API server knows of no container that runs in it now"
+		w.record(m, []trust.Observation{*o})
+		return
+	}
+	o.Instance = known.Life.Process
+	object := p.object(w.kindOfWorkloads())
+	w.betweenLooks()
+	before := w.sameProcess(m, o)
+	asked := &startgate.Asked{Leaves: member.Holds, Assumed: of.StartAssumed}
+	if !of.VerifiesNothing {
+		asked.Bundle = d.Bundle.Name
+	}
+	o.Failure = asked.Fault(object)
+	if before != nil {
+		o.Trusts, o.Presents = before.Trusts, before.Presents
+	}
+	if o.Failure == "" && !asked.Known(before) {
+		now := contentsOf(w.api.latest(), d, asked)
+		if w.annotated {
+			believes(now, asked, object.Annotations)
+		}
+		proof := asked.Prove(object, now, before)
+		o.Trusts, o.Presents, o.Failure = proof.Trusts, proof.Presents, proof.Failure
+	}
+	w.record(m, []trust.Observation{*o})
+	w.provenOf(d, o)
+}
+
+// betweenLooks lets something happen between the two reads of a look.
+func (w *world) betweenLooks() {
+	if w.looker != nil {
+		w.meanwhile(w.looker)
+	}
+}
+
+// sameProcess is what was seen of the same process before, nil if nothing was.
+func (w *world) sameProcess(m membership, now *trust.Observation) *trust.Observation {
+	known := w.recorded(m)
+	at := slices.IndexFunc(known, func(o trust.Observation) bool { return o.Instance == now.Instance && o.Kind == now.Kind })
+	if at < 0 {
+		return nil
+	}
+	return &known[at]
+}
+
+// contentsOf are the objects that are asked for as they are in a state.
+func contentsOf(s *inventory.Sources, d *trust.Domain, asked *startgate.Asked) *startgate.Contents {
+	out := &startgate.Contents{}
+	if cm := s.ConfigMaps[asked.Bundle]; cm != nil && cm.Bundle != nil && cm.Bundle.Fault == nil && trust.Consents(cm.Annotations, d.Configuration) {
+		out.Bundle.Hash = cm.ContentHash
+		for _, anchor := range cm.Bundle.Anchors {
+			out.Bundle.Shows = append(out.Bundle.Shows, anchor.Fingerprint)
+		}
+	}
+	for _, name := range asked.Leaves {
+		leaf := startgate.Content{}
+		if of := s.Secrets[name]; of != nil && of.Active.Fault == nil && !of.Active.Empty() && trust.Consents(of.Annotations, d.Configuration) {
+			leaf = startgate.Content{Hash: of.ContentHash, Shows: []pki.Fingerprint{of.Active.Certificates[0].Fingerprint}}
+		}
+		out.Leaves = append(out.Leaves, leaf)
+	}
+	return out
+}
+
+// believes has every content be what a pod names.
+func believes(now *startgate.Contents, asked *startgate.Asked, annotations map[string]string) {
+	now.Bundle.Hash = annotations[trust.ContentAnnotation(trust.ConfigMapKind, asked.Bundle)]
+	for i, leaf := range asked.Leaves {
+		now.Leaves[i].Hash = annotations[trust.ContentAnnotation(trust.SecretKind, leaf)]
+	}
+}
+
+// provenOf keeps in mind what was proven of a process, and says so where it is not true.
+func (w *world) provenOf(d *trust.Domain, o *trust.Observation) {
+	at := slices.IndexFunc(w.processes, func(p *process) bool { return p.up && p.pod != nil && p.pod.process() == o.Instance })
+	if at < 0 || o.Failure != "" {
+		return
+	}
+	p := w.processes[at]
+	p.provenTrusts, p.provenPresents = union(p.provenTrusts, o.Trusts), union(p.provenPresents, o.Presents)
+	if !w.truthful {
+		return
+	}
+	for _, f := range o.Trusts {
+		if pool := p.pools[d.Name]; pool == nil || !slices.ContainsFunc(pool.anchors, func(ca *pki.Certificate) bool { return ca.Fingerprint == f }) {
+			w.breaks(violated("EvidenceIsTrue", "%s is recorded with an anchor %.8s that it has not read", p.name, f))
+		}
+	}
+	for _, f := range o.Presents {
+		if !slices.ContainsFunc(p.held(d.Name), func(name string) bool { return p.leaves[name] != nil && p.leaves[name].Fingerprint == f }) {
+			w.breaks(violated("EvidenceIsTrue", "%s is recorded with a leaf %.8s that it has not read", p.name, f))
+		}
+	}
+}
