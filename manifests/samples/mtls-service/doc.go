@@ -9,6 +9,8 @@
 // Servers and clients may be pods that come and go (manifests/samples/pods): a client then follows the ready endpoints of a
 // Service, and what each has counted is added up by the command totals, which outlives them.
 //
+// With --trust-store a program is like most databases: it reads its leaf and a PKCS#12 trust store when it starts, and never again.
+//
 // Every program serves its counters as JSON at /stats. /hold and /resume on the same listener (POST) stop and resume
 // reloading: a program that does not reload is what a rotation must wait for.
 //
