@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -86,7 +87,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Installation, err = installation.Prepare(plane, installation.Config{Progress: c.cfg.Progress, ControllerFlags: c.cfg.ControllerFlags}); err != nil {
+	if c.Installation, err = installation.Prepare(plane, installation.Config{
+		Progress: c.cfg.Progress, ControllerFlags: append(slices.Clone(controllerFlags), c.cfg.ControllerFlags...),
+	}); err != nil {
 		return err
 	}
 	if err := plane.Start(ctx); err != nil {
@@ -103,6 +106,19 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if err := c.Join(ctx, c.cfg.Nodes...); err != nil {
 		return err
+	}
+	return c.install(ctx)
+}
+
+// controllerFlags are those of the overlays that install puts beside the base.
+var controllerFlags = []string{"--inject-ca-bundles", "--restart-workloads"}
+
+// install installs certrotation as the overlays ca-bundles and workloads do.
+func (c *Cluster) install(ctx context.Context) error {
+	for _, overlay := range []string{"ca-bundles", "workloads"} {
+		if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(c.root, "manifests", "overlays", overlay, "component", "rbac.yaml")); err != nil {
+			return err
+		}
 	}
 	if err := c.Install(ctx); err != nil {
 		return fmt.Errorf("install certrotation: %w", err)
