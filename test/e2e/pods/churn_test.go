@@ -172,7 +172,7 @@ func (c *churn) pod(ctx context.Context, workloads ...string) (*corev1.Pod, erro
 
 // ready are the pods of some workloads that are ready and stay; an error if there is none.
 func (s *system) ready(ctx context.Context, workloads ...string) ([]corev1.Pod, error) {
-	list, err := s.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	list, err := s.Client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type system struct {
 	rot  versioned.Interface
 	keys *canary.Run
 	dir  string
+	// namespace and signer are of the trust domain that is rotated.
+	namespace, signer string
 }
 
 var shared struct {
@@ -84,7 +86,7 @@ func startSystem() (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Cluster: c, dir: dir}
+	s := &system{Cluster: c, dir: dir, namespace: namespace, signer: signer}
 	if s.rot, err = versioned.NewForConfig(c.Installation.Cluster.AdminConfig()); err != nil {
 		return nil, errors.Join(fmt.Errorf("make client: %w", err), s.stop())
 	}
@@ -123,7 +125,7 @@ func (s *system) stop() error {
 
 // row is the signer's CertificateRotation as it is served now.
 func (s *system) row(ctx context.Context) (*v1alpha1.CertificateRotation, error) {
-	return s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, signer, metav1.GetOptions{})
+	return s.rot.CertrotationV1alpha1().CertificateRotations(s.namespace).Get(ctx, s.signer, metav1.GetOptions{})
 }
 
 // rotate asks for a rotation of the signer, and returns the fingerprint of what is active now.
@@ -137,7 +139,7 @@ func (s *system) rotate(t *testing.T) (before string) {
 		t.Fatalf("the stage is %s, blockers: %s", row.Status.Stage, blockers(row))
 	}
 	request := &v1alpha1.RotationRequest{Reason: t.Name()}
-	if _, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Rotate(t.Context(), signer, request, metav1.CreateOptions{}); err != nil {
+	if _, err := s.rot.CertrotationV1alpha1().CertificateRotations(s.namespace).Rotate(t.Context(), s.signer, request, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return row.Status.Certificate.Fingerprint
