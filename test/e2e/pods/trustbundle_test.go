@@ -11,6 +11,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
@@ -30,11 +31,17 @@ func TestTrustBundleThatReachesPodsLate(t *testing.T) {
 	s.hashes(t, "shop-ca-bundle", "shop-reader")
 	s.makeTrustBundle(t)
 	s.apply(t, "trustbundle-pods.yaml")
-	until(t, "the readers have reported", func(ctx context.Context) error { return s.reported(ctx, "reader", 2) })
-	readers, err := s.ready(t.Context(), "reader")
-	if err != nil || len(readers) != 2 {
-		t.Fatalf("there are %d readers: %v", len(readers), err)
-	}
+	var readers []corev1.Pod
+	until(t, "two readers have reported and are ready", func(ctx context.Context) error {
+		err := s.reported(ctx, "reader", 2)
+		if err == nil {
+			readers, err = s.ready(ctx, "reader")
+		}
+		if err == nil && len(readers) != 2 {
+			err = fmt.Errorf("%d are ready", len(readers))
+		}
+		return err
+	})
 	follows, once := &readers[0], &readers[1]
 	control(t, once, "hold")
 	traffic := s.measure(t)
