@@ -12,6 +12,8 @@
 // The command webhook is the server of manifests/samples/webhook-server, which caller has called all the time, and writer writes
 // through the kube-apiservers of manifests/samples/hosted-etcd, and looks for what they have acknowledged.
 //
+// With --trust-store a program is like most databases: it reads its leaf and a PKCS#12 trust store when it starts, and never again.
+//
 // Every program serves its counters as JSON at /stats. /hold and /resume on the same listener (POST) stop and resume
 // reloading: a program that does not reload is what a rotation must wait for.
 //

@@ -37,6 +37,7 @@ type options struct {
 	kubeconfig         string
 	leaf, bundle       string
 	leafDir, bundleDir string
+	trustStore         string
 	statsAddr, totals  string
 	member             acknowledge.Member
 }
@@ -56,6 +57,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.leaf, "leaf", "", "Secret with the program's own leaf")
 	flags.StringVar(&o.leafDir, "leaf-dir", "", "where the leaf is mounted, in a pod; it is watched by the API if empty")
 	flags.StringVar(&o.bundleDir, "bundle-dir", "", "where the bundle is mounted, in a pod")
+	flags.StringVar(&o.trustStore, "trust-store", "", "mounted PKCS#12 file with the anchors, in place of --bundle-dir; with it everything is read once, when the program starts")
 	flags.StringVar(&o.statsAddr, "stats", "127.0.0.1:0", "address of the counters")
 	flags.StringVar(&o.totals, "totals", os.Getenv(envTotals), "URL of the command totals, to which the counters are sent, if any")
 	flags.StringVar(&o.member.Signer, "signer", "service-signer", "signer whose rotation is acknowledged")
@@ -177,9 +179,12 @@ func (o *options) start(ctx context.Context, stats *stats) (*program, error) {
 	return p, o.acknowledge(ctx, p)
 }
 
-// load follows what is mounted, or the objects.
+// load follows what is mounted, or the objects, unless the program is one that reads once.
 func (o *options) load(ctx context.Context) (*loader, error) {
-	if o.leafDir != "" {
+	switch {
+	case o.trustStore != "":
+		return readOnce(o.leafDir, o.trustStore)
+	case o.leafDir != "":
 		return mounted(ctx, o.leafDir, o.bundleDir)
 	}
 	client, err := o.client()

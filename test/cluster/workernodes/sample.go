@@ -27,8 +27,8 @@ const (
 	StatsPort = 8080
 	// totalsPort is on the gateway of the nodes, which is this cluster's alone.
 	totalsPort = "8090"
-	// sampleImage has the sample's program, and certrotation for the agent and for `certrotation wait`.
-	sampleImage = "certrotation.dev/mtls-service:local"
+	// SampleImage has the sample's program, and certrotation for the agent and for `certrotation wait`.
+	SampleImage = "certrotation.dev/mtls-service:local"
 	// environment is the ConfigMap that the sample's pods take their environment from.
 	environment = "environment"
 )
@@ -43,7 +43,7 @@ func (c *Cluster) image() (string, error) {
 	for _, program := range []string{"mtls-service", "certrotation"} {
 		files[program] = filepath.Join(c.root, "bin", program)
 	}
-	if _, err := nodes.WriteImage(archive, sampleImage, files, []string{"/mtls-service"}); err != nil {
+	if _, err := nodes.WriteImage(archive, SampleImage, files, []string{"/mtls-service"}); err != nil {
 		return "", fmt.Errorf("%w (`make build` builds what is missing)", err)
 	}
 	return archive, nil

@@ -10,6 +10,8 @@
 // Every client pod connects to every server pod all the time, and all count. A scenario passes if no handshake failed, on either
 // side and for any reason, also of pods that are gone: the counters outlive them.
 //
-// One cluster is shared by all tests, which therefore run one after the other and leave it as they found it. Where the machine
-// cannot run nodes, each test is skipped by name with the reason.
+// One cluster is shared by all tests. Those of the sample run one after the other and leave it as they found it. Then scenarios
+// run at the same time, each with a trust domain in a namespace of its own (testdata): what users of other projects have told
+// (docs/mistakes.md). All add to the counters of handshakes, so a failed one fails each test that runs at that time. Where the
+// machine cannot run nodes, each test is skipped by name with the reason.
 package pods

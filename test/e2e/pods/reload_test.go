@@ -107,19 +107,24 @@ func (s *system) holds(t *testing.T, party, member, before string) {
 // control tells the program in a pod to stop or to resume reloading.
 func control(t *testing.T, pod *corev1.Pod, what string) {
 	t.Helper()
+	tell(t, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(workernodes.StatsPort)), what)
+}
+
+// tell tells a program of the sample, by the address of its counters, to stop or to resume reloading.
+func tell(t *testing.T, address, what string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
 	defer cancel()
-	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(workernodes.StatsPort)) + "/" + what
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/"+what, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 	if err != nil {
-		t.Fatalf("tell %s to %s: %v", pod.Name, what, err)
+		t.Fatalf("tell %s to %s: %v", address, what, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.Fatalf("tell %s to %s: %s", pod.Name, what, response.Status)
+		t.Fatalf("tell %s to %s: %s", address, what, response.Status)
 	}
 }

@@ -1,0 +1,169 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+)
+
+// members of the database.
+const members = 3
+
+// TestDatabaseThatReadsItsFilesAtStart: the members of a StatefulSet read their leaf and a PKCS#12 trust store when they start, and
+// connect to each other all the time. If one began with a leaf that another does not trust they would never talk again. Trust goes
+// first: all are restarted for it, one at a time, and then again for the leaf. That is so too when a person has put another CA
+// in the place of theirs.
+func TestDatabaseThatReadsItsFilesAtStart(t *testing.T) {
+	s := scenario(t, "database", "db-signer")
+	s.apply(t, "database.yaml")
+	ofBundle, ofLeaf := s.hashes(t, "db-ca-bundle", "db-member")
+	s.apply(t, "database-members.yaml", "HASH_OF_BUNDLE", ofBundle, "HASH_OF_LEAF", ofLeaf)
+	until(t, "the members run", s.databaseRuns)
+	for _, story := range []struct {
+		name  string
+		begin func(*system, *testing.T) (before string)
+	}{
+		{"its CA is rotated", (*system).rotate},
+		{"its CA is changed by hand", (*system).changeByHand},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			traffic, least, templates := s.measure(t), s.leastReady(t, "db"), s.templates(t)
+			s.rotated(t, story.begin(s, t))
+			until(t, "the members run", s.databaseRuns)
+			// Once for trust and once for the leaf; and once more if the last pod began to wait for its bundle when that had just lost
+			// the former CA.
+			if n := s.templates(t) - templates; n < 2 || n > 3 {
+				t.Errorf("the members were restarted %d times", n)
+			} else {
+				t.Logf("the members were restarted %d times, one at a time", n)
+			}
+			if n := least(); n != members-1 {
+				t.Errorf("at least %d members were ready at each moment, want %d: one is restarted at a time", n, members-1)
+			}
+			traffic.end(t)
+		})
+	}
+}
+
+func (s *system) databaseRuns(ctx context.Context) error {
+	set, err := s.Client.AppsV1().StatefulSets(s.namespace).Get(ctx, "db", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if is := set.Status; is.ObservedGeneration < set.Generation || is.UpdatedReplicas != members || is.AvailableReplicas != members {
+		return fmt.Errorf("of %d members %d are of the newest template and %d available", members, is.UpdatedReplicas, is.AvailableReplicas)
+	}
+	return nil
+}
+
+// templates counts those that the StatefulSet has had: nothing else of its spec changes.
+func (s *system) templates(t *testing.T) int64 {
+	t.Helper()
+	set, err := s.Client.AppsV1().StatefulSets(s.namespace).Get(t.Context(), "db", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Generation
+}
+
+// leastReady looks on until the returned function is called, which says how many pods of a workload were ready at least.
+func (s *system) leastReady(t *testing.T, workload string) (stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	least, looking := math.MaxInt, sync.WaitGroup{}
+	looking.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if ready, err := s.ready(ctx, workload); err == nil || apierrors.IsNotFound(err) {
+				least = min(least, len(ready))
+			}
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
+		}
+	})
+	return func() int {
+		cancel()
+		looking.Wait()
+		return least
+	}
+}
+
+// changeByHand puts a CA that somebody else has made in the place of the signer's. The guard refuses that, and the bundle that goes
+// with it; so it is done without the guard.
+func (s *system) changeByHand(t *testing.T) (before string) {
+	t.Helper()
+	row, err := s.row(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := pki.NewAuthority(pki.Profile{CommonName: "made by hand", Key: pki.ECDSAP256, Validity: 365 * 24 * time.Hour}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := made.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := func(ctx context.Context) error {
+		secret, err := s.Client.CoreV1().Secrets(s.namespace).Get(ctx, s.signer, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey] = made.CertPEM(), key
+		_, err = s.Client.CoreV1().Secrets(s.namespace).Update(ctx, secret, metav1.UpdateOptions{})
+		return err
+	}
+	bundle := func(ctx context.Context) error {
+		configMap, err := s.Client.CoreV1().ConfigMaps(s.namespace).Get(ctx, "db-ca-bundle", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		configMap.Data[inventory.BundleKey] = string(made.CertPEM())
+		_, err = s.Client.CoreV1().ConfigMaps(s.namespace).Update(ctx, configMap, metav1.UpdateOptions{})
+		return err
+	}
+	s.refused(t, signer, trust.TrustBeforeUse)
+	s.refused(t, bundle, trust.AnchorInUse)
+	s.label(t, labelGuard, "disabled")
+	// kube-apiserver learns a moment later that the namespace is not guarded.
+	until(t, "the CA is changed", signer)
+	s.label(t, labelGuard, "enabled")
+	return row.Status.Certificate.Fingerprint
+}
+
+// refused: the guard names the invariant that an edit would break, and the safe way.
+func (s *system) refused(t *testing.T, edit func(context.Context) error, invariant trust.Invariant) {
+	t.Helper()
+	err := edit(t.Context())
+	if err == nil || !strings.Contains(err.Error(), string(invariant)) || !strings.Contains(err.Error(), "Safe way:") {
+		t.Fatalf("the guard says %v, want a refusal by %s", err, invariant)
+	}
+	t.Logf("refused: %v", err)
+}
+
+func (s *system) label(t *testing.T, key, value string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
+	if _, err := s.Client.CoreV1().Namespaces().Patch(t.Context(), s.namespace, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
