@@ -36,7 +36,11 @@ func (a *assessor) observe() []*member {
 		for _, p := range node.pods() {
 			m.revisions = append(m.revisions, p.Revision)
 		}
-		node.Pod = node.together(a.state.Name)
+		latest := ""
+		if a.latest != nil {
+			latest = a.latest.RestartHash
+		}
+		node.Pod = node.together(a.state.Name, latest)
 		m.record = a.state.Record.Node(m.Name, m.UID)
 		if m.record == nil {
 			m.record = &NodeStatus{Name: m.Name, UID: m.UID}

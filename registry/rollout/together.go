@@ -11,8 +11,9 @@ import (
 
 // together judges the static pods of a node as one, because a revision restarts them together: what the others have to
 // bear is that this node is away, and it is back when all of them are. They run a revision if each of them does, and are
-// Ready if each of them is. It is nil if there is none of them.
-func (n *Node) together(rollout string) *StaticPod {
+// Ready if each of them is. It is nil if there is none of them. One that is missing counts against the node once another one
+// runs with the latest restart hash: before that it may be one that no revision has brought yet, and nobody lacks it.
+func (n *Node) together(rollout, latest string) *StaticPod {
 	if len(n.Companions) == 0 || len(n.pods()) == 0 {
 		return n.Pod
 	}
@@ -30,7 +31,7 @@ func (n *Node) together(rollout string) *StaticPod {
 		}
 		out.join(part.Pod)
 	}
-	if missing && out.Ready {
+	if missing && out.Ready && slices.ContainsFunc(n.pods(), func(p *StaticPod) bool { return p.RestartHash == latest }) {
 		out.Ready, out.Phase = false, "Pending"
 	}
 	if out.RestartHash = n.commonHash(); out.RestartHash == "" {

@@ -33,6 +33,8 @@ func TestTogether(t *testing.T) {
 		{"no companion", of(3, "r", true, 9), nil,
 			&StaticPod{Phase: "Pending", Changed: at(9), Discord: "etcd of revision 3, no kube-apiserver"}},
 		{"the companion alone", nil, of(3, "r", true, 9), &StaticPod{Phase: "Pending", Changed: at(9), Discord: "no etcd, kube-apiserver of revision 3"}},
+		{"no companion yet", of(3, "old", true, 9), nil,
+			&StaticPod{Phase: "Running", Ready: true, Changed: at(9), Discord: "etcd of revision 3, no kube-apiserver"}},
 		{"the companion is behind", of(4, "s", true, 9), of(3, "r", true, 5),
 			&StaticPod{Phase: "Running", Ready: true, Changed: at(5), Discord: "etcd of revision 4, kube-apiserver of revision 3"}},
 		{"directories of two revisions", of(4, "r", true, 9), of(3, "r", true, 5),
@@ -44,7 +46,7 @@ func TestTogether(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := &Node{Pod: test.etcd, Companions: []Companion{{Name: "kube-apiserver", Pod: test.companion}}}
-			if diff := cmp.Diff(test.want, n.together("etcd")); diff != "" {
+			if diff := cmp.Diff(test.want, n.together("etcd", "r")); diff != "" {
 				t.Errorf("together (-want +got):\n%s", diff)
 			}
 		})
@@ -73,6 +75,11 @@ func TestTurnOfANodeWithCompanions(t *testing.T) {
 		says            string
 	}{
 		{name: "a revision that restarts", change: func(*State) {}, started: []string{"m0"}},
+		{name: "a companion that no node has yet", change: func(s *State) {
+			for i := range s.Nodes {
+				s.Nodes[i].Companions[0].Pod = nil
+			}
+		}, started: []string{"m0"}},
 		{name: "a companion of another node is not ready", change: func(s *State) {
 			s.Nodes[1].Companions[0].Pod.Ready = false
 			s.Nodes[1].Companions[0].Pod.Trouble = "container kube-apiserver waits: CrashLoopBackOff"
@@ -105,7 +112,7 @@ func TestTurnOfANodeWithCompanions(t *testing.T) {
 			a := Assess(s)
 			var started, marked []string
 			for _, action := range a.Actions {
-				switch action.Kind { //nolint:exhaustive // others are not asked about
+				switch action.Kind {
 				case RunInstaller:
 					started = append(started, action.Node)
 				case MarkInstalled:
