@@ -73,7 +73,7 @@ func TestAssess(t *testing.T) {
 		{"three: the learner while two are down", automatic, cluster("hddl"), "d", quorum.ReasonQuorumAtRisk, ""},
 		{"three: a node that joins", automatic, cluster("hhhn"), "d", quorum.ReasonNoVote, ""},
 		{"three: a node that joins for a dead one", automatic, cluster("hhdn"), "d", quorum.ReasonNoVote, ""},
-		{"three: one is on none of the nodes", automatic, cluster("hho"), "a", quorum.ReasonQuorumAtRisk, "none of the nodes"},
+		{"three: one is on none of the nodes", automatic, cluster("hho"), "a", quorum.ReasonQuorumAtRisk, "none of those"},
 		{"three: a node that was not asked", automatic, cluster("hhh"), "z", quorum.ReasonStateUnknown, "z was not asked"},
 		{"three: the others have lost each other", automatic, cut(cluster("hhh"), "b", "c"), "a", quorum.ReasonDisconnected, "b and c"},
 		{"three: the others have lost each other, other way", automatic, cut(cluster("hhh"), "c", "b"), "a", quorum.ReasonDisconnected, ""},

@@ -65,7 +65,7 @@ func followMembers(o *Order, w *Workload, c *census, cluster *Cluster) Verdict {
 	if len(former) == 0 {
 		return Verdict{State: Done}
 	}
-	return replaceNext(o, w, c, cluster, former)
+	return replaceNext(o, c, cluster, former)
 }
 
 // settled says whether every member that was replaced runs, and nothing is on its way. A pod that is broken does not have to be
@@ -93,17 +93,13 @@ func (w *Workload) replacing(c *census) Verdict {
 }
 
 // replaceNext has the first of the former members evicted that comes next, if the others can do without it.
-func replaceNext(o *Order, w *Workload, c *census, cluster *Cluster, former []string) Verdict {
+func replaceNext(o *Order, c *census, cluster *Cluster, former []string) Verdict {
 	name := slices.MinFunc(former, func(x, y string) int {
 		return cmp.Or(cmp.Compare(c.rank(cluster, x), c.rank(cluster, y)), -cmp.Compare(ordinalOf(x), ordinalOf(y)))
 	})
 	v := quorum.Assess(o.Quorum.Strategy, cluster.Observation, name)
 	if !v.Safe {
 		return hold(ReasonQuorum, "has to be restarted, and %s may not be: %s", name, v.Message)
-	}
-	if len(c.living) < int(w.Wanted) && v.Reason != quorum.ReasonRepair {
-		return hold(ReasonUnavailable, "has to be restarted and only %d of %d pods are there%s; the restart of %s would take one more",
-			len(c.living), w.Wanted, c.unreadyText(), name)
 	}
 	return Verdict{State: Evict, Pods: []*corev1.Pod{c.living[name]}, Message: v.Message}
 }

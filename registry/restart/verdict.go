@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"certrotation.dev/registry/rollout"
 	"certrotation.dev/registry/trust"
 )
 
@@ -52,8 +53,8 @@ const (
 	// ReasonNotOnDelete: the controller of the workload would replace members of an etcd cluster by their availability alone.
 	ReasonNotOnDelete trust.Reason = "NotUpdatedOnDelete"
 	// ReasonQuorum and ReasonNotRejoined say of a member what they say of one that is a static pod.
-	ReasonQuorum      trust.Reason = "QuorumNotSafe"
-	ReasonNotRejoined trust.Reason = "MemberNotRejoined"
+	ReasonQuorum      = trust.Reason(rollout.ReasonQuorum)
+	ReasonNotRejoined = trust.Reason(rollout.ReasonNotRejoined)
 	// ReasonDisruptionBudget: a PodDisruptionBudget does not permit the eviction.
 	ReasonDisruptionBudget trust.Reason = "DisruptionBudget"
 	// ReasonDeadlineExceeded: a rollout does not come to its end.

@@ -115,7 +115,7 @@ func newRestartStage(t *testing.T, c *cluster.Cluster) *restartStage {
 	}})
 	web := trust.Workload{Kind: trust.Deployment, Name: "client"}
 	s.restarts, err = workload.New(workload.Config{
-		Client: restricted, Own: records.ConfigV1alpha1(), Inventory: view, Enabled: true, Recorder: s.told,
+		Client: restricted, Own: records.ConfigV1alpha1(), Inventory: view, Members: struct{ workload.Members }{}, Enabled: true, Recorder: s.told,
 		Due: func(d *trust.Domain, _ time.Time, known map[trust.Workload]trust.Progress) []trust.Restart {
 			if known[web].Complete {
 				s.complete.Store(true)

@@ -48,12 +48,12 @@ func (w *world) newer(x, y *publication) *publication {
 func (w *world) behindGate(o *pod, kind trust.ObjectKind, mounted *publication) *publication {
 	latest := w.latestPublication()
 	switch {
-	case latest.shows(kind, o):
-		if !mounted.shows(kind, o) {
+	case latest.opens(kind, o):
+		if !mounted.opens(kind, o) {
 			mounted = latest
 		}
 		return mounted
-	case !mounted.shows(kind, o):
+	case !mounted.opens(kind, o):
 		return nil
 	case in(w.dice, 3, "the kubelet mounts something newer behind the gate"):
 		w.counts.event(newerBehindGate)

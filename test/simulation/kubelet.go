@@ -20,8 +20,9 @@ const kubeletLag = 10 * time.Minute
 type publication struct {
 	pools  map[string]*pool
 	leaves map[string]*pki.Certificate
-	// hashes are of the contents, by Kind/name, where anybody asks for them.
-	hashes map[string]string
+	// hashes are of the contents, by Kind/name, where anybody asks for them, and superseded are those before.
+	hashes     map[string]string
+	superseded map[string][]string
 	// until is when something newer was published, zero if it is the latest.
 	until time.Time
 }
@@ -43,7 +44,7 @@ func (w *world) publishes() {
 		}
 	}
 	if w.topology.startsPods() {
-		now.hashes = hashes(w.api.latest())
+		now.hashes, now.superseded = hashes(w.api.latest()), superseded(w.api.latest())
 		defer w.notesContents()
 	}
 	if n := len(w.published); n > 0 {

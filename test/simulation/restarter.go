@@ -35,7 +35,7 @@ func (w *world) restarter(l *leader) bool {
 				w.breaks(err)
 				return false
 			}
-			v := restart.Assess(o, facts, pods)
+			v := restart.Assess(o, facts, pods, nil)
 			verdicts[o.Workload] = v
 			before, seen := known[o.Workload]
 			if after := restart.ProgressOf(facts, v); !seen || after.Complete && !before.Complete {

@@ -41,14 +41,14 @@ func (w *world) deployStarted() {
 func secondWorkload(party string) string { return party + "-second" }
 
 // workloadsOf are those of a party by their names.
-func (t topology) workloadsOf(party string) []configv1alpha1.Workload {
+func (t topology) workloadsOf(party string) []configv1alpha1.RestartedWorkload {
 	kind := configv1alpha1.Deployment
 	if t.stateful {
 		kind = configv1alpha1.StatefulSet
 	}
-	out := []configv1alpha1.Workload{{Kind: kind, Name: party}}
+	out := []configv1alpha1.RestartedWorkload{{Workload: configv1alpha1.Workload{Kind: kind, Name: party}}}
 	if t.twoWorkloads {
-		out = append(out, configv1alpha1.Workload{Kind: kind, Name: secondWorkload(party)})
+		out = append(out, configv1alpha1.RestartedWorkload{Workload: configv1alpha1.Workload{Kind: kind, Name: secondWorkload(party)}})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 )
@@ -119,6 +120,23 @@ func hashes(s *inventory.Sources) map[string]string {
 		out[string(trust.SecretKind)+"/"+name] = secret.ContentHash
 	}
 	return out
+}
+
+// superseded are the contents before those of all objects, as Kind/name.
+func superseded(s *inventory.Sources) map[string][]string {
+	out := map[string][]string{}
+	for name, cm := range s.ConfigMaps {
+		out[string(trust.ConfigMapKind)+"/"+name] = cm.Superseded
+	}
+	return out
+}
+
+// opens says whether a publication has the contents of a kind that a pod waits for at its start, or later ones.
+func (p *publication) opens(kind trust.ObjectKind, o *pod) bool {
+	return !slices.ContainsFunc(o.workload.files, func(f file) bool {
+		shown := contenthash.Content{Hash: p.hashes[f.object()], Superseded: p.superseded[f.object()]}
+		return f.kind == kind && (o.template.content[f.annotation()] == "" || !shown.Reaches(o.template.content[f.annotation()]))
+	})
 }
 
 // shows says whether a publication has the contents of a kind that a pod is to start with.

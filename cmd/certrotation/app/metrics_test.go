@@ -112,7 +112,7 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	_, err = staticpod.New(staticpod.Config{Client: client, Inventory: struct{ staticpod.Inventory }{}, Quorum: checker, Recorder: recorder, Metrics: d})
 	must(t, err)
 	_, err = workload.New(workload.Config{
-		Client: client, Own: records, Inventory: struct{ workload.Inventory }{}, Recorder: recorder, Metrics: d,
+		Client: client, Own: records, Inventory: struct{ workload.Inventory }{}, Members: checker, Recorder: recorder, Metrics: d,
 		Due: func(*trust.Domain, time.Time, map[trust.Workload]trust.Progress) []trust.Restart { return nil },
 	})
 	must(t, err)

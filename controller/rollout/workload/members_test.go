@@ -116,7 +116,9 @@ func TestMembersHold(t *testing.T) {
 	}{
 		"a budget": {refusal: apierrors.NewTooManyRequests("the budget needs 3", 0), says: "(DisruptionBudget)"},
 		"nobody can be asked": {prepare: func(w *world) {
-			w.answers = func([]*corev1.Pod) (quorum.Observation, error) { return quorum.Observation{}, errors.New("no such Secret") }
+			w.answers = func([]*corev1.Pod) (quorum.Observation, error) {
+				return quorum.Observation{}, errors.New("no such Secret")
+			}
 		}, says: "(QuorumNotSafe)"},
 	} {
 		t.Run(name, func(t *testing.T) {
