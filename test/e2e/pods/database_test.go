@@ -46,10 +46,9 @@ func TestDatabaseThatReadsItsFilesAtStart(t *testing.T) {
 			traffic, least, templates := s.measure(t), s.leastReady(t, "db"), s.templates(t)
 			s.rotated(t, story.begin(s, t))
 			until(t, "the members run", s.databaseRuns)
-			// Once for trust and once for the leaf; and once more if the last pod began to wait for its bundle when that had just lost
-			// the former CA.
-			if n := s.templates(t) - templates; n < 2 || n > 3 {
-				t.Errorf("the members were restarted %d times", n)
+			// Once for trust and once for the leaf.
+			if n := s.templates(t) - templates; n != 2 {
+				t.Errorf("the members were restarted %d times, want 2", n)
 			} else {
 				t.Logf("the members were restarted %d times, one at a time", n)
 			}
