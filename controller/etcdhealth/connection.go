@@ -58,15 +58,16 @@ func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.
 		}
 	}
 	client, err := clientv3.New(clientv3.Config{
-		Context:   ctx,
-		Endpoints: []string{endpoint.String()},
+		Context: ctx,
+		// What the client calls the endpoint is what the leaf of the member has to be valid for, whatever its TLS configuration says.
+		Endpoints: []string{"https://" + net.JoinHostPort(identity.ServerName, endpoint.Port())},
 		TLS:       identity,
 		Logger:    zap.NewNop(),
 		// The attempt is the only one: a member that needs several is worth knowing.
 		MaxUnaryRetries: 1,
 		DialOptions: []grpc.DialOption{
 			grpc.WithNoProxy(),
-			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.dial(ctx, "tcp", address) }),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.dial(ctx, "tcp", endpoint.Host) }),
 		},
 	})
 	if err != nil {
