@@ -163,7 +163,7 @@ func (c *churn) patch(ctx context.Context, namespace, deployment, patch string) 
 }
 
 func (c *churn) scaleWebhook(ctx context.Context) error {
-	return c.patch(ctx, workernodes.WebhookNamespace, "parcels", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 2+c.random.IntN(2)))
+	return c.patch(ctx, workernodes.WebhookNamespace, "parcels", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+c.random.IntN(2)))
 }
 
 func (c *churn) scaleAPIServer(ctx context.Context) error {
@@ -175,11 +175,13 @@ func (c *churn) restartWebhook(ctx context.Context) error {
 		fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano)))
 }
 
+// deleteWebhook asks no disruption budget, so it leaves two that answer: without any, calls fail whatever their certificates are.
 func (c *churn) deleteWebhook(ctx context.Context) error {
-	pod, err := c.podOf(ctx, workernodes.WebhookNamespace, "parcels")
-	if err != nil {
+	ready, err := c.s.of(workernodes.WebhookNamespace, "").ready(ctx, "parcels")
+	if err != nil || len(ready) < 3 {
 		return err
 	}
+	pod := &ready[c.random.IntN(len(ready))]
 	return c.s.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 }
 
