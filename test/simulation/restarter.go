@@ -62,7 +62,8 @@ func (w *world) restarter(l *leader) bool {
 			w.counts.event(restartHeld)
 		case restart.Done:
 			w.workload(o.Workload.Name).restarting = false
-		case restart.Wait:
+		case restart.Wait, restart.Ask, restart.Evict:
+			// No workload of these worlds has a quorum.
 		}
 	}
 	return done

@@ -134,10 +134,8 @@ func (w *world) restWorkload() bool {
 			return true
 		}
 	}
-	for _, l := range w.workloads {
-		if w.rolls(l) {
-			return true
-		}
+	if slices.ContainsFunc(w.workloads, w.rolls) {
+		return true
 	}
 	for _, p := range w.processes {
 		if p.up && p.pod != nil && p.pod.workload.startsOnly() {
