@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
@@ -55,8 +54,8 @@ type move struct {
 	do   func(*world) error
 }
 
-// explore goes on until nothing is left, the time is over, or a promise is broken.
-func (x *explorer) explore(t topology, until time.Time) error {
+// explore goes on until nothing is left, the given number of states was tried, or a promise is broken.
+func (x *explorer) explore(t topology, most int) error {
 	w, err := newWorld(t, options{dice: quietDice{}, protocol: x.protocol, counts: x.counts})
 	if err != nil {
 		return err
@@ -71,7 +70,7 @@ func (x *explorer) explore(t topology, until time.Time) error {
 	for len(level) > 0 {
 		var next []*node
 		for _, n := range level {
-			if time.Now().After(until) {
+			if x.states == most {
 				return nil
 			}
 			found, err := x.expand(n)
