@@ -73,7 +73,7 @@ func TestTwoStaticPodsOfOneRevision(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)
 	c := s.begin(t)
-	was := s.accompany(t)
+	s.accompany(t)
 	until(t.Context(), t, "each node runs both", s.accompanied)
 	stop := s.watchTurns(t.Context(), t)
 	s.rotate(t.Context(), t, etcdSigner)
@@ -99,18 +99,15 @@ func TestTwoStaticPodsOfOneRevision(t *testing.T) {
 	})
 	s.renewLeaf(t, "etcd-serving-master-0")
 	until(t.Context(), t, "the next revision has put it right", s.accompanied)
-	s.unaccompany(t, was)
+	s.unaccompany(t)
 	// One restart to bring the companion, two for the rotation, one to take it away; and one of the node that was put right.
 	c.end(t, expectation{restarts: 5})
 }
 
-// accompany permits the companion, adds its template, and has the configuration ask for it. It returns what was there before.
-func (s *system) accompany(t *testing.T) (was *asked) {
+// accompany permits the companion, adds its template, and has the configuration ask for it.
+func (s *system) accompany(t *testing.T) {
 	t.Helper()
 	s.change(t, func(class *configv1alpha1.StaticPodClassSpec, templates map[string]string, spec *configv1alpha1.RotationConfigurationSpec) error {
-		if was == nil { // Not what an attempt that met a conflict has left.
-			was = &asked{class: *class.DeepCopy(), configuration: *spec.DeepCopy()}
-		}
 		class.Companions = []configv1alpha1.PermittedCompanion{{PodName: companion, ManifestFile: companionFile, Pod: configv1alpha1.PermittedPod{
 			Images: class.Pod.Images, HostNetwork: true, PriorityClassNames: class.Pod.PriorityClassNames,
 		}}}
@@ -134,17 +131,17 @@ func (s *system) accompany(t *testing.T) (was *asked) {
 		*spec = *expanded
 		return nil
 	})
-	return was
 }
 
-// unaccompany puts everything back as it was. The manifests stay until a person removes them: nothing that a node runs is removed
-// because it is not named any more.
-func (s *system) unaccompany(t *testing.T, was *asked) {
+// unaccompany is the reverse, when the configuration was that of the preset before. The manifests stay until a person removes
+// them: nothing that a node runs is removed because it is not named any more.
+func (s *system) unaccompany(t *testing.T) {
 	t.Helper()
 	s.change(t, func(class *configv1alpha1.StaticPodClassSpec, templates map[string]string, spec *configv1alpha1.RotationConfigurationSpec) error {
-		was.class.DeepCopyInto(class)
+		class.Companions = nil
 		delete(templates, configv1alpha1.CompanionKey(companion))
-		was.configuration.DeepCopyInto(spec)
+		spec.Rollout.StaticPod.Companions = nil
+		spec.TrustDomains[0].RelyingParties = spec.TrustDomains[0].RelyingParties[:len(spec.TrustDomains[0].RelyingParties)-1]
 		return nil
 	})
 	for _, node := range s.Nodes() {
@@ -152,12 +149,6 @@ func (s *system) unaccompany(t *testing.T, was *asked) {
 			t.Error(err)
 		}
 	}
-}
-
-// asked is what was asked for and permitted.
-type asked struct {
-	class         configv1alpha1.StaticPodClassSpec
-	configuration configv1alpha1.RotationConfigurationSpec
 }
 
 // change edits class, templates and configuration, in this order: what is asked for is permitted then.
