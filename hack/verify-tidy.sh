@@ -8,7 +8,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 failed=0
-for module in . hack/tools hack/tools/node hack/tools/lint hack/tools/codegen; do
+for module in . hack/tools $(dirname hack/tools/*/go.mod); do
   if ! go -C "$module" mod tidy -diff; then
     echo "$module: run: go -C $module mod tidy" >&2
     failed=1

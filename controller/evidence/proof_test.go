@@ -342,7 +342,7 @@ func TestServerThatKeepsTheConnection(t *testing.T) {
 			defer close(over)
 			d := domain(listener.Addr().String(), leaf.Certificate, active, next)
 			d.Signer.Next = next.Certificate
-			d.Parties[0].Members[0].Probes[0].Handshake, d.Parties[0].Members[0].Probes[0].Timeout = true, 5*time.Second
+			d.Parties[0].Members[0].Probes[0].Handshake, d.Parties[0].Members[0].Probes[0].Timeout = true, time.Minute
 			c, records := newCollector(t, &fixed{}, signerSecret(t, active, next))
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)

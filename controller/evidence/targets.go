@@ -56,7 +56,7 @@ func (c *Collector) held(ctx context.Context, s *subject) (*trust.Observation, e
 			t.Kind, t.Name, injection.Annotation, s.namespace, s.d.Bundle.Name)}, nil
 	case apierrors.IsForbidden(err):
 		return &trust.Observation{Instance: noTarget, Failure: fmt.Sprintf(
-			"certrotation may not read %s %s: that needs the installation with manifests/overlays/ca-bundles", t.Kind, t.Name)}, nil
+			"certrotation may not read %s %s: that needs the installation with manifests/components/ca-bundles", t.Kind, t.Name)}, nil
 	case err != nil:
 		return nil, fmt.Errorf("get %s %s: %w", t.Kind, t.Name, err)
 	}

@@ -99,7 +99,7 @@ func TestTarget(t *testing.T) {
 		{name: "it asks another namespace", object: with(map[string]string{injection.Annotation: "other/web-bundle"}), failure: nobodyAsks},
 		{name: "it asks as cert-manager", certManager: true, object: with(map[string]string{injection.AnnotationCertManager: testNamespace + "/web-bundle"}), trusts: sorted(prints(a, b))},
 		{name: "it asks as cert-manager, which is not understood", object: with(map[string]string{injection.AnnotationCertManager: testNamespace + "/web-bundle"}), failure: nobodyAsks},
-		{name: "it may not be read", fault: apifake.Forbidden, failure: "certrotation may not read ValidatingWebhookConfiguration guard: that needs the installation with manifests/overlays/ca-bundles"},
+		{name: "it may not be read", fault: apifake.Forbidden, failure: "certrotation may not read ValidatingWebhookConfiguration guard: that needs the installation with manifests/components/ca-bundles"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := guarded(a, b)

@@ -143,8 +143,8 @@ func TestDiagnoseRealDirectories(t *testing.T) {
 // reinstall installs revision 7 again with other files.
 func (d damage) reinstall(change func(files map[string][]byte)) {
 	d.t.Helper()
-	ca := disktest.Authority(d.t, "signer@2", time.Now().Add(disktest.Life/2))
-	files := d.Files(ca, time.Now().Add(disktest.Life/2))
+	end := time.Now().Add(disktest.Life / 2)
+	files := d.Files(disktest.Authority(d.t, "signer@2", end), end)
 	change(files)
 	d.must(os.RemoveAll(d.Directory(7)))
 	d.Install(7, 7, files)
@@ -166,9 +166,10 @@ func (d damage) foreignLeaf(end time.Time) {
 
 // leafUntil has one leaf end earlier than its signer.
 func (d damage) leafUntil(end time.Time) {
-	ca := disktest.Authority(d.t, "signer@2", time.Now().Add(disktest.Life/2))
+	authorityEnd := time.Now().Add(disktest.Life / 2)
+	ca := disktest.Authority(d.t, "signer@2", authorityEnd)
 	d.reinstall(func(files map[string][]byte) {
-		maps.Copy(files, d.Files(ca, time.Now().Add(disktest.Life/2)))
+		maps.Copy(files, d.Files(ca, authorityEnd))
 		d.Put(files, "etcd-peer-node-0", disktest.Leaf(d.t, ca, "etcd-peer-node-0", end))
 	})
 }

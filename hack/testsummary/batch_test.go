@@ -8,51 +8,49 @@ import (
 	"testing"
 )
 
-func TestStages(t *testing.T) {
+func TestLanes(t *testing.T) {
+	of := func(names ...string) []string {
+		for i := range names {
+			names[i] = module + names[i]
+		}
+		return names
+	}
 	for _, test := range []struct {
 		name     string
 		packages []string
-		want     [][]batch
+		want     []lane
 	}{
 		{name: "none"},
+		{name: "no control plane", packages: of("admission"), want: []lane{{{parallel: 2, packages: of("admission")}}}},
+		{name: "a control plane", packages: of("test/e2e"), want: []lane{{{parallel: 1, packages: of("test/e2e")}}}},
 		{
-			name: "together only", packages: []string{module + "admission"},
-			want: [][]batch{{{parallel: 2, packages: []string{module + "admission"}}}},
+			name: "one that gives way to nobody, where it is alone", packages: of("test/security"),
+			want: []lane{{{parallel: 1, packages: of("test/security")}}},
 		},
 		{
-			name: "alone only", packages: []string{module + "test/e2e"},
-			want: [][]batch{{{parallel: 1, packages: []string{module + "test/e2e"}}}},
-		},
-		{
-			name: "the one that waits, alone", packages: []string{waiting},
-			want: [][]batch{{{parallel: 1, packages: []string{waiting}}}},
-		},
-		{
-			name: "those with control planes come last",
-			packages: []string{
-				module + "controller/etcdhealth", module + "registry/quorum", module + "test/cluster", module + "test/cluster/nodes", module + "test/simulation",
-				"./typo",
-			},
-			want: [][]batch{
-				{{parallel: 2, packages: []string{module + "registry/quorum", module + "test/simulation", "./typo"}}},
-				{{parallel: 1, packages: []string{module + "controller/etcdhealth", module + "test/cluster", module + "test/cluster/nodes"}}},
+			name:     "control planes run one at a time, and what needs none gives way to them",
+			packages: append(of("registry/quorum", "test/cluster", "test/cluster/nodes", "test/simulation"), "./typo"),
+			want: []lane{
+				{{parallel: 1, packages: of("test/cluster", "test/cluster/nodes")}},
+				{{parallel: 2, packages: append(of("registry/quorum", "test/simulation"), "./typo"), nice: 19}},
 			},
 		},
 		{
-			name:     "those without one run beside the one that waits, and give way to it",
-			packages: []string{module + "registry/quorum", module + "test/cluster", module + "test/e2e", waiting, module + "test/simulation"},
-			want: [][]batch{
+			name: "those that wait come first, and the control planes that give way last",
+			packages: of("registry/quorum", "test/cluster", "test/e2e", "test/e2e/etcd", "test/e2e/pods", "test/e2e/recovery", "test/integration",
+				"test/security", "test/simulation", "test/versions"),
+			want: []lane{
+				{{parallel: 1, packages: of("test/e2e/etcd", "test/e2e/pods", "test/e2e/recovery", "test/cluster")}},
 				{
-					{parallel: 1, packages: []string{waiting}},
-					{parallel: 2, packages: []string{module + "registry/quorum", module + "test/simulation"}, nice: true},
+					{parallel: 2, packages: of("registry/quorum", "test/simulation"), nice: 19},
+					{parallel: 1, packages: of("test/e2e", "test/integration", "test/security", "test/versions"), nice: 10},
 				},
-				{{parallel: 1, packages: []string{module + "test/cluster", module + "test/e2e"}}},
 			},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := stages(test.packages); fmt.Sprint(got) != fmt.Sprint(test.want) {
-				t.Errorf("got %v, want %v", got, test.want)
+			if got := lanes(test.packages); fmt.Sprint(got) != fmt.Sprint(test.want) {
+				t.Errorf("got  %v\nwant %v", got, test.want)
 			}
 		})
 	}

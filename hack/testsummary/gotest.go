@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // listPackages are the import paths of the packages that the patterns name, each once. One that is broken is among them (-e):
@@ -31,10 +32,14 @@ func listPackages(ctx context.Context, patterns []string) ([]string, error) {
 // goTest calls add for each event of the tests of b. Its error says how go test ended, if it was not well.
 func goTest(ctx context.Context, b batch, flags []string, add func(event)) error {
 	args := slices.Concat([]string{"go", "test", "-json", "-p", strconv.Itoa(b.parallel)}, flags, b.packages)
-	if b.nice {
-		args = append(giveWay(), args...)
+	beside := b.nice > 0
+	if beside {
+		args = append([]string{"bash", "hack/give-way.sh", strconv.Itoa(b.nice)}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	// Either way go test leads a group, so that its tests, to which it tells nothing, are interrupted with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: beside, Setpgid: !beside}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -45,13 +50,4 @@ func goTest(ctx context.Context, b batch, flags []string, add func(event)) error
 	}
 	// What could not be read is lost, and go test, which nobody reads any more, ends.
 	return errors.Join(readEvents(out, add), cmd.Wait())
-}
-
-// giveWay begins a command that runs when the CPU has nothing else to do: nice becomes that command. Where there is none it is
-// a command like any other.
-func giveWay() []string {
-	if _, err := exec.LookPath("nice"); err != nil {
-		return nil
-	}
-	return []string{"nice", "-n", "19"}
 }

@@ -15,12 +15,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 func main() {
-	ok, err := run(context.Background(), os.Args[1:], os.Getenv("CI") == "true", os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := run(ctx, os.Args[1:], os.Getenv("CI") == "true", os.Stdout)
+	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "testsummary: %v\n", err)
 	}
@@ -37,14 +41,16 @@ func run(ctx context.Context, args []string, ci bool, w io.Writer) (ok bool, err
 		return false, err
 	}
 	s := newSummary(w, packages, ci)
-	for _, stage := range stages(packages) {
-		var running sync.WaitGroup
-		for _, b := range stage {
-			p := &part{summary: s}
-			running.Go(func() { p.exited(goTest(ctx, b, flags, p.add)) })
-		}
-		running.Wait()
+	var running sync.WaitGroup
+	for _, l := range lanes(packages) {
+		running.Go(func() {
+			for _, b := range l {
+				p := &part{summary: s}
+				p.exited(goTest(ctx, b, flags, p.add))
+			}
+		})
 	}
+	running.Wait()
 	return s.finish(), nil
 }
 

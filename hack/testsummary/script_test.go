@@ -20,8 +20,12 @@ const (
 	fails  = `package p; import "testing"; func TestFails(t *testing.T) { t.Error("as it should") }`
 	skips  = `package p; import "testing"; func TestSkips(t *testing.T) { t.Skip("needs root") }`
 	// A nice value of 19, which the system call of Linux tells as 20 less it.
-	runsNice = `package p; import ("syscall"; "testing")
-		func TestNice(t *testing.T) { if p, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err != nil || p != 1 && p != 19 { t.Error(p, err) } }`
+	// Its session is as nice, where the kernel groups processes by session.
+	runsNice = `package p; import ("os"; "strings"; "syscall"; "testing")
+		func TestNice(t *testing.T) {
+			if p, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err != nil || p != 1 && p != 19 { t.Error(p, err) }
+			if group, err := os.ReadFile("/proc/self/autogroup"); err == nil && !strings.HasSuffix(string(group), " nice 19\n") { t.Errorf("%s", group) }
+		}`
 	// As the kernel does when memory is short, and people who end what they take for another one's go test.
 	killsGoTest = `package p; import ("syscall"; "testing"); func TestKills(*testing.T) { syscall.Kill(syscall.Getppid(), syscall.SIGKILL) }`
 	// The same, when all results are out.
@@ -136,7 +140,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// writeModule makes a module of this script, this program and the given tests.
+// writeModule makes a module of the scripts, this program and the given tests.
 func writeModule(t *testing.T, tests map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -149,7 +153,7 @@ func writeModule(t *testing.T, tests map[string]string) (dir string) {
 		t.Fatal(err)
 	}
 	own = slices.DeleteFunc(own, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
-	for _, file := range append(own, "../test.sh") {
+	for _, file := range append(own, "../test.sh", "../give-way.sh") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

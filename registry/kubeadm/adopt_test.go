@@ -4,6 +4,7 @@
 package kubeadm
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,6 +131,24 @@ func TestAdopt(t *testing.T) {
 	}
 	if text := adoption.Templates.Data["kube-apiserver.yaml"]; !strings.Contains(text, "10.0.0.50/32") {
 		t.Errorf("an address that begins like that of the node was changed:\n%s", text)
+	}
+}
+
+// TestAdoptWithAnotherCertificatesDir has kubeadm keep the certificates elsewhere.
+func TestAdoptWithAnotherCertificatesDir(t *testing.T) {
+	in := written(t)
+	for _, text := range []*[]byte{&in.Etcd, &in.APIServer} {
+		*text = bytes.ReplaceAll(*text, []byte("/etc/kubernetes/pki"), []byte("/srv/pki"))
+	}
+	adoption, err := Adopt(in, "etcd", testImage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/var/lib/etcd"}, adoption.Class.Spec.Pod.HostPaths); diff != "" {
+		t.Errorf("what etcd may mount (-want +got):\n%s", diff)
+	}
+	if text := adoption.Templates.Data[configv1alpha1.PodKey]; strings.Contains(text, "/srv/pki") {
+		t.Errorf("etcd still has kubeadm's certificates:\n%s", text)
 	}
 }
 

@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// etcdPKI is where kubeadm has the certificates of etcd.
-	etcdPKI = "/etc/kubernetes/pki/etcd"
 	// localEtcd is the member of the same node.
 	localEtcd = "https://127.0.0.1:2379"
 	// volume is the name of the volume with the directory of the revision, and mounted where containers see it.
@@ -30,6 +28,11 @@ const (
 // adoptEtcd makes etcd use the leaves and the trust of its revision, and returns what the pod needs to be permitted.
 func adoptEtcd(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	c, err := container(pod, configv1alpha1.KubeadmStaticPod)
+	if err != nil {
+		return configv1alpha1.PermittedPod{}, err
+	}
+	// Where kubeadm has the certificates of etcd depends on its certificatesDir.
+	authority, err := c.value("trusted-ca-file")
 	if err != nil {
 		return configv1alpha1.PermittedPod{}, err
 	}
@@ -44,7 +47,7 @@ func adoptEtcd(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	// A member with data ignores both. One without is not to found a cluster of its own, whatever kubeadm wrote on the first node.
 	c.set("initial-cluster", revision.PlaceholderNodeName+"=https://"+revision.PlaceholderNodeIP+":2380")
 	c.set("initial-cluster-state", "existing")
-	return mountRevision(pod, c), nil
+	return mountRevision(pod, c, path.Dir(authority)), nil
 }
 
 // adoptAPIServer makes kube-apiserver use them towards the etcd of its node.
@@ -63,7 +66,7 @@ func adoptAPIServer(pod *corev1.Pod) (configv1alpha1.PermittedPod, error) {
 	err = c.replace(map[string]string{
 		"etcd-cafile": bundle(), "etcd-certfile": certificate(configv1alpha1.KubeadmAPIServerLeaf), "etcd-keyfile": key(configv1alpha1.KubeadmAPIServerLeaf),
 	})
-	return mountRevision(pod, c), err
+	return mountRevision(pod, c, ""), err
 }
 
 func current(elements ...string) string {
@@ -83,14 +86,14 @@ func bundle() string {
 	return current("configmaps", configv1alpha1.KubeadmBundlesConfigMap, configv1alpha1.KubeadmBundleKey)
 }
 
-// mountRevision mounts the directory of the revision in the place of kubeadm's, and returns what the pod has besides.
-func mountRevision(pod *corev1.Pod, c commandLine) configv1alpha1.PermittedPod {
+// mountRevision mounts the directory of the revision in the place of another, if there is one, and returns what the pod has besides.
+func mountRevision(pod *corev1.Pod, c commandLine, inPlaceOf string) configv1alpha1.PermittedPod {
 	former := map[string]bool{}
 	permitted := configv1alpha1.PermittedPod{HostNetwork: pod.Spec.HostNetwork}
 	for _, v := range pod.Spec.Volumes {
 		switch {
 		case v.HostPath == nil:
-		case path.Clean(v.HostPath.Path) == etcdPKI:
+		case path.Clean(v.HostPath.Path) == inPlaceOf:
 			former[v.Name] = true
 		default:
 			permitted.HostPaths = append(permitted.HostPaths, v.HostPath.Path)

@@ -8,12 +8,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"certrotation.dev/registry/contenthash"
+	"certrotation.dev/registry/edition"
 )
 
 // leastHash is how much of a content hash a name has to end in, in hexadecimal digits.
@@ -30,8 +30,8 @@ type named struct {
 	resource map[string]any
 }
 
-// byContent says whether the name ends in a hash of the content: in some digits of our own, in that of Gardener (MakeUnique), or in
-// that of kustomize and `kubectl create configmap --append-hash`.
+// byContent says whether the name ends in a hash of the content: in some digits of our own, in that of Gardener (MakeUnique), in that
+// of a bundle of its SecretsManager, or in that of kustomize and `kubectl create configmap --append-hash`.
 func (n *named) byContent() bool {
 	at := strings.LastIndexByte(n.name, '-')
 	if at < 0 {
@@ -41,7 +41,9 @@ func (n *named) byContent() bool {
 	switch {
 	case len(hash) >= leastHash && strings.HasPrefix(n.hash, hash):
 		return true
-	case len(hash) == gardenerHash && strings.HasPrefix(n.gardener(), hash):
+	case len(hash) == gardenerHash && strings.HasPrefix(edition.DataChecksum(n.values), hash):
+		return true
+	case n.name == edition.BundleObject(base, n.values):
 		return true
 	}
 	return len(hash) == kustomizeHash && (hash == n.kustomize("") || hash == n.kustomize(base))
@@ -49,15 +51,6 @@ func (n *named) byContent() bool {
 
 // gardenerHash is how many digits Gardener takes.
 const gardenerHash = 8
-
-// gardener hashes the hashes of the values, in hexadecimal, in the order of their keys.
-func (n *named) gardener() string {
-	var all []byte
-	for _, key := range slices.Sorted(maps.Keys(n.values)) {
-		all = append(all, hexHash(n.values[key])...)
-	}
-	return hexHash(all)
-}
 
 // kustomizeHash is how many digits kustomize takes.
 const kustomizeHash = 10

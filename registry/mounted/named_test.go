@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/registry/contenthash"
+	"certrotation.dev/registry/edition"
 )
 
 // TestNamedByKustomize: the names are those of the real generators.
@@ -122,4 +123,14 @@ func TestNamedByKubectl(t *testing.T) {
 	expectUnnamed(t, cm.Name, namedConfigMap(cm))
 	cm.Data["a"], cm.Name = "one", "other-8g442492h2"
 	expectUnnamed(t, cm.Name, namedConfigMap(cm))
+}
+
+// TestNamedByTheirBundle: a bundle of Gardener's SecretsManager is named by the configuration that holds it.
+func TestNamedByTheirBundle(t *testing.T) {
+	content := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+	data := map[string][]byte{"bundle.crt": []byte(content)}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: edition.BundleObject("ca-bundle", data)}, Data: data}
+	expectNamed(t, secret.Name, namedSecret(secret))
+	secret.Data["bundle.crt"] = []byte(content + content)
+	expectUnnamed(t, secret.Name, namedSecret(secret))
 }

@@ -19,22 +19,39 @@ import (
 )
 
 // NewAuthority makes a key and a self-signed CA certificate for it, which may
-// sign leaves and no further authority (path length 0). Of the profile it takes
-// CommonName, which is required, Organizations, Key, Validity and Backdate; an
-// authority has no alternative names and no extended usages.
+// sign leaves and, unless Subordinates of the profile says so, no further
+// authority (path length 0). Of the profile it takes besides CommonName, which is
+// required, Organizations, Key, Validity and Backdate; an authority has no
+// alternative names and no extended usages.
 func NewAuthority(p Profile, now time.Time) (*Pair, error) {
-	p, err := p.Normalized()
-	if err != nil {
-		return nil, fmt.Errorf("make authority: %w", err)
-	}
-	if p.CommonName == "" {
-		return nil, fmt.Errorf("make authority: %w: it needs a common name", ErrInvalidProfile)
-	}
 	key, err := GenerateKey(p.Key)
 	if err != nil {
 		return nil, fmt.Errorf("make authority: %w", err)
 	}
-	template := &x509.Certificate{
+	return NewAuthorityOf(key, p, now)
+}
+
+// NewAuthorityOf is NewAuthority for a key that there is, which may be outside of
+// this process. The key algorithm of the profile is ignored; that of the key has
+// to be Valid.
+func NewAuthorityOf(key crypto.Signer, p Profile, now time.Time) (*Pair, error) {
+	template, err := authorityTemplate(key.Public(), p, now)
+	if err != nil {
+		return nil, fmt.Errorf("make authority: %w", err)
+	}
+	return sign(template, template, key, key)
+}
+
+func authorityTemplate(public crypto.PublicKey, p Profile, now time.Time) (*x509.Certificate, error) {
+	p.Key = algorithmOf(public)
+	p, err := p.Normalized()
+	if err != nil {
+		return nil, err
+	}
+	if p.CommonName == "" {
+		return nil, fmt.Errorf("%w: it needs a common name", ErrInvalidProfile)
+	}
+	return &x509.Certificate{
 		SerialNumber:          newSerial(),
 		Subject:               p.subject(),
 		NotBefore:             now.Add(-p.Backdate).UTC(),
@@ -42,9 +59,8 @@ func NewAuthority(p Profile, now time.Time) (*Pair, error) {
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
-		MaxPathLenZero:        true,
-	}
-	return sign(template, template, key, key)
+		MaxPathLenZero:        !p.Subordinates,
+	}, nil
 }
 
 // sign makes the certificate of key, signed by signer, whose certificate is

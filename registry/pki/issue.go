@@ -65,12 +65,19 @@ func (p *Pair) issue(profile Profile, now time.Time) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A leaf that bears the name of its signer looks self-signed to path builders.
-	if bytes.Equal(leaf.Certificate.rawSubject, p.Certificate.rawSubject) {
-		return nil, fmt.Errorf("%w: the subject is that of the signer", ErrInvalidProfile)
+	if err := p.checkSubject(leaf.Certificate); err != nil {
+		return nil, err
 	}
 	leaf.Chain = []*Certificate{p.Certificate}
 	return leaf, nil
+}
+
+// checkSubject refuses a certificate that bears the name of its signer: it looks self-signed to path builders.
+func (p *Pair) checkSubject(signed *Certificate) error {
+	if bytes.Equal(signed.rawSubject, p.Certificate.rawSubject) {
+		return fmt.Errorf("%w: the subject is that of the signer", ErrInvalidProfile)
+	}
+	return nil
 }
 
 func leafTemplate(p Profile, signer *Certificate, now time.Time) *x509.Certificate {
@@ -144,8 +151,8 @@ func (p *Pair) certify(profile Profile, public crypto.PublicKey, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	if bytes.Equal(leaf.rawSubject, p.Certificate.rawSubject) {
-		return nil, fmt.Errorf("%w: the subject is that of the signer", ErrInvalidProfile)
+	if err := p.checkSubject(leaf); err != nil {
+		return nil, err
 	}
 	if leaf.PublicKeyHash == p.Certificate.PublicKeyHash {
 		return nil, fmt.Errorf("%w: the key is that of the signer", ErrInvalidProfile)

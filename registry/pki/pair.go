@@ -5,6 +5,8 @@ package pki
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -42,6 +44,19 @@ func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	return &Pair{Certificate: certs[0], Chain: certs[1:], key: seal(key)}, nil
 }
 
+// PairOf is a certificate with its chain and a private key that there is, which may be outside of this process. It fails
+// as ParseChain does, or with ErrTooLarge or ErrKeyMismatch.
+func PairOf(certPEM []byte, key crypto.Signer) (*Pair, error) {
+	certs, err := parseShortChain(certPEM)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKey(certs[0], key); err != nil {
+		return nil, fmt.Errorf("key of certificate %s: %w", certs[0].Fingerprint, err)
+	}
+	return &Pair{Certificate: certs[0], Chain: certs[1:], key: seal(key)}, nil
+}
+
 // CheckPair does what ParsePair does, and forgets the key. When the certificates
 // are fine and only the key is at fault, it returns them together with the error.
 func CheckPair(certPEM, keyPEM []byte) ([]*Certificate, error) {
@@ -49,13 +64,22 @@ func CheckPair(certPEM, keyPEM []byte) ([]*Certificate, error) {
 	return certs, err
 }
 
-func matchPair(certPEM, keyPEM []byte) ([]*Certificate, crypto.Signer, error) {
+// parseShortChain is ParseChain for what is stored with a key.
+func parseShortChain(certPEM []byte) ([]*Certificate, error) {
 	certs, err := ParseChain(certPEM)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(certs) > MaxChain {
-		return nil, nil, fmt.Errorf("chain of %d certificates: %w", len(certs), ErrTooLarge)
+		return nil, fmt.Errorf("chain of %d certificates: %w", len(certs), ErrTooLarge)
+	}
+	return certs, nil
+}
+
+func matchPair(certPEM, keyPEM []byte) ([]*Certificate, crypto.Signer, error) {
+	certs, err := parseShortChain(certPEM)
+	if err != nil {
+		return nil, nil, err
 	}
 	key, err := matchKey(certs[0], keyPEM)
 	return certs, key, err
@@ -86,6 +110,30 @@ func (p *Pair) KeyPEM() ([]byte, error) {
 	}
 	defer clear(der)
 	return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
+}
+
+// TraditionalKeyPEM returns the private key in the form of its algorithm that openssl had before PKCS#8: an RSA PRIVATE
+// KEY (PKCS#1) or an EC PRIVATE KEY (SEC 1). An Ed25519 key has PKCS#8 alone. It fails as KeyPEM does.
+func (p *Pair) TraditionalKeyPEM() ([]byte, error) {
+	key, err := p.signer()
+	if err != nil {
+		return nil, err
+	}
+	var block pem.Block
+	switch key := key.(type) {
+	case *rsa.PrivateKey:
+		block = pem.Block{Type: blockPKCS1, Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: it cannot be encoded", ErrInvalidKey)
+		}
+		block = pem.Block{Type: blockSEC1, Bytes: der}
+	default:
+		return p.KeyPEM()
+	}
+	defer clear(block.Bytes)
+	return pem.EncodeToMemory(&block), nil
 }
 
 // CertPEM returns the certificate followed by its chain.

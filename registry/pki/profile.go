@@ -31,6 +31,8 @@ type Profile struct {
 	// Backdate sets the start of validity before now, for verifiers whose clock
 	// is behind. Zero or more.
 	Backdate time.Duration
+	// Subordinates lets an authority sign further authorities. A leaf has none.
+	Subordinates bool
 }
 
 // Normalized returns the profile as a certificate made of it will read: names and

@@ -96,7 +96,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 		want State
 		says []string
 	}{
-		"disabled":  {Disabled(o), Hold, []string{"manifests/overlays/workloads", contentKey + "=" + newestHash}},
+		"disabled":  {Disabled(o), Hold, []string{"manifests/components/workloads", contentKey + "=" + newestHash}},
 		"forbidden": {Unpermitted(o, answer), Hold, []string{"kubectl create rolebinding certrotation-rollout-workloads -n demo", "the answer"}},
 		"unknown":   {Unknown(answer), Wait, []string{"the answer"}},
 		"refused":   {Refused(answer), Hold, []string{"the answer"}},

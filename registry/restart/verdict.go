@@ -84,7 +84,7 @@ type Verdict struct {
 
 // Disabled is the verdict on every workload where certrotation was not told to restart any.
 func Disabled(o *Order) Verdict {
-	return hold(ReasonRestartsDisabled, "has to be restarted and the controller runs without --restart-workloads: apply manifests/overlays/workloads, "+
+	return hold(ReasonRestartsDisabled, "has to be restarted and the controller runs without --restart-workloads: add manifests/components/workloads to the installation, "+
 		"or give its template the annotations %s yourself", o.contentText())
 }
 

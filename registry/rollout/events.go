@@ -21,7 +21,6 @@ const (
 	EventMissingStaticPod           = string(ReasonMissingStaticPod)
 	EventStartingNewRevision        = "StartingNewRevision"
 	EventRevisionTriggered          = "RevisionTriggered"
-	EventRevisionPruned             = "RevisionPruned"
 	// EventConditionChanged is for a condition that says that something is wrong, or is not any more.
 	EventConditionChanged = "OperatorStatusChanged"
 	// EventRolloutBlocked is for a blocker that holds for longer than it should.

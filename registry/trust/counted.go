@@ -15,14 +15,18 @@ func (a *assessor) contentUnrotated() bool {
 }
 
 // counted are the parties as they count: those of the configuration and, while a rotation is in flight, everybody who has
-// counted in it, by the evidence that was asked for then. At rest the configuration decides who there is. A member of a
-// node counts until it is proven to be gone in any case, as nobody removes a process by changing a label.
+// counted in it, by the evidence that was asked for then. At rest the configuration decides who there is. The member of a
+// node counts until it is proven to be gone as long as its party is configured, as nobody removes a process by changing a
+// label. With the party the operator has said that nobody of it is to be waited for, except for leaves that were not released:
+// whoever alone presents one counts on.
 //
 //	            in the configuration      in the roster              counts
 //	in flight   yes                       no                         as configured
 //	in flight   yes                       with another evidence kind by both
 //	in flight   no                        yes                        as recorded
-//	at rest     no                        yes, a member of a node    as recorded
+//	at rest     no, but its party         yes, a member of a node    as recorded
+//	at rest     no                        yes, of a node, and alone  as recorded
+//	                                      presents an unreleased leaf
 //	at rest     no                        yes, a pod                 no
 //	at rest     no                        yes, otherwise             no
 //	any         no, or another instance   yes, proven to be absent   no
@@ -77,7 +81,7 @@ func (a *assessor) countedAs(party, member string) []*Party {
 func (a *assessor) recorded(r *RosterMember) *Party {
 	at := a.named.of(r)
 	if at == nil {
-		if r.Absent != "" || (a.unrotated && (r.Instance == "" || r.Pod)) {
+		if r.Absent != "" || (a.unrotated && !countsAtRest(a.d, r)) {
 			return nil
 		}
 		p := r.party(Member{Name: r.Member, Instance: r.Instance, Holds: a.unreleased(r.Presents), Observations: r.Observations})
@@ -96,6 +100,24 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 	p := r.party(member)
 	p.Verifies, p.unwatched, p.Mounts = a.stillVerified(r), watched(r.Kind) && at.party.Kind != r.Kind, at.party.Mounts
 	return p
+}
+
+// countsAtRest says whether a member of the roster that is not configured counts although no rotation is in flight: that of a
+// node which its party no longer chooses, or which alone presents a leaf that was not released.
+func countsAtRest(d *Domain, r *RosterMember) bool {
+	if r.Instance == "" || r.Pod {
+		return false
+	}
+	return d.Party(r.Party) != nil || slices.ContainsFunc(r.Presents, func(leaf string) bool {
+		return !slices.Contains(d.Released, leaf) && !d.holds(leaf)
+	})
+}
+
+// holds says whether a member of the configuration presents a leaf.
+func (d *Domain) holds(leaf string) bool {
+	return slices.ContainsFunc(d.Parties, func(p Party) bool {
+		return slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
+	})
 }
 
 // watched says whether evidence of a kind is what the system itself has seen, as long as it is configured to look.

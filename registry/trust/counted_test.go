@@ -6,7 +6,6 @@ package trust
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +125,46 @@ func TestAbsence(t *testing.T) {
 	f.d.Parties = append(f.d.Parties, gone)
 	if f.settle(); !waits() {
 		t.Error("it is configured again and does not count")
+	}
+}
+
+// TestNodesOfAFormerParty: a party that was taken out of the configuration at rest stops no rotation, though the nodes of its
+// members live on, unless they alone present a leaf. A node that its party does not choose any more does.
+func TestNodesOfAFormerParty(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit  func(f *fleet)
+		waits bool
+	}{
+		"the party is removed, and alone presents a leaf": {edit: func(f *fleet) { f.remove("client-0") }, waits: true},
+		"the party is removed, and its leaf released": {edit: func(f *fleet) {
+			f.remove("client-0")
+			f.d.Released = []string{"client-0"}
+		}},
+		"the party is removed, and another presents its leaf": {edit: func(f *fleet) {
+			f.remove("client-0")
+			m := &f.party("server-0").Members[0]
+			m.Holds = append(slices.Clone(m.Holds), "client-0")
+		}},
+		"the party chooses no node any more": {edit: func(f *fleet) { f.party("client-0").Members = nil }, waits: true},
+		"the party is removed, and is there again": {edit: func(f *fleet) {
+			p := *f.party("client-0")
+			f.remove("client-0")
+			f.d.Parties = append(f.d.Parties, p)
+		}, waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := mutual(t)
+			f.onNode("client-0", "uid")
+			f.until(RecordRoster)
+			f.settle()
+			tt.edit(f)
+			f.request("test")
+			f.settle()
+			waits := slices.ContainsFunc(f.assess().Blockers, func(b Blocker) bool { return b.Party == "client-0" })
+			if waits != tt.waits {
+				t.Errorf("waits for it: %t, want %t; %+v", waits, tt.waits, f.assess().Blockers)
+			}
+		})
 	}
 }
 
@@ -350,71 +389,6 @@ func TestWaiver(t *testing.T) {
 	if err := f.ends(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestRefusedWrites: what the API server refuses is a blocker, and nothing else waits for it.
-func TestRefusedWrites(t *testing.T) {
-	f := mutual(t)
-	f.requestFor("client-0", "")
-	f.requestFor("server-0", "")
-	f.d.Refusals = []RefusedWrite{{Object: "Secret/client-0", Verb: "update", Answer: "exceeded quota", Since: start}}
-	a := f.assess()
-	if len(a.Actions) != 2 {
-		t.Fatalf("actions %+v, want both leaves: one is tried again, the other does not wait", a.Actions)
-	}
-	b := a.Blockers
-	if len(b) != 1 || b[0].Reason != ReasonWriteRefused || b[0].Object != "Secret/client-0" || !strings.Contains(b[0].Message, "refuses to update it") ||
-		!strings.Contains(b[0].Message, "exceeded quota") {
-		t.Errorf("blockers %+v", b)
-	}
-	if a.Blocked() {
-		t.Error("blocked though there is something to do")
-	}
-	f.perform(&a.Actions[slices.IndexFunc(a.Actions, func(a Action) bool { return a.Object == "server-0" })])
-	f.until(ClearRequest)
-	if a = f.assess(); !a.Blocked() {
-		t.Errorf("not blocked though only what is refused is left: %+v", a.Actions)
-	}
-}
-
-// TestUnwritableObjects: what cannot be written is named, and what hangs on it waits.
-func TestUnwritableObjects(t *testing.T) {
-	tests := []struct {
-		name   string
-		change func(d *Domain)
-		object string
-		reason Reason
-	}{
-		{"immutable bundle", func(d *Domain) { d.Bundle.Immutable = true }, "ConfigMap/bundle", ReasonImmutable},
-		{"signer that is being deleted", func(d *Domain) { d.Signer.Deleting, d.Signer.Finalizers = true, true }, "Secret/signer", ReasonDeleting},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			f := mutual(t)
-			f.request("test")
-			tt.change(&f.d)
-			a := f.assess()
-			if len(a.Actions) > 0 {
-				t.Errorf("actions %+v", a.Actions)
-			}
-			if p := a.ProblemOf(tt.object); p == nil || p.Reason != tt.reason {
-				t.Errorf("problems %+v", a.Problems)
-			}
-			if !slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Object == tt.object }) {
-				t.Errorf("blockers %+v", a.Blockers)
-			}
-		})
-	}
-	t.Run("immutable leaf", func(t *testing.T) {
-		f := mutual(t)
-		f.leaf("client-0").Immutable = true
-		f.requestFor("client-0", "")
-		f.requestFor("server-0", "")
-		a := f.assess()
-		if len(a.Actions) != 1 || a.Actions[0].Object != "server-0" || a.ProblemOf("Secret/client-0") == nil {
-			t.Errorf("actions %+v, problems %+v", a.Actions, a.Problems)
-		}
-	})
 }
 
 // TestStableEvidenceLapses: with no rotation in flight nobody renews evidence, and what has lapsed is not known.

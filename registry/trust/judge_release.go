@@ -147,7 +147,15 @@ func (e *domainEdit) consequences() []string {
 	for _, m := range Missing(e.old) {
 		former[AbsenceKey(&m)] = true
 	}
-	for _, m := range Missing(e.kept) {
+	missing := Missing(e.kept)
+	for i := range e.old.Parties {
+		p := &e.old.Parties[i]
+		counts := e.kept.Party(p.Name) != nil || slices.ContainsFunc(missing, func(m RosterMember) bool { return m.Party == p.Name })
+		if len(p.Members) > 0 && !counts {
+			out = append(out, fmt.Sprintf("trust domain %s: relying party %s counts no more: no rotation waits for its members", e.kept.Name, p.Name))
+		}
+	}
+	for _, m := range missing {
 		if !former[AbsenceKey(&m)] {
 			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, or waived", e.kept.Name, MemberName(m.Party, m.Member)))
 		}

@@ -83,8 +83,15 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 			want: []string{"trust domain service: it would no longer be configured; nothing renews what it leaves behind"}},
 		"another signer": {edit: func(c *Configured) { c.Domains[0].Signer.Name = "other" }, letsGo: true,
 			want: []string{"trust domain service: its signer would no longer be Secret/signer; nothing renews what it leaves behind"}},
-		"a node without its label": {edit: func(c *Configured) { c.Domains[0].Parties = c.Domains[0].Parties[1:] }, letsGo: true,
+		"a node without its label": {edit: func(c *Configured) { c.named("client-0").Members = nil }, letsGo: true,
 			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, or waived"}},
+		"a party removed that alone presents a leaf": {edit: func(c *Configured) { c.Domains[0].Parties = c.Domains[0].Parties[1:] }, letsGo: true,
+			want: []string{"trust domain service: client-0 still counts until it is seen to be gone, or waived"}},
+		"a party removed": {edit: func(c *Configured) {
+			c.Domains[0].Parties = c.Domains[0].Parties[1:]
+			m := &c.named("server-0").Members[0]
+			m.Holds = append(slices.Clone(m.Holds), "client-0")
+		}, letsGo: true, want: []string{"trust domain service: relying party client-0 counts no more: no rotation waits for its members"}},
 		"a leaf not named": {edit: func(c *Configured) { c.Domains[0].Leaves[0].Unnamed = true },
 			want: []string{"Secret/client-0 counts until it is deleted or named in releasedLeaves, and is not renewed"}},
 		"a leaf released": {edit: func(c *Configured) {

@@ -43,6 +43,11 @@ func TestJudgeSigner(t *testing.T) {
 				deleteLeaf(name)(&w.d)
 			}
 		}, edit: replace, invariant: TrustBeforeUse, object: "Secret/signer", affected: members, says: "before everybody", way: "rotate signer"},
+		{name: "active replaced by hand when no node is chosen, and nothing is left but those who run there", before: onlyFormerNodes(false), edit: replace,
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: []string{"server/node"}, says: "before everybody", way: "rotate signer"},
+		{name: "active replaced by hand when no node is chosen, and those who ran there are gone", before: onlyFormerNodes(true), edit: replace},
+		{name: "deleted when no node is chosen, and nothing is left but those who run there", before: onlyFormerNodes(false), edit: remove,
+			invariant: TrustBeforeUse, object: "Secret/signer", says: "still present", way: "reissued"},
 		{name: "active replaced by a CA that everybody trusts", before: func(w *world) {
 			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w))
 			w.reloadAll()
@@ -129,4 +134,19 @@ func (w *world) resigned(ca *pki.Certificate, at time.Time) *pki.Certificate {
 		w.t.Fatal(err)
 	}
 	return again.Certificate
+}
+
+// onlyFormerNodes leaves nothing of the domain but its signer, and a node that its party chooses no more.
+func onlyFormerNodes(gone bool) func(*world) {
+	return func(w *world) {
+		member := RosterMember{Party: "server", Member: "node", Instance: "uid", Kind: TLSProbe, Verifies: []string{"server"}, Presents: []string{"server"}, Started: true}
+		if gone {
+			member.Absent = "its machine is gone"
+		}
+		w.d.Roster = &Roster{Members: []RosterMember{member}, Leaves: []string{"server"}}
+		w.d.Leaves, w.d.Bundle = nil, Bundle{Object: Object{Name: w.d.Bundle.Name}}
+		for i := range w.d.Parties {
+			w.d.Parties[i].Members = nil
+		}
+	}
 }

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 )
@@ -13,12 +14,16 @@ import (
 func TestMissing(t *testing.T) {
 	for _, test := range []struct {
 		name    string
+		party   string
 		pod     bool
 		absent  string
 		change  func(w *world)
 		missing bool
 	}{
 		{name: "a node, at rest", missing: true},
+		{name: "a node whose party is gone, at rest", party: "former"},
+		{name: "a node whose party is gone, while a new CA is distributed", party: "former",
+			change: func(w *world) { w.request("now"); w.step(); w.step() }, missing: true},
 		{name: "a pod, at rest", pod: true},
 		{name: "a pod, while a new CA is distributed", pod: true, change: func(w *world) { w.request("now"); w.step(); w.step() }, missing: true},
 		{name: "a pod, and another anchor is published", pod: true, change: func(w *world) {
@@ -36,7 +41,7 @@ func TestMissing(t *testing.T) {
 				test.change(w)
 			}
 			roster := *w.d.Roster
-			gone := RosterMember{Party: "server", Member: "web-1", Instance: "uid-1", Pod: test.pod, Absent: test.absent}
+			gone := RosterMember{Party: cmp.Or(test.party, "server"), Member: "web-1", Instance: "uid-1", Pod: test.pod, Absent: test.absent}
 			roster.Members = append(slices.Clone(roster.Members), gone)
 			w.d.Roster = &roster
 			missing := slices.ContainsFunc(Missing(&w.d), func(m RosterMember) bool { return m.Member == gone.Member })

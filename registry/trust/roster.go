@@ -261,7 +261,7 @@ func Missing(d *Domain) []RosterMember {
 	var out []RosterMember
 	for i := range d.Roster.Members {
 		r := &d.Roster.Members[i]
-		if named.of(r) != nil || r.Absent != "" || (r.Pod && rests()) {
+		if named.of(r) != nil || r.Absent != "" || (!countsAtRest(d, r) && rests()) {
 			continue
 		}
 		out = append(out, *r)
@@ -270,7 +270,7 @@ func Missing(d *Domain) []RosterMember {
 }
 
 // atRest says that the content shows no rotation in flight, whatever the time is: there is one CA, and it has signed all
-// leaves. Pods that the configuration does not name do not count then, however many are in the roster of the last rotation.
+// leaves. Who does not count at rest is not asked for then, however many are in the roster of the last rotation.
 func atRest(d *Domain) bool {
 	s := &d.Signer
 	if s.Active == nil || s.Next != nil || len(s.Previous) > 0 {

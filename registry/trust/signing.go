@@ -56,7 +56,18 @@ func (a *assessor) unlistedLive() bool {
 // the bundle is lost too: it is rebuilt from the slots.
 func (a *assessor) restorable() bool {
 	active := a.d.Signer.Active
-	return len(a.d.Leaves) > 0 && active != nil && active.ValidAt(a.now)
+	return active != nil && active.ValidAt(a.now) && (len(a.d.Leaves) > 0 || a.formerHolders())
+}
+
+// formerHolders says whether somebody counts who is not configured any more, and may present a leaf: who has no label, or no
+// party, has not ended by that.
+func (a *assessor) formerHolders() bool {
+	for p, m := range each(a.parties) {
+		if p.recorded && len(m.Holds) > 0 && a.started(p, m) {
+			return true
+		}
+	}
+	return false
 }
 
 // liveUnder counts the live leaves that ca signed.

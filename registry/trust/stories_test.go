@@ -40,14 +40,14 @@ func TestRosterStories(t *testing.T) {
 		})},
 		{name: "a node loses its label in flight", former: forgetsTheRoster, tell: func(f *fleet) error {
 			f.onNode("client-0", "uid-0")
-			return laggard(func(f *fleet) { f.remove("client-0") })(f)
+			return laggard(func(f *fleet) { f.party("client-0").Members = nil })(f)
 		}},
 		{name: "a node loses its label before the rotation", former: forgetsTheRoster, tell: func(f *fleet) error {
 			f.onNode("client-0", "uid-0")
 			if err := f.settled(); err != nil {
 				return err
 			}
-			f.remove("client-0")
+			f.party("client-0").Members = nil
 			if err := begun(f); err != nil {
 				return err
 			}

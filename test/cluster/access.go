@@ -10,6 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,6 +36,15 @@ func (c *Cluster) URL() string {
 
 // EtcdURL is etcd's client address.
 func (c *Cluster) EtcdURL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.ports.Etcd) }
+
+// EtcdClient may do everything in etcd. The caller closes it.
+func (c *Cluster) EtcdClient() (*clientv3.Client, error) {
+	tlsConfig, err := c.certs.etcdClientTLS()
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: []string{c.EtcdURL()}, TLS: tlsConfig, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+}
 
 // Kubeconfig is the path of a kubeconfig file with every right (group system:masters).
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.cfg.Dir, "kubeconfig") }

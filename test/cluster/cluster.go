@@ -30,6 +30,9 @@ type Config struct {
 	// BinDir holds the programs that `make tools` builds. Defaults to bin/tools of the repository around the working
 	// directory.
 	BinDir string
+	// Kubernetes is the minor version, such as 1.34, whose programs run: `hack/build-tools.sh kubernetes-1.34` builds them.
+	// Empty is the newest, that of `make tools`. etcd is always that one's.
+	Kubernetes string
 	// Detach leaves the processes running when this one ends, and takes over those that run already.
 	Detach bool
 	// ControllerManager runs kube-controller-manager with the controllers that are useful without nodes. Without it
@@ -43,6 +46,9 @@ type Config struct {
 	// ExternalURL is where somebody else serves kube-apiserver with the certificates of pki/ (MakePKI, APIServerFlags). Then
 	// neither etcd nor kube-apiserver is started here.
 	ExternalURL string
+	// Balanced puts a balancer before kube-apiserver, so that RestartAPIServer fails no request. It is part of this process, so not
+	// with Detach, and it needs an Address whose ports nobody else takes.
+	Balanced bool
 	// EtcdFlags, APIServerFlags and ControllerManagerFlags are put behind our own; of a flag given twice the last one wins.
 	EtcdFlags, APIServerFlags, ControllerManagerFlags []string
 	// StartTimeout bounds Start as a whole. Defaults to 3 minutes; a start takes about 5 s on an idle machine.
@@ -58,7 +64,8 @@ type Cluster struct {
 	ports       ports
 	etcd        *Process
 	apiServer   *Process
-	controllers *Process // nil without Config.ControllerManager
+	controllers *Process  // nil without Config.ControllerManager
+	balanced    *balanced // nil without Config.Balanced
 
 	mu     sync.Mutex
 	others []*Process // Programs added by AddProcess, in order.
@@ -137,7 +144,7 @@ func newCluster(cfg Config) (*Cluster, error) {
 		}
 		cfg.BinDir = filepath.Join(root, "bin", "tools")
 	}
-	if err := checkTools(cfg.BinDir); err != nil {
+	if err := checkTools(&cfg); err != nil {
 		return nil, err
 	}
 	if cfg.Address == "" {
@@ -145,6 +152,9 @@ func newCluster(cfg Config) (*Cluster, error) {
 	}
 	if net.ParseIP(cfg.Address) == nil {
 		return nil, fmt.Errorf("Config.Address %q is not an IP address", cfg.Address)
+	}
+	if cfg.Balanced && cfg.Detach {
+		return nil, errors.New("Config.Balanced and Config.Detach exclude each other: the balancer is part of this process")
 	}
 	if cfg.StartTimeout == 0 {
 		cfg.StartTimeout = 3 * time.Minute
@@ -180,6 +190,11 @@ func (c *Cluster) startStorageAndServer(ctx context.Context) error {
 	if c.etcd, err = c.startOne(ctx, Etcd, c.etcdArgs, c.etcdReady); err != nil {
 		return err
 	}
+	if c.cfg.Balanced {
+		if err := c.startBalancer(ctx); err != nil {
+			return err
+		}
+	}
 	c.apiServer, err = c.startOne(ctx, APIServer, c.apiServerArgs, c.apiServerReady)
 	return err
 }
@@ -188,6 +203,10 @@ func (c *Cluster) startStorageAndServer(ctx context.Context) error {
 // help, SIGKILL. The directory stays. It may be called again.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var errs []error
+	if c.balanced != nil {
+		c.balanced.refuse()
+		defer c.balanced.CloseConnections()
+	}
 	for _, p := range slices.Backward(c.processes()) {
 		errs = append(errs, p.Stop(ctx))
 	}

@@ -50,10 +50,17 @@ func (c *Cluster) etcdArgs() []string {
 }
 
 func (c *Cluster) apiServerArgs() []string {
+	if c.cfg.Balanced {
+		return append(GracefulFlags(), c.apiServerArgsAt(c.ports.Balanced)...)
+	}
+	return c.apiServerArgsAt(c.ports.APIServer)
+}
+
+func (c *Cluster) apiServerArgsAt(port int) []string {
 	args := []string{
 		"--bind-address=" + c.cfg.Address,
 		"--advertise-address=" + c.cfg.Address,
-		"--secure-port=" + strconv.Itoa(c.ports.APIServer),
+		"--secure-port=" + strconv.Itoa(port),
 		"--endpoint-reconciler-type=none", // An endpoint on the loopback is invalid, and nobody here needs one.
 		"--etcd-servers=" + c.EtcdURL(),
 		"--etcd-cafile=" + c.certs.path("etcd-ca.crt"),

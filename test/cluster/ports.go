@@ -22,6 +22,9 @@ type ports struct {
 	EtcdPeer          int `json:"etcdPeer"`
 	APIServer         int `json:"apiServer"`
 	ControllerManager int `json:"controllerManager"`
+	// Balanced and StandIn are those of kube-apiserver and of its stand-in behind a balancer, which has APIServer then.
+	Balanced int `json:"balanced"`
+	StandIn  int `json:"standIn"`
 }
 
 // loadPorts reads the ports of an earlier start, or chooses and saves new ones.
@@ -55,11 +58,13 @@ func (p ports) save(dir string) error {
 // choosePorts chooses free ones. Nothing reserves a port until the process listens on it; a start that loses its port
 // in between is repeated on another one.
 func choosePorts() (ports, error) {
-	free, err := freePorts(4)
+	free, err := freePorts(6)
 	if err != nil {
 		return ports{}, err
 	}
-	return ports{Etcd: free[0], EtcdPeer: free[1], APIServer: free[2], ControllerManager: free[3]}, nil
+	return ports{
+		Etcd: free[0], EtcdPeer: free[1], APIServer: free[2], ControllerManager: free[3], Balanced: free[4], StandIn: free[5],
+	}, nil
 }
 
 // replace returns p with new ports for the process of that name.

@@ -60,14 +60,20 @@ func (c *Cluster) launch(ctx context.Context, p *Process) (adopted bool, err err
 	return false, p.Start()
 }
 
-// Tool is the path of a program that `make tools` builds, for example kubectl.
-func (c *Cluster) Tool(name string) string { return filepath.Join(c.cfg.BinDir, name) }
+// Tool is the path of a program that `make tools` builds, for example kubectl: where there are several, that of this Kubernetes.
+func (c *Cluster) Tool(name string) string {
+	return filepath.Join(c.cfg.BinDir, ToolPath(c.cfg.Kubernetes, name))
+}
 
 // checkTools finds a missing program before anything is started.
-func checkTools(binDir string) error {
-	for _, name := range []string{Etcd, APIServer, ControllerManager} {
-		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
-			return fmt.Errorf("%s is not built: run `make tools` (%w)", name, err)
+func checkTools(cfg *Config) error {
+	names := []string{Etcd, APIServer}
+	if cfg.ControllerManager {
+		names = append(names, ControllerManager)
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(cfg.BinDir, ToolPath(cfg.Kubernetes, name))); err != nil {
+			return fmt.Errorf("%s is not built: %s (%w)", name, HowToBuild(cfg.Kubernetes, "tools"), err)
 		}
 	}
 	return nil

@@ -10,7 +10,9 @@
 //     by what the work is handed over;
 //   - docs/mistakes.md names tests that exist, and every story of test/holes;
 //   - what docs/comparison.md calls the same as elsewhere is in the code under that name;
-//   - docs/known-issues.md explains each reason of a blocker and of a problem;
+//   - docs/known-issues.md and docs/pods.md explain each reason of a blocker and of a problem;
+//   - docs/reference.md explains each condition, event, metric and rule of the guard, as the code makes them, and names no other one:
+//     what an expression may be is found out without types, by what is written (packages_test.go, values_test.go); the runbook has each alert;
 //   - no two packages have one base name, so that a name leads to one place;
 //   - a text for people is written in one file.
 //

@@ -26,10 +26,10 @@ func manifest(t *testing.T, name string) string {
 	return filepath.Join(root, "manifests", name)
 }
 
-// TestDeploymentIsAcceptedByTheAPIServer applies the manifests for a real cluster without writing anything.
+// TestDeploymentIsAcceptedByTheAPIServer applies the manifests for a cluster of several nodes without writing anything.
 func TestDeploymentIsAcceptedByTheAPIServer(t *testing.T) {
 	s := theSystem(t)
-	out := s.must(t, "apply", "--dry-run=server", "-k", manifest(t, "deployment"))
+	out := s.must(t, "apply", "--dry-run=server", "-k", manifest(t, "overlays/ha"))
 	for _, want := range []string{
 		"deployment.apps/certrotation-serve", "deployment.apps/certrotation-controller", "service/certrotation",
 		"poddisruptionbudget.policy/certrotation-serve", "networkpolicy.networking.k8s.io/certrotation-controller",

@@ -29,7 +29,7 @@ import (
 )
 
 // patience bounds every wait of a test. A rotation of the sample takes a few seconds.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // system is what all tests share.
 type system struct {

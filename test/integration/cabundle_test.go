@@ -208,7 +208,7 @@ func installWithCABundles(t *testing.T, flags ...string) *hookWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.Kubectl(t.Context(), "apply", "-f", root+"/manifests/overlays/ca-bundles/component/rbac.yaml"); err != nil {
+	if _, err := in.Kubectl(t.Context(), "apply", "-f", root+"/manifests/components/ca-bundles/rbac.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*startTimeout)

@@ -159,7 +159,7 @@ func (s *restartStage) bind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "manifests", "overlays", "workloads", "component", "rbac.yaml"))
+	text, err := os.ReadFile(filepath.Join(root, "manifests", "components", "workloads", "rbac.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

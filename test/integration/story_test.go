@@ -59,8 +59,8 @@ spec:
     configMapName: all-bundles
     bundles: [{key: web.crt, configMapName: web-bundle}]
 `
-	// storyTimeout bounds each half of a story; it takes about a second.
-	storyTimeout = time.Minute
+	// storyTimeout bounds each half of a story. It takes about a second, but for a package that gives way to others.
+	storyTimeout = 5 * time.Minute
 )
 
 // stage is where stories are played: one cluster and one binary for all of them.

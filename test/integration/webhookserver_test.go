@@ -45,9 +45,9 @@ spec:
       pods: {selector: {matchLabels: {app: guard}}, containerPort: %d}
       minimumDelay: 1s
 `
-	caRotations = 10
+	caRotations = 2
 	// renewalsEach are those of the leaf between two rotations of its CA.
-	renewalsEach = 10
+	renewalsEach = 3
 	// reloadLate is when a pod presents a new leaf: well after the look that the new leaf brings about. Who reloads in the middle
 	// of a look, which is many connections, answers in two ways, and is not believed for a minute.
 	reloadLate = 300 * time.Millisecond
@@ -63,8 +63,9 @@ type guardWorld struct {
 	pods []*hookServer
 }
 
-// TestWebhookServerPreset: a webhook that fails closed is called 20 times a second, while its CA is rotated 10 times and its leaf
-// renewed 100 times. No call fails. While the target is given nothing, a rotation holds and names it.
+// TestWebhookServerPreset: a webhook that fails closed is called 20 times a second, while its CA is rotated and its leaf renewed. No
+// call fails. While the target is given nothing, a rotation holds and names it. On real nodes, and more often:
+// TestWebhookIsCalledWhileItRotates of test/e2e/pods.
 func TestWebhookServerPreset(t *testing.T) {
 	w := &guardWorld{hookWorld: installWithCABundles(t, "--handshakes-per-second=1000")}
 	makeNamespace(t, w.client, guardNamespace)

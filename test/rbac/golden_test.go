@@ -27,10 +27,10 @@ var update = flag.Bool("update", false, "write the golden file")
 
 const manifests = "../../manifests"
 
-// TestRules compares every rule that is written in base, deployment and overlays, and the reason for it.
+// TestRules compares every rule that is written in base, deployment, components and overlays, and the reason for it.
 func TestRules(t *testing.T) {
 	var out strings.Builder
-	for _, dir := range []string{"base", "deployment", "overlays"} {
+	for _, dir := range []string{"base", "deployment", "components", "overlays"} {
 		for _, file := range manifestsIn(t, filepath.Join(manifests, dir)) {
 			for _, document := range documents(t, file) {
 				describe(t, &out, file, document)

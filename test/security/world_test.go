@@ -25,8 +25,8 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// patience is how long to wait for something that has to happen.
-const patience = time.Minute
+// patience is how long to wait for something that has to happen: seconds, but for a package that gives way to others.
+const patience = 3 * time.Minute
 
 // honestRange is where honest servers of the tests listen: the only part of the loopback that the controller may dial.
 const honestRange = "127.77.0.0/16"

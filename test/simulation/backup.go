@@ -48,9 +48,9 @@ func (s *server) load(b *backup) {
 // back: nobody is asked to make that good.
 //
 // Two limits are kept (docs/protocol.md), as evidence and times in a backup are of before: who reports does so again before a
-// leader looks, and who is promised to load in time does that.
+// leader looks, and who is promised to load in time does that. Nothing is restored while somebody could not report.
 func (w *world) restoresAll() bool {
-	silent := func(p *process) bool { return p.up && !p.reachable && w.reporting(p) }
+	silent := func(p *process) bool { return p.up && w.reporting(p) && (!p.reachable || w.startsLater(p)) }
 	if w.backup == nil || w.topology.startsPods() {
 		return false
 	}
@@ -78,3 +78,7 @@ func (w *world) restoresAll() bool {
 	}
 	return true
 }
+
+// startsLater says whether a process started while clocks were ahead, at a time that has not come yet: until then its reports are
+// refused.
+func (w *world) startsLater(p *process) bool { return p.startedAt.After(w.clock.now()) }

@@ -49,6 +49,7 @@
 //   - whoever comes back from a backup, a process or the whole cluster, can handshake with what is live at that moment, and
 //     does not come back in the seconds between the look that confirms a step and its write;
 //   - after a restore of everything, who reports does so again and who is promised to load does that, before a leader looks;
+//     none is made while a process runs that cannot report, such as one that started while all clocks were ahead;
 //     and nobody deletes the evidence of a member with two processes, or writes a leaf by hand before everybody was looked at;
 //   - a member that is waived does not run, and the waiver ends when it does; one that was recovered goes on to run until the
 //     manifests are applied;

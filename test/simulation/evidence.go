@@ -338,7 +338,7 @@ func (w *world) absences(d *trust.Domain, missing []trust.RosterMember) map[stri
 		if n := w.api.nodes[r.Member]; n != nil && string(n.UID) != r.Instance && trust.Returned(d, r, string(n.UID), n.Addresses) {
 			continue
 		}
-		if r.Instance == "" || w.nodeOf(r.Instance) || slices.ContainsFunc(w.processes, func(p *process) bool { return p.up && p.machine == r.Instance }) {
+		if r.Instance == "" || w.nodeOf(r.Instance) || slices.ContainsFunc(w.processes, func(p *process) bool { return p.runsOn(r.Instance) }) {
 			continue
 		}
 		out[trust.AbsenceKey(r)] = "its machine is gone"

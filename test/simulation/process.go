@@ -24,8 +24,9 @@ type process struct {
 	number       int
 	// roles are its parts, by party.
 	roles map[membership]*role
-	// machine is the UID of its node, "" if it is on none.
-	machine string
+	// machine is the UID of its node, "" if it is on none, and formerly are those that the same machine was registered by before.
+	machine  string
+	formerly []string
 	// up says that it runs; what is down presents nothing.
 	up bool
 	// reachable says that it can be probed and can report. Its peers reach it in any case.
@@ -266,7 +267,7 @@ func (w *world) start(p *process) bool {
 		return false
 	}
 	p.pools, p.leaves, p.before, p.behind = fresh.pools, fresh.leaves, nil, time.Time{}
-	p.up, p.startedAt, p.machine = true, w.clock.now(), w.uidOf(p.member)
+	p.up, p.startedAt, p.machine, p.formerly = true, w.clock.now(), w.uidOf(p.member), nil
 	w.takesBackWaivers(p)
 	w.reportsAtStart(p)
 	return true
@@ -291,6 +292,11 @@ func (w *world) complete(p *process) bool {
 		}
 	}
 	return true
+}
+
+// runsOn says whether the process runs on the machine that was registered by that UID.
+func (p *process) runsOn(uid string) bool {
+	return p.up && (p.machine == uid || slices.Contains(p.formerly, uid))
 }
 
 // hasNode says whether the node of a process is registered; true for one that is on none.

@@ -288,7 +288,7 @@ func (w *world) registers() {
 		w.say("%s registers again", name)
 		w.register(name)
 		for _, p := range w.processesOf(name) {
-			p.machine = w.uidOf(name)
+			p.machine, p.formerly = w.uidOf(name), append(p.formerly, p.machine)
 		}
 	}
 	w.unregistered = nil

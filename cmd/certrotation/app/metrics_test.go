@@ -25,6 +25,7 @@ import (
 	"certrotation.dev/controller/rollout/workload"
 	"certrotation.dev/controller/rotation"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/registry/view/projection"
 	"certrotation.dev/test/apifake"
 )
@@ -47,13 +48,20 @@ var boundedLabels = map[string]string{
 	"node":         "those that run the static pod of a rollout",
 	"reason":       "reasons of blockers, constants",
 	"condition":    "types of conditions, constants",
+	"source":       "what is read, constants",
 }
 
 // described collects the descriptions of what is registered.
 type described struct {
 	metrics.KubeRegistry
 
-	texts []string
+	all []description
+}
+
+// description of a metric. What is collected at the moment of a scrape is a gauge.
+type description struct {
+	name, kind string
+	labels     []string
 }
 
 func (d *described) MustRegister(all ...metrics.Registerable) {
@@ -66,25 +74,39 @@ func (d *described) MustRegister(all ...metrics.Registerable) {
 
 func (d *described) Register(m metrics.Registerable) error {
 	m.Create(nil)
-	d.add(m.Describe)
+	kind := "gauge"
+	switch m.(type) {
+	case *metrics.Counter, *metrics.CounterVec:
+		kind = "counter"
+	case *metrics.Histogram, *metrics.HistogramVec:
+		kind = "histogram"
+	}
+	d.add(kind, m.Describe)
 	return nil
 }
 
 func (d *described) CustomMustRegister(all ...metrics.StableCollector) {
 	for _, c := range all {
 		c.Create(nil, c)
-		d.add(c.Describe)
+		d.add("gauge", c.Describe)
 	}
 }
 
-func (d *described) add(describe func(chan<- *prometheus.Desc)) {
+var variable = regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
+
+func (d *described) add(kind string, describe func(chan<- *prometheus.Desc)) {
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		defer close(ch)
 		describe(ch)
 	}()
 	for desc := range ch {
-		d.texts = append(d.texts, desc.String())
+		parts := variable.FindStringSubmatch(desc.String())
+		if parts == nil {
+			// No label is named like that, so a test says so.
+			parts = []string{"", "", desc.String()}
+		}
+		d.all = append(d.all, description{parts[1], kind, strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' })})
 	}
 }
 
@@ -93,12 +115,15 @@ type quiet struct{ projection.Inventory }
 
 func (quiet) OnChange(func(string)) {}
 
-// TestMetricsHaveBoundedLabels: every label of every metric is one whose values are bounded, and known.
-func TestMetricsHaveBoundedLabels(t *testing.T) {
+// ofThePrograms are the metrics that the programs register.
+func ofThePrograms(t *testing.T) []description {
+	t.Helper()
 	d := &described{}
 	api := apifake.New(t, clock.RealClock{})
 	client, records, recorder := api.Client, api.Own.ConfigV1alpha1(), events.NewFakeRecorder(1)
-	_, err := rotation.New(rotation.Config{Client: client, Records: records, Inventory: struct{ rotation.Inventory }{}, Recorder: recorder, Metrics: d})
+	_, err := inventory.New(inventory.Clients{Core: client, Metadata: api.Metadata, Config: api.Own}, inventory.Options{Register: d.Register})
+	must(t, err)
+	_, err = rotation.New(rotation.Config{Client: client, Records: records, Inventory: struct{ rotation.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
 	_, err = copies.New(copies.Config{Client: client, Configurations: records, Inventory: struct{ copies.Inventory }{}, Recorder: recorder, Metrics: d})
 	must(t, err)
@@ -123,24 +148,23 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	must(t, err)
 
 	agent.New(agent.Config{}, d)
+	return d.all
+}
 
-	variable := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
+// TestMetricsHaveBoundedLabels: every label of every metric is one whose values are bounded, and known.
+func TestMetricsHaveBoundedLabels(t *testing.T) {
 	names := map[string]bool{}
-	for _, text := range d.texts {
-		parts := variable.FindStringSubmatch(text)
-		if parts == nil {
-			t.Fatalf("cannot read %s", text)
-		}
-		names[parts[1]] = true
-		for label := range strings.SplitSeq(parts[2], ",") {
-			if label != "" && boundedLabels[label] == "" {
-				t.Errorf("%s has the label %s: say in boundedLabels what bounds its values, or leave it out", parts[1], label)
+	for _, m := range ofThePrograms(t) {
+		names[m.name] = true
+		for _, label := range m.labels {
+			if boundedLabels[label] == "" {
+				t.Errorf("%s has the label %s: say in boundedLabels what bounds its values, or leave it out", m.name, label)
 			}
 		}
 	}
 	for _, want := range []string{
 		"certrotation_actions_total", "certrotation_copy_writes_total", "certrotation_cabundle_writes_total", "certrotation_quorum_voters", "certrotation_rollout_writes_total", "certrotation_workload_restarts_total",
-		"certrotation_view_objects", "certrotation_admission_reviews_total", "certrotation_agent_problems",
+		"certrotation_view_objects", "certrotation_reads_refused", "certrotation_admission_reviews_total", "certrotation_agent_problems",
 	} {
 		if !names[want] {
 			t.Errorf("%s is not registered: what this test says of its package means nothing", want)

@@ -52,7 +52,7 @@ func newWriterCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&service, "service", "kube-apiserver", "Service whose ready pods are the API servers")
 	cmd.Flags().StringVar(&pki, "pki", "", "directory with ca.crt, which verifies the API servers, and admin.crt and admin.key, for who writes")
-	cmd.Flags().DurationVar(&pause, "pause", 200*time.Millisecond, "pause between two writes")
+	cmd.Flags().DurationVar(&pause, "pause", 400*time.Millisecond, "pause between two writes")
 	return cmd
 }
 

@@ -29,13 +29,13 @@ const (
 // Namespace of certrotation itself.
 const Namespace = "certrotation-system"
 
+// loopback is where the processes listen.
+const loopback = "127.0.0.1"
+
 // Config says what to install.
 type Config struct {
 	// Program is the path of certrotation. Defaults to that of `make build`.
 	Program string
-	// Address is where serve listens, and kube-apiserver finds it as an endpoint of its Service: where kube-apiserver routes to
-	// endpoints, which cannot be on the loopback. Defaults to the loopback, by a Service of type ExternalName.
-	Address string
 	// AllowedCIDRs are the ranges of this machine in which the controller may dial. Defaults to its whole loopback.
 	AllowedCIDRs string
 	// ServeFlags and ControllerFlags are put behind our own.
@@ -117,14 +117,12 @@ func (in *Installation) Binary(name string) string { return filepath.Join(in.roo
 
 // APIURL is where serve listens itself, not behind the aggregator.
 func (in *Installation) APIURL() string {
-	return fmt.Sprintf("https://%s:%d", in.address(), in.ports.API)
+	return fmt.Sprintf("https://%s:%d", loopback, in.ports.API)
 }
-
-func (in *Installation) address() string { return cmp.Or(in.cfg.Address, "127.0.0.1") }
 
 // ControllerURL is where the controller serves /livez, /readyz and /metrics.
 func (in *Installation) ControllerURL() string {
-	return fmt.Sprintf("https://127.0.0.1:%d", in.ports.Controller)
+	return fmt.Sprintf("https://%s:%d", loopback, in.ports.Controller)
 }
 
 func (in *Installation) say(format string, args ...any) {
@@ -199,7 +197,7 @@ func (in *Installation) startController(ctx context.Context) error {
 	}
 	args := append([]string{
 		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
-		"--metrics-bind-address=127.0.0.1:" + strconv.Itoa(in.ports.Controller),
+		"--metrics-bind-address=" + loopback + ":" + strconv.Itoa(in.ports.Controller),
 		// What is observed here listens on this machine.
 		"--allowed-cidrs=" + cmp.Or(in.cfg.AllowedCIDRs, "127.0.0.0/8,::1/128"),
 	}, in.cfg.ControllerFlags...)
@@ -215,7 +213,7 @@ func (in *Installation) startServe(ctx context.Context) error {
 	args := append([]string{
 		"serve", "--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		"--bind-address=" + in.address(),
+		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(in.ports.API),
 	}, in.cfg.ServeFlags...)
 	in.Serve, err = in.start(ctx, Serve, in.cfg.Program, args, httpReady(in.APIURL()+"/readyz"))

@@ -24,7 +24,7 @@ patches:
     - {op: replace, path: /spec/service/port, value: %[2]d}
 `
 
-// external is the Service where kube-apiserver connects to the name that it has.
+// external is the Service: kube-apiserver connects to the name that it has.
 const external = `apiVersion: v1
 kind: Service
 metadata:
@@ -35,33 +35,6 @@ spec:
   externalName: localhost
   ports: [{port: %d}]
 `
-
-// routed is the Service where kube-apiserver connects to its endpoint.
-const routed = `apiVersion: v1
-kind: Service
-metadata:
-  name: certrotation
-  namespace: certrotation-system
-spec:
-  ports: [{name: https, port: %[1]d}]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: certrotation
-  namespace: certrotation-system
-  labels: {kubernetes.io/service-name: certrotation}
-addressType: IPv4
-endpoints: [{addresses: [%[2]q]}]
-ports: [{name: https, port: %[1]d, protocol: TCP}]
-`
-
-func (in *Installation) service() string {
-	if in.cfg.Address == "" {
-		return fmt.Sprintf(external, in.ports.API)
-	}
-	return fmt.Sprintf(routed, in.ports.API, in.cfg.Address)
-}
 
 func (in *Installation) applyBase(ctx context.Context) error {
 	if err := in.Cluster.ApplyDefinitions(ctx); err != nil {
@@ -74,7 +47,7 @@ func (in *Installation) applyBase(ctx context.Context) error {
 	}
 	err = in.ApplyOverlay(ctx, dir, map[string]string{
 		"kustomization.yaml": fmt.Sprintf(overlay, base, in.ports.API),
-		"service.yaml":       in.service(),
+		"service.yaml":       fmt.Sprintf(external, in.ports.API),
 	})
 	if err != nil {
 		return err

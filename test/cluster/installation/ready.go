@@ -55,8 +55,7 @@ func (in *Installation) waitForAPI(ctx context.Context) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the aggregated API (see `kubectl describe apiservice v1alpha1.certrotation.dev` and %s): %w: %w",
-			in.Serve.LogFile(), err, last)
+		return fmt.Errorf("wait for the aggregated API (see `kubectl describe apiservice v1alpha1.certrotation.dev` and the logs of serve): %w: %w", err, last)
 	}
 	in.say("%-24s answers through kube-apiserver", "aggregated API")
 	return in.waitForGuard(ctx, client)

@@ -36,7 +36,8 @@ func upPods(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return failedPods("start three nodes", err)
 	}
-	for _, install := range []func(context.Context) error{c.InstallSample, c.InstallWebhook, c.InstallHosted} {
+	installWebhook := func(ctx context.Context) error { return c.InstallWebhook(ctx) }
+	for _, install := range []func(context.Context) error{c.InstallSample, installWebhook, c.InstallHosted} {
 		if err := install(ctx); err != nil {
 			return failedPods("start the samples", err)
 		}

@@ -72,7 +72,7 @@ func makeCgroup(path string) error {
 			if err := os.MkdirAll(at, 0o755); err != nil {
 				return fmt.Errorf("make the cgroup %s: %w", at, err)
 			}
-			if err := errors.Join(copyCpuset(at), weigh(at)); err != nil {
+			if err := copyCpuset(at); err != nil {
 				return err
 			}
 		}
@@ -123,22 +123,6 @@ func copyCpuset(dir string) error {
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), parents, 0o644); err != nil {
 			return fmt.Errorf("copy %s to %s: %w", name, dir, err)
-		}
-	}
-	return nil
-}
-
-// weigh has a cgroup outweigh the processes beside it: a node stands for a machine. With the weight that the kernel gives, all
-// nodes of a network together get as much of the processors as one thread of a build beside them, and a member of etcd that
-// gets none for seconds loses its leader.
-func weigh(dir string) error {
-	for name, weight := range map[string]string{"cpu.shares": "10240", "cpu.weight": "1000"} { // v1 and v2: ten times the default.
-		file := filepath.Join(dir, name)
-		if !exists(file) {
-			continue // Of the hierarchies of v1 one has processors.
-		}
-		if err := os.WriteFile(file, []byte(weight), 0o644); err != nil {
-			return fmt.Errorf("weigh the cgroup %s: %w", dir, err)
 		}
 	}
 	return nil

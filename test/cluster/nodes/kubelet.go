@@ -24,7 +24,7 @@ const (
 )
 
 // kubeletConfiguration makes kubelet look at its files every second, start a container that failed again after a second,
-// and never evict a pod because the disk of the machine is full.
+// and never evict a pod because the disk of the machine is full. The feature is on by default from Kubernetes 1.35 on.
 const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: %[1]s
@@ -43,6 +43,7 @@ enforceNodeAllocatable: []
 evictionHard: {memory.available: 1Mi, nodefs.available: 0%%, nodefs.inodesFree: 0%%, imagefs.available: 0%%, imagefs.inodesFree: 0%%}
 failCgroupV1: false
 failSwapOn: false
+featureGates: {KubeletCrashLoopBackOffMax: true}
 fileCheckFrequency: 1s
 imageGCHighThresholdPercent: 100
 makeIPTablesUtilChains: false

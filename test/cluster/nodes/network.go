@@ -26,6 +26,8 @@ type Config struct {
 	// BinDir holds the programs that `make node-tools` builds. Defaults to bin/tools of the repository around the working
 	// directory.
 	BinDir string
+	// Kubernetes is the minor version of kubelet (see cluster.Config.Kubernetes). Empty is the newest.
+	Kubernetes string
 	// Detach leaves the nodes running when this process ends, and takes over those that run already.
 	Detach bool
 	// Names are the nodes to start now. None is fine: Add adds them.
@@ -100,7 +102,7 @@ func newNetwork(cfg Config) (*Network, error) {
 		}
 		cfg.BinDir = filepath.Join(root, "bin", "tools")
 	}
-	if err := checkTools(cfg.BinDir); err != nil {
+	if err := checkTools(&cfg); err != nil {
 		return nil, err
 	}
 	if cfg.StartTimeout == 0 {

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"certrotation.dev/test/cluster"
 )
 
 // programs are those that `make node-tools` builds.
@@ -83,10 +85,10 @@ func lockTrial() (unlock func(), err error) {
 }
 
 // checkTools finds a missing program before anything is started.
-func checkTools(binDir string) error {
+func checkTools(cfg *Config) error {
 	for _, name := range programs {
-		if !exists(filepath.Join(binDir, name)) {
-			return fmt.Errorf("%s is not built in %s: run `make node-tools`", name, binDir)
+		if !exists(filepath.Join(cfg.BinDir, cluster.ToolPath(cfg.Kubernetes, name))) {
+			return fmt.Errorf("%s is not built in %s: %s", name, cfg.BinDir, cluster.HowToBuild(cfg.Kubernetes, "node-tools"))
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ package supervisor
 import (
 	"time"
 
-	"certrotation.dev/test/cluster/supervisor/balancer"
+	"certrotation.dev/test/cluster/balancer"
 )
 
 // Status is what GET /status answers.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"certrotation.dev/generated/clientset/versioned"
-	"certrotation.dev/test/cluster/supervisor/balancer"
+	"certrotation.dev/test/cluster/balancer"
 )
 
 // Supervisor runs the API servers of this machine.

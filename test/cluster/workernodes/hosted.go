@@ -79,7 +79,7 @@ func (c *Cluster) InstallHosted(ctx context.Context) error {
 		return err
 	}
 	for _, namespace := range HostedNamespaces {
-		if err := c.startWitness(ctx, "writer-"+namespace, "writer", namespace, "--pki="+c.hostedPKI(namespace)); err != nil {
+		if err := c.startWitness(ctx, Writer(namespace), "writer", namespace, "--pki="+c.hostedPKI(namespace)); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.cfg.Progress, "%-24s runs in namespace %s\n", "samples/hosted-etcd", namespace)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
 )
 
 // KeepLogs keeps, for who looks at a failed test, the logs of everything that runs, and what the API says of the sample.
@@ -22,7 +23,7 @@ func (c *Cluster) KeepLogs(t testing.TB) {
 			"workloads.txt": {"describe", "deployments,pods"},
 			"rows.yaml":     {"get", "certificaterotations,bundlestatuses", "-o", "yaml"},
 		})
-		for _, namespace := range append([]string{WebhookNamespace}, HostedNamespaces...) {
+		for _, namespace := range append([]string{installation.Namespace, WebhookNamespace}, HostedNamespaces...) {
 			c.KeepAnswers(t, kept, namespace, map[string][]string{
 				namespace + "-events.txt":    {"get", "events", "--sort-by=.metadata.creationTimestamp", "-o", "wide"},
 				namespace + "-workloads.txt": {"describe", "statefulsets,deployments,pods"},

@@ -9,13 +9,11 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
 )
@@ -98,20 +96,28 @@ func (c *Cluster) startTotals(ctx context.Context) error {
 // ApplyEnvironment tells the pods of a namespace where kube-apiserver and the totals are. The Service kubernetes has an address that
 // nothing answers at; what a pod's own environment says wins over what kubelet says of Services.
 func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error {
-	server, err := url.Parse(c.Installation.Cluster.URL())
+	values, err := c.apiServer()
 	if err != nil {
-		return fmt.Errorf("find kube-apiserver: %w", err)
+		return err
 	}
+	values["TOTALS_URL"] = c.StatsURL()
 	_, err = c.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: environment},
-		Data: map[string]string{
-			"KUBERNETES_SERVICE_HOST": server.Hostname(), "KUBERNETES_SERVICE_PORT": server.Port(), "TOTALS_URL": c.StatsURL(),
-		},
+		Data:       values,
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("write the environment of the pods of namespace %s: %w", namespace, err)
 	}
 	return nil
+}
+
+// apiServer is the environment by which a pod finds kube-apiserver.
+func (c *Cluster) apiServer() (map[string]string, error) {
+	server, err := url.Parse(c.Installation.Cluster.URL())
+	if err != nil {
+		return nil, fmt.Errorf("find kube-apiserver: %w", err)
+	}
+	return map[string]string{"KUBERNETES_SERVICE_HOST": server.Hostname(), "KUBERNETES_SERVICE_PORT": server.Port()}, nil
 }
 
 // WaitAvailable waits until the Deployments of the sample are as their specs say.
@@ -120,17 +126,5 @@ func (c *Cluster) WaitAvailable(ctx context.Context) error {
 }
 
 func (c *Cluster) waitDeployments(ctx context.Context, namespace string, names ...string) error {
-	return cluster.Until(ctx, 250*time.Millisecond, 10*time.Second, func(ctx context.Context) error {
-		for _, name := range names {
-			d, err := c.Client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return fmt.Errorf("get the Deployment %s: %w", name, err)
-			}
-			want := *d.Spec.Replicas
-			if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.Replicas != want {
-				return fmt.Errorf("of the Deployment %s %d of %d pods are available, %d updated, %d in all", name, s.AvailableReplicas, want, s.UpdatedReplicas, s.Replicas)
-			}
-		}
-		return nil
-	})
+	return installation.WaitDeployments(ctx, c.Client, namespace, names...)
 }

@@ -14,8 +14,12 @@ import (
 	"certrotation.dev/test/cluster/installation"
 )
 
-// WebhookNamespace is that of manifests/samples/webhook-server.
-const WebhookNamespace = "webhook-demo"
+const (
+	// WebhookNamespace is that of manifests/samples/webhook-server.
+	WebhookNamespace = "webhook-demo"
+	// Caller is the program that has the webhook called.
+	Caller = "caller"
+)
 
 const someParcel = `apiVersion: example.com/v1
 kind: Parcel
@@ -23,9 +27,9 @@ metadata: {name: some, namespace: webhook-demo}
 spec: {weight: 1}
 `
 
-// InstallWebhook applies the sample webhook-server, and has the webhook called from when it answers on. The sample counts for
-// InstallSample's totals.
-func (c *Cluster) InstallWebhook(ctx context.Context) error {
+// InstallWebhook applies the sample webhook-server, and has the webhook called, with the flags of Caller, from when it answers on.
+// The sample counts for InstallSample's totals.
+func (c *Cluster) InstallWebhook(ctx context.Context, flags ...string) error {
 	if _, err := c.Kubectl(ctx, "apply", "-k", filepath.Join(c.root, "manifests", "samples", "webhook-server")); err != nil {
 		return err
 	}
@@ -46,7 +50,7 @@ func (c *Cluster) InstallWebhook(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("wait until the webhook is called: %w", err)
 	}
-	if err := c.startWitness(ctx, "caller", "caller", WebhookNamespace); err != nil {
+	if err := c.startWitness(ctx, Caller, Caller, WebhookNamespace, flags...); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.cfg.Progress, "%-24s runs in namespace %s\n", "samples/webhook-server", WebhookNamespace)

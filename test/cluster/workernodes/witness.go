@@ -51,16 +51,20 @@ func (c *Cluster) startWitness(ctx context.Context, name, command, namespace str
 	})
 }
 
-// WitnessURL is where the program that writes to a hosted control plane serves its counters.
-func (c *Cluster) WitnessURL(hosted string) string {
-	return "http://" + c.witnesses["writer-"+hosted].stats + "/stats"
+// Writer is the program that writes to a hosted control plane.
+func Writer(hosted string) string { return "writer-" + hosted }
+
+// WitnessURL is where Caller, or a Writer, serves its counters.
+func (c *Cluster) WitnessURL(name string) string {
+	return "http://" + c.witnesses[name].stats + "/stats"
 }
 
 // StopWitnesses ends the programs that call the webhook and write to hosted control planes: before these are scaled down.
 func (c *Cluster) StopWitnesses(ctx context.Context) error {
 	var errs []error
-	for _, w := range c.witnesses {
+	for name, w := range c.witnesses {
 		errs = append(errs, w.process.Stop(ctx))
+		delete(c.witnesses, name)
 	}
 	return errors.Join(errs...)
 }

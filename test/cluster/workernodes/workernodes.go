@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -26,8 +27,8 @@ type Config struct {
 	Detach bool
 	// Nodes are the names of the nodes. Defaults to worker-0, worker-1 and worker-2.
 	Nodes []string
-	// ControllerFlags are put behind our own.
-	ControllerFlags []string
+	// Kubernetes is the minor version (see cluster.Config.Kubernetes). Empty is the newest.
+	Kubernetes string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
 }
@@ -38,6 +39,10 @@ type Cluster struct {
 	Network *nodes.Network
 	// Client may do everything.
 	Client kubernetes.Interface
+	// Image of certrotation, by digest.
+	Image string
+	// Stranger has installed it.
+	Stranger *installation.Stranger
 	// Scheduler places the pods, Totals adds up what the samples count.
 	Scheduler, Totals *cluster.Process
 
@@ -77,21 +82,19 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	// No node yet, but the address at which they will find kube-apiserver.
 	c.Network, err = nodes.Start(ctx, nodes.Config{
-		Dir: c.path("nodes"), Detach: c.cfg.Detach, Images: []string{image}, NameService: true, Progress: c.cfg.Progress,
+		Dir: c.path("nodes"), Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Images: []string{image}, NameService: true, Progress: c.cfg.Progress,
 	})
 	if err != nil {
 		return err
 	}
 	plane, err := cluster.Prepare(ctx, cluster.Config{
-		Dir: c.cfg.Dir, Detach: c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
+		Dir: c.cfg.Dir, Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Balanced: !c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
 		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags, APIServerFlags: apiServerFlags,
 	})
 	if err != nil {
 		return err
 	}
-	if c.Installation, err = installation.Prepare(plane, installation.Config{
-		Address: c.Network.Gateway().String(), Progress: c.cfg.Progress, ControllerFlags: append(slices.Clone(controllerFlags), c.cfg.ControllerFlags...),
-	}); err != nil {
+	if c.Installation, err = installation.Prepare(plane, installation.Config{Progress: c.cfg.Progress}); err != nil {
 		return err
 	}
 	if err := plane.Start(ctx); err != nil {
@@ -115,20 +118,33 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.install(ctx)
 }
 
-// controllerFlags are those of the overlays that install puts beside the base.
-var controllerFlags = []string{"--inject-ca-bundles", "--restart-workloads"}
-
-// install installs certrotation as the overlays ca-bundles and workloads do.
+// install installs certrotation as people do: as pods of the nodes, by the page about that, with the image of this build.
 func (c *Cluster) install(ctx context.Context) error {
-	for _, overlay := range []string{"ca-bundles", "workloads"} {
-		if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(c.root, "manifests", "overlays", overlay, "component", "rbac.yaml")); err != nil {
-			return err
-		}
+	if err := c.importCertrotation(ctx); err != nil {
+		return err
 	}
-	if err := c.Install(ctx); err != nil {
+	environment, err := c.apiServer()
+	if err != nil {
+		return err
+	}
+	if c.Stranger, err = c.NewStranger(c.Image, environment); err != nil {
+		return err
+	}
+	if err := c.Stranger.InstallPods(ctx, installation.WithKubectl); err != nil {
 		return fmt.Errorf("install certrotation: %w", err)
 	}
 	return nil
+}
+
+// importCertrotation makes the image of `make build` known to all nodes.
+func (c *Cluster) importCertrotation(ctx context.Context) error {
+	dir := filepath.Join(c.root, "bin", "image-local")
+	digest, err := os.ReadFile(filepath.Join(dir, "digest"))
+	if err != nil {
+		return fmt.Errorf("%w (`make build` makes the image)", err)
+	}
+	c.Image = "certrotation.dev/certrotation@" + strings.TrimSpace(string(digest))
+	return c.Network.Import(ctx, filepath.Join(dir, "certrotation.tar"))
 }
 
 // Join starts nodes, and returns when pods can be placed on them.

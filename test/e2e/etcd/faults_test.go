@@ -18,29 +18,33 @@ import (
 // disturbed is the member that the tests stop or cut off.
 const disturbed = "master-1"
 
-// TestRotationHoldsForADisturbedMember rotates the signer while one member cannot follow: the rotation names that
-// member, changes nothing that would cut it off, and continues once it is back.
+// TestRotationHoldsForADisturbedMember rotates a signer while one member cannot follow: the rotation names that member,
+// changes nothing that would cut it off, and continues once it is back.
 func TestRotationHoldsForADisturbedMember(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
+		signer string
 		harm   func(ctx context.Context, node *nodes.Node) error
 		repair func(ctx context.Context, node *nodes.Node) error
 		want   expectation
 	}{
 		{
 			name:   "a member is down",
+			signer: etcdSigner,
 			harm:   func(_ context.Context, node *nodes.Node) error { return node.PowerOff() },
 			repair: func(ctx context.Context, node *nodes.Node) error { return node.PowerOn(ctx) },
 			want:   expectation{restarts: restartsOfRotation, killed: []string{disturbed}},
 		},
 		{
 			name:   "a member is cut off from its peers",
+			signer: etcdSigner,
 			harm:   func(ctx context.Context, node *nodes.Node) error { return node.Isolate(ctx) },
 			repair: func(ctx context.Context, node *nodes.Node) error { return node.Reconnect(ctx) },
 			want:   expectation{restarts: restartsOfRotation, killed: []string{disturbed}},
 		},
 		{
 			name:   "kubelet of a member is stopped",
+			signer: metricSigner,
 			harm:   func(ctx context.Context, node *nodes.Node) error { return node.StopKubelet(ctx) },
 			repair: func(ctx context.Context, node *nodes.Node) error { return node.StartKubelet(ctx) },
 			want:   expectation{restarts: restartsOfRotation},
@@ -59,23 +63,23 @@ func TestRotationHoldsForADisturbedMember(t *testing.T) {
 			if err := tc.harm(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}
-			s.rotate(t.Context(), t, etcdSigner)
+			s.rotate(t.Context(), t, tc.signer)
 			until(t.Context(), t, "the rotation names "+disturbed, func(ctx context.Context) error {
-				return s.blockedBy(ctx, disturbed)
+				return s.blockedBy(ctx, tc.signer, disturbed)
 			})
 			s.assertNothingMoved(t, before)
 			if err := tc.repair(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}
-			s.rotated(t, etcdSigner, before[etcdSigner])
+			s.rotated(t, tc.signer, before[tc.signer])
 			c.end(t, tc.want)
 		})
 	}
 }
 
 // blockedBy returns nil when the rotation of the signer names the member as a blocker.
-func (s *system) blockedBy(ctx context.Context, member string) error {
-	row, err := s.row(ctx, etcdSigner)
+func (s *system) blockedBy(ctx context.Context, signer, member string) error {
+	row, err := s.row(ctx, signer)
 	if err != nil {
 		return err
 	}
@@ -85,7 +89,7 @@ func (s *system) blockedBy(ctx context.Context, member string) error {
 	if !slices.ContainsFunc(row.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Member == member }) {
 		return fmt.Errorf("it waits for %s", blockers(row))
 	}
-	anchors, err := s.objects.anchors("etcd-ca-bundle")
+	anchors, err := s.objects.anchors(bundleOf[signer])
 	if err != nil || len(anchors) != 2 {
 		return fmt.Errorf("the bundle has %d anchors, want 2: %w", len(anchors), err)
 	}
@@ -103,12 +107,13 @@ func (s *system) assertNothingMoved(t *testing.T, before map[string]string) {
 	}
 }
 
-func TestControllerKilledInEveryStage(t *testing.T) {
+// TestControllerAndAPIServerKilledInEveryStage kills the controller that leads and a kube-apiserver once in each stage.
+func TestControllerAndAPIServerKilledInEveryStage(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)[etcdSigner]
 	c := s.begin(t)
 	s.rotate(t.Context(), t, etcdSigner)
-	killed := map[v1alpha1.Stage]int{}
+	killed := map[v1alpha1.Stage]bool{}
 	until(t.Context(), t, "the signer is rotated, with kills in between", func(ctx context.Context) error {
 		row, err := s.row(ctx, etcdSigner)
 		if err != nil {
@@ -118,45 +123,28 @@ func TestControllerKilledInEveryStage(t *testing.T) {
 		if stage == v1alpha1.StageStable && row.Status.Certificate != nil && row.Status.Certificate.Fingerprint != before {
 			return nil
 		}
-		if killed[stage] == 0 && stage != v1alpha1.StageStable {
-			killed[stage]++
-			// keepController starts it again.
-			if err := s.Controller.Kill(); err != nil {
+		if !killed[stage] && stage != v1alpha1.StageStable {
+			if err := s.kill(ctx); err != nil {
 				return err
 			}
+			killed[stage] = true
 		}
 		return errors.New("the stage is " + string(stage))
 	})
-	t.Logf("killed the controller in: %v", killed)
-	if killed[v1alpha1.StageDistributing] == 0 || killed[v1alpha1.StageReissuing]+killed[v1alpha1.StageDraining] == 0 {
-		t.Errorf("the controller was killed only in %v", killed)
+	t.Logf("killed both in: %v", killed)
+	if !killed[v1alpha1.StageDistributing] || !killed[v1alpha1.StageReissuing] && !killed[v1alpha1.StageDraining] {
+		t.Errorf("they were killed only in %v", killed)
 	}
-	c.end(t, expectation{restarts: restartsOfRotation})
-}
-
-func TestAPIServerRestartedDuringARotation(t *testing.T) {
-	s := theSystem(t)
-	before := s.fingerprints(t)[etcdSigner]
-	c := s.begin(t)
-	s.rotate(t.Context(), t, etcdSigner)
-	for _, stage := range []v1alpha1.Stage{v1alpha1.StageDistributing, v1alpha1.StageReissuing} {
-		until(t.Context(), t, "the stage is "+string(stage)+" or later", func(ctx context.Context) error {
-			row, err := s.row(ctx, etcdSigner)
-			if err != nil {
-				return err
-			}
-			if row.Status.Stage == v1alpha1.StageStable || (stage == v1alpha1.StageReissuing && row.Status.Stage == v1alpha1.StageDistributing) {
-				return errors.New("the stage is " + string(row.Status.Stage))
-			}
-			return nil
-		})
-		until(t.Context(), t, "an API server is killed", func(ctx context.Context) error {
-			return s.control(ctx, "/kill?name=kube-apiserver-0")
-		})
-	}
-	s.rotated(t, etcdSigner, before)
 	// kill -9 resets the connections of that moment, whatever stands in front of it.
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{"API server"}})
+}
+
+// kill kills the controller, which keepController starts again, and a kube-apiserver, as its supervisor does.
+func (s *system) kill(ctx context.Context) error {
+	if err := s.control(ctx, "/kill?name=kube-apiserver-0"); err != nil {
+		return err
+	}
+	return s.Controller.Kill()
 }
 
 // control asks the supervisor of the API servers to do something.

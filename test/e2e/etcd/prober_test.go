@@ -18,7 +18,7 @@ import (
 
 // perSecond is the rate of new connections to a client port, a peer port and the API server; metrics ports have a lower
 // one, as they have few clients.
-const perSecond, metricsPerSecond = 20, 5
+const perSecond, metricsPerSecond = 8, 2
 
 // probeTimeout bounds one connection to a member. The API server is never restarted while it is probed, so only one that
 // does not answer for as long as its clients wait is away: until then the machine is merely busy.

@@ -30,6 +30,9 @@ const (
 	etcdSigner, metricSigner = "etcd-signer", "etcd-metric-signer"
 )
 
+// bundleOf a signer.
+var bundleOf = map[string]string{etcdSigner: "etcd-ca-bundle", metricSigner: "etcd-metrics-ca-bundle"}
+
 // system is what the tests share.
 type system struct {
 	*stacked.Cluster

@@ -50,7 +50,7 @@ func startWriter(ctx context.Context, members []string, dial func(context.Contex
 // happened.
 func (w *writer) write(ctx context.Context) {
 	last := time.Now()
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; ; i++ {
 		select {

@@ -28,15 +28,20 @@ var seed = flag.Uint64("seed", 0, "repeats the order in which pods come and go; 
 // disturbance is the pause between two of them. A pod takes seconds to start, and as long it has proven nothing.
 const disturbance = 4 * time.Second
 
+// moving is how many pods may be on their way up or down when the next one is disturbed. On a machine that is busy more of them would
+// wait for each other only, so the pace is that of the machine.
+const moving = 3
+
 // replicas of the sample, and the least and the most that there may be meanwhile.
 var replicas = map[string][3]int32{"server": {3, 2, 4}, "client-a": {2, 1, 3}, "client-b": {2, 1, 3}}
 
-// churn has pods come and go until it is stopped.
+// churn has pods come and go.
 type churn struct {
 	s            *system
 	random       *rand.Rand
 	disturbances map[string]disturb
 	pause        time.Duration
+	rounds       int
 	stop         context.CancelFunc
 	done         sync.WaitGroup
 
@@ -58,7 +63,8 @@ var disturbances = map[string]disturb{
 	"kill":    (*churn).killClient,
 }
 
-func (s *system) churn(t *testing.T, disturbances map[string]disturb, pause time.Duration) *churn {
+// churn does each disturbance rounds times, unless it is stopped before, with a pause between two.
+func (s *system) churn(t *testing.T, disturbances map[string]disturb, rounds int, pause time.Duration) *churn {
 	t.Helper()
 	from := *seed
 	if from == 0 {
@@ -66,27 +72,55 @@ func (s *system) churn(t *testing.T, disturbances map[string]disturb, pause time
 	}
 	t.Logf("to repeat the order: -seed=%d", from)
 	ctx, stop := context.WithCancel(t.Context())
-	c := &churn{s: s, random: rand.New(rand.NewPCG(from, 0)), disturbances: disturbances, pause: pause, stop: stop, counts: map[string]int{}}
+	c := &churn{s: s, random: rand.New(rand.NewPCG(from, 0)), disturbances: disturbances, rounds: rounds, pause: pause, stop: stop, counts: map[string]int{}}
 	c.done.Go(func() { c.run(ctx) })
 	return c
 }
 
-// run does all disturbances in an order of chance, and then again.
+// run does all disturbances in an order of chance, and then again; further rounds follow as long as one was not possible yet.
 func (c *churn) run(ctx context.Context) {
 	tick := time.NewTicker(c.pause)
 	defer tick.Stop()
-	for {
+	for round := 0; round < c.rounds || c.complete(ctx) != nil; round++ {
 		names := slices.Sorted(maps.Keys(c.disturbances))
 		c.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		for _, name := range names {
 			c.do(ctx, name)
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
+			for calm := false; !calm; calm = c.s.calm(ctx) {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
 			}
 		}
 	}
+}
+
+// calm says whether few pods are on their way.
+func (s *system) calm(ctx context.Context) bool {
+	pods, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false
+	}
+	return len(slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !onItsWay(&pod) })) <= moving
+}
+
+// onItsWay says whether a pod is on its way up or down.
+func onItsWay(pod *corev1.Pod) bool {
+	switch {
+	case is(pod, corev1.PodScheduled, corev1.ConditionFalse):
+		return false // It waits for a node that has a place for it.
+	case pod.DeletionTimestamp != nil:
+		return true
+	case pod.Status.Phase == corev1.PodSucceeded:
+		return false
+	}
+	return !is(pod, corev1.PodReady, corev1.ConditionTrue)
+}
+
+func is(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == status })
 }
 
 // do counts a disturbance. That a pod is gone meanwhile, or has changed, or may not be evicted now, is no error: it is what this is
@@ -190,8 +224,7 @@ func (s *system) ready(ctx context.Context, workloads ...string) ([]corev1.Pod, 
 		return nil, err
 	}
 	ready := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || !slices.Contains(workloads, pod.Labels["app"]) ||
-			!slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+		return pod.DeletionTimestamp != nil || !slices.Contains(workloads, pod.Labels["app"]) || !is(&pod, corev1.PodReady, corev1.ConditionTrue)
 	})
 	if len(ready) == 0 {
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), "ready")

@@ -15,7 +15,7 @@ import (
 func TestRotationWhilePodsComeAndGo(t *testing.T) {
 	s := theSystem(t)
 	traffic, witness := s.measure(t), watch(t, s)
-	churn := s.churn(t, disturbances, disturbance)
+	churn := s.churn(t, disturbances, 4, disturbance)
 	before := s.rotate(t)
 	s.rotated(t, before)
 	churn.end(t)

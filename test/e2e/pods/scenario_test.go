@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +21,23 @@ import (
 
 const labelGuard = "certrotation.dev/guard"
 
+// scenarios are those that have not ended, and the namespaces of all.
+var scenarios struct {
+	sync.Mutex
+	running    int
+	namespaces []string
+}
+
 // scenario is the system with a trust domain in a namespace of its own, which is made and lasts as long as the cluster. Scenarios
 // run at the same time, when the tests of the sample have ended.
 func scenario(t *testing.T, namespace, signer string) *system {
 	t.Helper()
+	scenarios.Lock()
+	scenarios.running++
+	scenarios.Unlock()
 	t.Parallel()
 	s := *theSystem(t)
+	t.Cleanup(func() { s.endScenario(t, namespace) })
 	s.namespace, s.signer = namespace, signer
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: namespace, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue, labelGuard: "enabled"},
@@ -38,6 +50,24 @@ func scenario(t *testing.T, namespace, signer string) *system {
 	}
 	t.Cleanup(func() { s.tellIfFailed(t) })
 	return &s
+}
+
+// endScenario takes the pods of all scenarios away when the last one has ended: before, clients of one whose servers are gone would
+// be counted against the others.
+func (s *system) endScenario(t *testing.T, namespace string) {
+	scenarios.Lock()
+	defer scenarios.Unlock()
+	scenarios.namespaces = append(scenarios.namespaces, namespace)
+	if scenarios.running--; scenarios.running > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	for _, namespace := range scenarios.namespaces {
+		if _, err := s.Kubectl(ctx, "delete", "deployments,statefulsets,pods", "--all", "--wait=false", "-n", namespace); err != nil {
+			t.Errorf("take the pods of %s away: %v", namespace, err)
+		}
+	}
 }
 
 // tellIfFailed prints what there is in the namespace of a scenario that has failed.

@@ -104,8 +104,12 @@ func (s *Server) Run(ctx context.Context) error {
 // serve serves until ctx ends, and drains.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	logger := klog.FromContext(ctx)
+	// A node sends one request: nobody needs HTTP/2, and the faults that it has had.
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
+		Protocols: &protocols,
+		Handler:   handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog:    klog.NewStandardLogger("WARNING"),
 		BaseContext: func(net.Listener) context.Context { return klog.NewContext(context.WithoutCancel(ctx), logger) },
@@ -133,9 +137,9 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 func (s *Server) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"h2", "http/1.1"},
+		NextProtos: []string{"http/1.1"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: s.certificateFor}
+			config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: s.certificateFor}
 			if s.files.options.ClientCAFile == "" {
 				return config, nil
 			}

@@ -1,0 +1,228 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/controller/secrets/kinds"
+	"certrotation.dev/registry/edition"
+)
+
+// shoot is the controller of a hosted control plane, with three authorities and one secret of each other kind.
+type shoot struct {
+	// of are the options of an authority, which say in which phase it is.
+	of map[string][]GenerateOption
+}
+
+func rsaAuthority(name string) *kinds.CertificateSecretConfig {
+	return &kinds.CertificateSecretConfig{Name: name, CommonName: name, CertType: kinds.CACert}
+}
+
+func rsaLeaf(name string, of kinds.CertType) *kinds.CertificateSecretConfig {
+	return &kinds.CertificateSecretConfig{Name: name, CommonName: name, DNSNames: []string{name}, CertType: of, SkipPublishingCACertificate: true}
+}
+
+// leaves by the authority that signs them, with the option of each.
+var leaves = []struct {
+	config *kinds.CertificateSecretConfig
+	ca     string
+	option []SignedByCAOption
+}{
+	{rsaLeaf("kube-apiserver", kinds.ServerCert), "ca", nil},
+	{rsaLeaf("gardener-resource-manager", kinds.ServerCert), "ca", []SignedByCAOption{UseCurrentCA}},
+	{rsaLeaf("kube-scheduler", kinds.ClientCert), "ca-client", nil},
+	{rsaLeaf("kube-apiserver-kubelet", kinds.ClientCert), "ca-client", []SignedByCAOption{UseOldCA}},
+	{rsaLeaf("etcd-peer", kinds.ServerClientCert), "ca-etcd", nil},
+}
+
+var (
+	serviceAccountKey = &kinds.RSASecretConfig{Name: "service-account-key", Bits: 4096}
+	plains            = []kinds.Config{
+		&kinds.RSASecretConfig{Name: "ssh-keypair", Bits: 4096, UsedForSSH: true},
+		&kinds.BasicAuthSecretConfig{Name: "observability-ingress", Format: "normal", Username: "admin", PasswordLength: 32},
+		&kinds.ETCDEncryptionKeySecretConfig{Name: "kube-apiserver-etcd-encryption-key", SecretLength: 32},
+		&kinds.StaticTokenSecretConfig{Name: "kube-apiserver-static-token", Tokens: map[string]kinds.TokenConfig{"health": {Username: "health-check"}}},
+		&kinds.VPNTLSAuthConfig{Name: "vpn-seed-tlsauth"},
+	}
+	plainData = map[string]map[string][]byte{
+		"ssh-keypair":                        {"id_rsa": []byte("a"), "id_rsa.pub": []byte("b")},
+		"observability-ingress":              {"username": []byte("admin"), "password": []byte("p"), "auth": []byte("admin:x")},
+		"kube-apiserver-etcd-encryption-key": {"key": []byte("key1"), "secret": []byte("MDEyMzQ1Njc4OTAxMjM0NQ==")},
+		"kube-apiserver-static-token":        {"static_tokens.csv": []byte("t,health-check,health-check,")},
+		"vpn-seed-tlsauth":                   {"vpn.tlsauth": []byte("k")},
+	}
+)
+
+// reconcile asks for everything, and cleans up.
+func (s *shoot) reconcile(w *world) *Instance {
+	w.Helper()
+	i := w.instance()
+	for _, name := range []string{"ca", "ca-client", "ca-etcd"} {
+		w.generate(i, rsaAuthority(name), append([]GenerateOption{Persist(), Rotate(KeepOld)}, s.of[name]...)...)
+	}
+	for _, one := range leaves {
+		w.generate(i, one.config, SignedByCA(one.ca, one.option...))
+	}
+	w.generate(i, serviceAccountKey, Rotate(KeepOld))
+	for _, config := range plains {
+		w.generate(i, config)
+	}
+	w.cleanup(i)
+	return i
+}
+
+// verifies fails unless each leaf chains to the bundle of its authority.
+func (w *world) verifies(i *Instance, what string) {
+	w.Helper()
+	for _, one := range leaves {
+		secret, _ := i.Get(one.config.Name)
+		bundle, _ := i.Get(one.ca)
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(bundle.Data["bundle.crt"])
+		parsed, err := x509.ParseCertificate(w.certificatesOf(secret, "tls.crt")[0].DER())
+		if err != nil {
+			w.Fatalf("%v", err)
+		}
+		if _, err := parsed.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: w.clock.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+			w.Fatalf("%s: %s: %v", what, one.config.Name, err)
+		}
+	}
+}
+
+// gardenersNamespace is one in which ca was never rotated, ca-client is between the two phases of its first rotation, and ca-etcd has
+// been rotated twice; and the key of service accounts is in a rotation.
+func gardenersNamespace(t *testing.T, equal bool) (*world, *shoot) {
+	w := newWorld(t)
+	g := &gardener{world: w, created: begin.Add(-30 * day), equal: equal}
+	rotated := strconv.FormatInt(begin.Add(-5*day).Unix(), 10)
+	ca := g.authority(rsaAuthority("ca"), "", true)
+	etcd := g.authority(rsaAuthority("ca-etcd"), rotated, false)
+	newKey := g.plain(serviceAccountKey, rotated, map[string][]byte{"id_rsa": keyPEM(smallKeys()[0])})
+	client := g.authority(rsaAuthority("ca-client"), rotated, false)
+	formerClient := g.authority(rsaAuthority("ca-client"), "", true)
+	oldKey := g.plain(serviceAccountKey, "", map[string][]byte{"id_rsa": keyPEM(smallKeys()[1])})
+	if !equal {
+		// Times of creation as they were.
+		for _, secret := range []*corev1.Secret{formerClient, oldKey} {
+			secret.CreationTimestamp.Time = begin.Add(-40 * day)
+			w.put(secret)
+		}
+	}
+	g.bundle("ca", ca)
+	g.bundle("ca-etcd", etcd)
+	g.bundle("ca-client", client, formerClient)
+	g.bundle("service-account-key", newKey, oldKey)
+	g.leaf(leaves[0].config, "ca", ca)
+	g.leaf(leaves[1].config, "ca", ca)
+	g.leaf(leaves[2].config, "ca-client", client)
+	g.leaf(leaves[3].config, "ca-client", formerClient)
+	g.leaf(leaves[4].config, "ca-etcd", etcd)
+	for _, config := range plains {
+		g.plain(config, "", plainData[config.GetName()])
+	}
+	return w, &shoot{of: map[string][]GenerateOption{"ca": {IgnoreConfigChecksumForCASecretName()}}}
+}
+
+// TestGardenersNamespace: a namespace as Gardener leaves it is taken over without a single write. A rotation from there ends, and one
+// that was under way too.
+func TestGardenersNamespace(t *testing.T) {
+	t.Parallel()
+	for name, equal := range map[string]bool{"as it was": false, "restored, with equal times of creation": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := gardenersNamespace(t, equal)
+			before := w.names()
+			w.requests()
+			i := s.reconcile(w)
+			if got := w.requests(); !slices.Equal(got, []string{"list secrets"}) {
+				t.Fatalf("it was taken over with %q:\n%s", got, i.Plan())
+			}
+			if got := i.Plan().Of(edition.Create, edition.Adopt, edition.Change, edition.Delete); len(got) > 0 || len(i.Plan()) != len(before) {
+				t.Fatalf("%d steps for %d secrets; not kept are\n%s", len(i.Plan()), len(before), got)
+			}
+			w.verifies(i, "taken over")
+			rotateFromThere(t, w, s)
+		})
+	}
+}
+
+// rotateFromThere ends the rotation of ca-client, and begins and ends one of ca.
+func rotateFromThere(t *testing.T, w *world, s *shoot) {
+	t.Helper()
+	// The second phase of ca-client: the old CA is forgotten.
+	s.of["ca-client"] = []GenerateOption{IgnoreOldSecrets()}
+	s.settles(t, w, "ca-client is completed", 1)
+	// The first phase of ca: both are trusted, clients of it would move; servers follow in the second phase.
+	w.pass(time.Hour)
+	w.times["ca"] = w.clock.Now()
+	s.of["ca"] = nil
+	former := s.settles(t, w, "ca is prepared", 2)
+	w.pass(time.Hour)
+	s.of["ca"] = []GenerateOption{IgnoreOldSecrets()}
+	s.settles(t, w, "ca is completed", 1)
+	for name, secret := range w.stored() {
+		if secret.Labels["name"] == "ca" && former[name] == nil {
+			t.Errorf("the second phase has made the authority %s", name)
+		}
+	}
+	if count := len(w.stored()); count != 3*2+len(leaves)+3+len(plains) {
+		t.Errorf("there are %d secrets: %q", count, w.names())
+	}
+}
+
+// settles reconciles until nothing is left to do, which is once. It returns what there is then.
+func (s *shoot) settles(t *testing.T, w *world, what string, anchors int) map[string]*corev1.Secret {
+	t.Helper()
+	i := s.reconcile(w)
+	w.verifies(i, what)
+	name := "ca"
+	if what == "ca-client is completed" {
+		name = "ca-client"
+	}
+	bundle, _ := i.Get(name)
+	if got := len(w.certificatesOf(bundle, "bundle.crt")); got != anchors {
+		t.Errorf("%s: %d anchors, want %d", what, got, anchors)
+	}
+	w.requests()
+	again := s.reconcile(w)
+	if got := w.requests(); !slices.Equal(got, []string{"list secrets"}) {
+		t.Errorf("%s: a second reconciliation asks for %q:\n%s", what, got, again.Plan())
+	}
+	return w.stored()
+}
+
+// TestRestored: editions that we have numbered keep their order when a restore makes all times equal.
+func TestRestored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var made []string
+	for n := range 3 {
+		w.times["user"] = begin.Add(time.Duration(n) * time.Second)
+		made = append(made, w.generate(w.instance(), password("user")).Name)
+	}
+	for _, secret := range w.stored() {
+		secret.CreationTimestamp.Time = begin
+		w.put(secret)
+	}
+	w.has(made...)
+	// Nobody says any more when it was rotated.
+	w.times = map[string]time.Time{}
+	i := w.instance()
+	current := w.generate(i, password("user"), Rotate(KeepOld))
+	old, _ := i.Get("user", Old)
+	if current.Name != made[2] || old == nil || old.Name != made[1] {
+		t.Errorf("current %s, old %v; they were made as %q", current.Name, old, made)
+	}
+	if got := fmt.Sprint(objectNames(i.Plan().Of(edition.Create))); got != "" {
+		t.Errorf("it has made %s", got)
+	}
+}

@@ -1,0 +1,116 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/edition"
+)
+
+// Cleanup implements Interface. It deletes what this run has not asked for, unless somebody needs it: a pod, a leaf that stays, a
+// RotationConfiguration; or unless the run is not complete, as something could not be generated. Plan says what was kept and why. Of
+// what could not be deleted the error tells, and the next Cleanup tries again.
+func (i *Instance) Cleanup(ctx context.Context) error {
+	if err := i.list(ctx); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	of := i.askedFor()
+	plan := of.Cleanup()
+	if spaces := namespacesOf(plan.Of(edition.Delete)); len(spaces) > 0 {
+		var err error
+		if of.Users, err = i.users(ctx, spaces); err != nil {
+			return fmt.Errorf("clean up: %w", err)
+		}
+		plan = of.Cleanup()
+	}
+	var failed []error
+	for at := range plan {
+		if err := i.settle(ctx, &plan[at]); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
+}
+
+// askedFor is what this run has asked for so far.
+func (i *Instance) askedFor() *edition.Run {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	of := &edition.Run{
+		Asked: maps.Clone(i.asked), Named: map[string]bool{}, Loaded: map[string]bool{}, Incomplete: i.incomplete(), Now: i.clock.Now(),
+	}
+	for _, e := range i.editions {
+		of.Editions = append(of.Editions, e)
+	}
+	for name, entry := range i.entries {
+		of.Named[name], of.Loaded[name] = !entry.loaded, entry.loaded
+	}
+	return of
+}
+
+func keyOf(secret *corev1.Secret) types.NamespacedName {
+	return types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
+}
+
+// settle does one step of a cleanup.
+func (i *Instance) settle(ctx context.Context, step *edition.Step) error {
+	if step.Action == edition.Delete && !i.settings.planOnly {
+		err := i.remove(ctx, step.Object)
+		if apierrors.IsConflict(err) {
+			step.Action, step.Reason = edition.Keep, "somebody has changed it meanwhile"
+		} else if err != nil {
+			return fmt.Errorf("delete secret %s: %w", step.Object, err)
+		}
+	}
+	if step.Action == edition.Delete {
+		i.forget(step.Object)
+	}
+	i.note(step)
+	return nil
+}
+
+// remove the object that was looked at, and no other one that has its name since.
+func (i *Instance) remove(ctx context.Context, object types.NamespacedName) error {
+	_, e := i.known(object)
+	if e == nil {
+		// Another Cleanup of this instance was faster.
+		return nil
+	}
+	only := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.UID, ResourceVersion: &e.ResourceVersion}}
+	err := i.api.Secrets(object.Namespace).Delete(ctx, object.Name, only)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (i *Instance) forget(object types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.stored, object)
+	delete(i.editions, object)
+	delete(i.authorities, object)
+}
+
+func namespacesOf(plan edition.Plan) []string {
+	var out []string
+	for i := range plan {
+		out = append(out, plan[i].Object.Namespace)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

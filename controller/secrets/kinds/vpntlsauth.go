@@ -1,0 +1,51 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"strings"
+	"time"
+)
+
+// DataKeyVPNTLSAuth is the data key of the key that OpenVPN authenticates packets with.
+const DataKeyVPNTLSAuth = "vpn.tlsauth"
+
+// VPNTLSAuthConfig is such a key.
+type VPNTLSAuthConfig struct {
+	Name string
+	// VPNTLSAuthKeyGenerator makes the key, if it is not to be made here.
+	VPNTLSAuthKeyGenerator func() ([]byte, error) `hash:"ignore"`
+}
+
+// Lines of such a key.
+const (
+	vpnLines      = 16
+	vpnLineDigits = 32
+)
+
+// GetName implements Config.
+func (c *VPNTLSAuthConfig) GetName() string { return c.Name }
+
+// Generate implements Config.
+func (c *VPNTLSAuthConfig) Generate(time.Time) (Data, error) {
+	if c.VPNTLSAuthKeyGenerator == nil {
+		return Map{DataKeyVPNTLSAuth: vpnKey()}, nil
+	}
+	key, err := c.VPNTLSAuthKeyGenerator()
+	if err != nil {
+		return nil, err
+	}
+	return Map{DataKeyVPNTLSAuth: key}, nil
+}
+
+// vpnKey is a key as `openvpn --genkey` writes it.
+func vpnKey() []byte {
+	var out strings.Builder
+	out.WriteString("-----BEGIN OpenVPN Static key V1-----\n")
+	for range vpnLines {
+		out.WriteString(random(vpnLineDigits, hexadecimal) + "\n")
+	}
+	out.WriteString("-----END OpenVPN Static key V1-----")
+	return []byte(out.String())
+}

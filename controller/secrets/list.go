@@ -1,0 +1,125 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"certrotation.dev/controller/secrets/kinds"
+	"certrotation.dev/registry/edition"
+)
+
+// list reads the Secrets of the identity, once for an instance.
+func (i *Instance) list(ctx context.Context) error {
+	i.listing.Lock()
+	defer i.listing.Unlock()
+	if i.listed {
+		return nil
+	}
+	selector := labels.Set{edition.LabelManagedBy: edition.ManagedBy, edition.LabelManagerIdentity: i.identity}.String()
+	for _, namespace := range i.settings.namespaces {
+		found, err := i.api.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return fmt.Errorf("list secrets of %s in namespace %s: %w", i.identity, namespace, err)
+		}
+		for at := range found.Items {
+			i.remember(&found.Items[at])
+		}
+	}
+	i.listed = true
+	return nil
+}
+
+// remember what a Secret is now.
+func (i *Instance) remember(secret *corev1.Secret) {
+	e := edition.Of(secret)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stored[e.NamespacedName], i.editions[e.NamespacedName] = secret, e
+	delete(i.authorities, e.NamespacedName)
+}
+
+// known is a Secret that was read or made, nil if there is none of this identity.
+func (i *Instance) known(key types.NamespacedName) (*corev1.Secret, *edition.Edition) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stored[key], i.editions[key]
+}
+
+// byName are all editions that are known.
+func (i *Instance) byName() map[string][]*edition.Edition { return edition.ByName(i.all()) }
+
+func (i *Instance) all() []*edition.Edition {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Collect(maps.Values(i.editions))
+}
+
+// former are the editions of a name before the current one, the newest first.
+func (i *Instance) former(name string, current *edition.Edition) []*edition.Edition {
+	var of []*edition.Edition
+	for _, e := range i.all() {
+		if e.Labels[edition.LabelName] == name {
+			of = append(of, e)
+		}
+	}
+	edition.Order(of)
+	return edition.Former(of, current)
+}
+
+// adoptable is the Secret whose data are labeled to be those of a name, nil if there is none. They are read once for a namespace,
+// and only when something has to be made.
+func (i *Instance) adoptable(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	i.listing.Lock()
+	defer i.listing.Unlock()
+	i.mu.Lock()
+	candidates, read := i.candidates[namespace]
+	i.mu.Unlock()
+	if !read {
+		found, err := i.api.Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: edition.LabelUseDataForName})
+		if err != nil {
+			return nil, fmt.Errorf("list secrets to adopt in namespace %s: %w", namespace, err)
+		}
+		candidates = found.Items
+		i.mu.Lock()
+		i.candidates[namespace] = candidates
+		i.mu.Unlock()
+	}
+	var out *corev1.Secret
+	for at := range candidates {
+		switch {
+		case candidates[at].Labels[edition.LabelUseDataForName] != name:
+		case out != nil:
+			return nil, fmt.Errorf("%s and %s: %w", out.Name, candidates[at].Name, ErrAmbiguousAdoption)
+		default:
+			out = &candidates[at]
+		}
+	}
+	return out, nil
+}
+
+// checkIdentity refuses what no label can have.
+func checkIdentity(identity string) error {
+	if identity == "" || len(validation.IsValidLabelValue(identity)) > 0 {
+		return fmt.Errorf("%w: identity %q is no value of a label", kinds.ErrInvalidConfig, identity)
+	}
+	return nil
+}
+
+// checkName refuses what no Secret and no label can have.
+func checkName(name string) error {
+	if faults := append(validation.IsDNS1123Subdomain(name), validation.IsValidLabelValue(name)...); len(faults) > 0 {
+		return fmt.Errorf("%w: name %q: %s", kinds.ErrInvalidConfig, name, faults[0])
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secrets
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/controller/secrets/kinds"
+	"certrotation.dev/registry/edition"
+	"certrotation.dev/registry/pki"
+)
+
+// sign has the signer be in the configuration of a request, which decides on the name of the object.
+func (i *Instance) sign(ctx context.Context, r *request) error {
+	by := r.options.signer
+	if by == nil {
+		return nil
+	}
+	of, err := i.signers(ctx, by)
+	if err != nil {
+		return fmt.Errorf("signing CA %q: %w", by.name, err)
+	}
+	signer := of.current
+	if old := of.old; old != nil && by.wantsOld(certificateOf(r.config).CertType) {
+		if edition.Of(old).Signs(i.clock.Now()) {
+			signer = old
+		}
+	}
+	authority, err := i.authority(ctx, by.name, signer)
+	if err != nil {
+		return fmt.Errorf("signing CA %q: %w", by.name, err)
+	}
+	r.config = with(r.config, func(c *kinds.CertificateSecretConfig) { c.SigningCA = authority })
+	r.wanted.Signer = edition.DataChecksum(signer.Data)
+	r.provisional = i.settings.planOnly && signer.UID == ""
+	return nil
+}
+
+// wantsOld says whether the old CA signs a certificate as long as there is one.
+func (s *signedBy) wantsOld(of kinds.CertType) bool {
+	switch of {
+	case kinds.ClientCert:
+		return s.class == classOld
+	case kinds.ServerCert, kinds.ServerClientCert:
+		return s.class != classCurrent
+	case kinds.CACert:
+	}
+	return false
+}
+
+// signers are the current and the old edition of an authority.
+func (i *Instance) signers(ctx context.Context, by *signedBy) (*entry, error) {
+	if of := i.entry(by.name); of != nil {
+		return of, nil
+	}
+	if !by.missing {
+		return nil, ErrUnknownCA
+	}
+	if err := i.list(ctx); err != nil {
+		return nil, err
+	}
+	var of []*edition.Edition
+	for _, e := range i.byName()[by.name] {
+		if e.Authority {
+			of = append(of, e)
+		}
+	}
+	if len(of) == 0 {
+		return nil, ErrUnknownCA
+	}
+	loaded := &entry{loaded: true}
+	loaded.current, _ = i.known(of[len(of)-1].NamespacedName)
+	if len(of) > 1 {
+		loaded.old, _ = i.known(of[len(of)-2].NamespacedName)
+	}
+	if bundles := i.byName()[edition.BundleName(by.name)]; len(bundles) > 0 {
+		loaded.bundle, _ = i.known(bundles[len(bundles)-1].NamespacedName)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if there := i.entries[by.name]; there != nil {
+		return there, nil
+	}
+	i.entries[by.name] = loaded
+	return loaded, nil
+}
+
+// authority is the Secret of a CA as what signs.
+func (i *Instance) authority(ctx context.Context, name string, secret *corev1.Secret) (*kinds.Certificate, error) {
+	key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
+	i.mu.Lock()
+	loaded := i.authorities[key]
+	i.mu.Unlock()
+	if loaded != nil {
+		return loaded, nil
+	}
+	loaded, err := i.load(ctx, name, secret)
+	if err != nil {
+		return nil, fmt.Errorf("secret %s: %w", key, err)
+	}
+	i.mu.Lock()
+	i.authorities[key] = loaded
+	i.mu.Unlock()
+	return loaded, nil
+}
+
+func (i *Instance) load(ctx context.Context, name string, secret *corev1.Secret) (*kinds.Certificate, error) {
+	data := secret.Data
+	switch {
+	case len(data[kinds.DataKeyPrivateKeyCA]) > 0:
+		return kinds.LoadCertificate(name, data[kinds.DataKeyPrivateKeyCA], data[kinds.DataKeyCertificateCA])
+	case len(data[kinds.DataKeyPrivateKey]) > 0:
+		// An authority that another one has signed.
+		return kinds.LoadCertificate(name, data[kinds.DataKeyPrivateKey], data[kinds.DataKeyCertificate])
+	case i.settings.keys == nil || secret.Labels[edition.LabelKeyOutside] != edition.True:
+		return nil, ErrNoKey
+	}
+	chain, err := pki.ParseChain(data[kinds.DataKeyCertificateCA])
+	if err != nil {
+		return nil, err
+	}
+	key, err := i.settings.keys.Key(ctx, secret.Namespace, secret.Name, chain[0].KeyAlgorithm)
+	if err != nil {
+		return nil, fmt.Errorf("get the key from outside: %w", err)
+	}
+	return kinds.LoadCertificateOutside(name, key, data[kinds.DataKeyCertificateCA])
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Copyright The certrotation Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# The dashboard is as Grafana's schema wants it, asks for metrics and labels that the programs have, and every query of it has an
+# answer in a simulated year: the query engine of Prometheus, pinned in hack/tools/prometheus. What the tests read is outside of
+# their module, so no result is kept.
+
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+go -C hack/tools/prometheus test -count=1 ./dashboard
+go -C hack/tools/prometheus vet ./...

@@ -1,0 +1,91 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Action is what is done with a Secret.
+type Action string
+
+// Actions. What is adopted is created with the data of another Secret.
+const (
+	Create Action = "create"
+	Adopt  Action = "adopt"
+	Change Action = "change"
+	Keep   Action = "keep"
+	Delete Action = "delete"
+)
+
+// Step is what is done with one Secret, and why.
+type Step struct {
+	Action Action
+	// Name is that of the configuration.
+	Name string
+	// Object is the Secret.
+	Object types.NamespacedName
+	// Provisional says that the name of the object depends on what is not made yet: a key, or the certificate of a signer.
+	Provisional bool
+	Reason      string
+}
+
+// String is the step as a line.
+func (s *Step) String() string {
+	object := s.Object.String()
+	if s.Provisional {
+		object = s.Object.Namespace + "/" + s.Name + "-*"
+	}
+	return fmt.Sprintf("%s %s: %s", s.Action, object, s.Reason)
+}
+
+// Plan is what is done with the Secrets of an instance.
+type Plan []Step
+
+// String has one step a line.
+func (p Plan) String() string {
+	lines := make([]string, 0, len(p))
+	for i := range p {
+		lines = append(lines, p[i].String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sorted is the plan in the order of its objects, which is the same for whichever order things were done in.
+func (p Plan) Sorted() Plan {
+	out := slices.Clone(p)
+	slices.SortStableFunc(out, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Object.Name, b.Object.Name))
+	})
+	return out
+}
+
+// Of are the steps of these actions.
+func (p Plan) Of(actions ...Action) Plan {
+	return slices.DeleteFunc(slices.Clone(p), func(s Step) bool { return !slices.Contains(actions, s.Action) })
+}
+
+// WhyCreate says why an object is made that there is not, next to the former editions of its name, the newest first.
+func WhyCreate(w *Wanted, former []*Edition, renews *Edition) string {
+	if len(former) == 0 {
+		return "there is none yet"
+	}
+	newest := former[0]
+	switch {
+	case renews != nil:
+		return "renewal of " + renews.Name + " is due"
+	case newest.Labels[LabelLastRotationInitiationTime] != w.Rotation:
+		return "a rotation was begun"
+	case newest.Labels[LabelChecksumSigningCA] != w.signerLabel():
+		return "its signer is another one"
+	case newest.Labels[LabelChecksumConfig] != w.configLabel():
+		return "its configuration has changed"
+	}
+	return newest.Name + " has another name"
+}

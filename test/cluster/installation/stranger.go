@@ -1,0 +1,124 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Stranger does what docs/install.md says, word for word, in a directory with nothing but manifests.
+type Stranger struct {
+	in          *Installation
+	dir         string
+	image       *strings.Replacer
+	environment map[string]string
+}
+
+// What a stranger adds to the page: by which address pods reach kube-apiserver in a network without the addresses of Services.
+const (
+	environmentPatch = `patches:
+- target: {kind: Deployment, name: certrotation-.*}
+  patch: |-
+`
+	kustomizationFile, valuesFile = "kustomization.yaml", "values.yaml"
+)
+
+// NewStranger is somebody who has an image, by digest.
+func (in *Installation) NewStranger(image string, environment map[string]string) (*Stranger, error) {
+	name, digest, ok := strings.Cut(image, "@")
+	if !ok {
+		return nil, fmt.Errorf("the image %s has no digest", image)
+	}
+	s := &Stranger{
+		in: in, dir: filepath.Join(in.Cluster.Dir(), "stranger"), environment: environment,
+		image: strings.NewReplacer("REGISTRY/certrotation", name, "sha256:...", digest),
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(filepath.Join(in.root, "manifests"), filepath.Join(s.dir, "manifests")); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return s, os.WriteFile(filepath.Join(s.dir, valuesFile), []byte(s.values()), 0o600)
+}
+
+func (s *Stranger) variables(format string) string {
+	var out strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(s.environment)) {
+		fmt.Fprintf(&out, format, key, s.environment[key])
+	}
+	return out.String()
+}
+
+func (s *Stranger) values() string { return "env:\n" + s.variables("- {name: %s, value: %q}\n") }
+
+// Follow writes the files and runs the commands below a heading of the page, but for commands that do not begin with one of some
+// words, if there are any. It returns what each command printed.
+func (s *Stranger) Follow(ctx context.Context, heading string, beginning ...string) (map[string]string, error) {
+	blocks, err := s.in.section(heading)
+	if err != nil {
+		return nil, err
+	}
+	printed := map[string]string{}
+	for i := range blocks {
+		b := &blocks[i]
+		if name := b.file(); name != "" {
+			if err := s.write(name, b.lines[1:]); err != nil {
+				return nil, err
+			}
+		}
+		for _, command := range b.commands() {
+			if len(beginning) > 0 && !slices.ContainsFunc(beginning, func(words string) bool { return strings.HasPrefix(command, words) }) {
+				continue
+			}
+			if printed[command], err = s.run(ctx, command); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(printed) == 0 {
+		return nil, fmt.Errorf("%s has no such commands below the heading %q", page, heading)
+	}
+	return printed, nil
+}
+
+func (s *Stranger) write(name string, lines []string) error {
+	text := s.image.Replace(strings.Join(lines, "\n")) + "\n"
+	if name == kustomizationFile {
+		text += environmentPatch + s.variables("    - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: %s, value: %q}}\n")
+	}
+	return os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600)
+}
+
+func (s *Stranger) run(ctx context.Context, command string) (string, error) {
+	command = s.image.Replace(command)
+	if strings.HasPrefix(command, "helm install ") {
+		command += " --values=" + valuesFile
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", command)
+	cmd.Dir = s.dir
+	var path []string
+	for _, program := range []string{s.in.Cluster.Tool("kubectl"), s.in.Cluster.Tool("helm"), s.in.Binary("certrotation")} {
+		path = append(path, filepath.Dir(program))
+	}
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.in.Cluster.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(s.in.Cluster.Dir(), "kube-cache"), "HOME="+s.dir,
+		"PATH="+strings.Join(append(path, os.Getenv("PATH")), ":"))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s says: %s: %w: %s%s", page, command, err, out.String(), errs.String())
+	}
+	s.in.say("$ %s", command)
+	return out.String(), nil
+}

@@ -1,0 +1,109 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// table is one of a page.
+type table struct {
+	header []string
+	rows   [][]string
+}
+
+// tables are those under a heading of a page, down to the next one of its kind.
+func tables(t *testing.T, page, heading string) []table {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, page), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", page, heading)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return tablesIn(text)
+}
+
+func tablesIn(text string) []table {
+	var out []table
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		cells, is := cellsOf(line)
+		switch {
+		case !is:
+		case !inside:
+			out = append(out, table{header: cells})
+		case strings.HasPrefix(cells[0], "---"):
+		default:
+			at := &out[len(out)-1]
+			at.rows = append(at.rows, cells)
+		}
+		inside = is
+	}
+	return out
+}
+
+func cellsOf(line string) ([]string, bool) {
+	inner, is := strings.CutPrefix(line, "|")
+	if !is {
+		return nil, false
+	}
+	cells := strings.Split(strings.TrimSuffix(strings.TrimSpace(inner), "|"), "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells, true
+}
+
+// explained are the rows of the tables whose first column is called so, by what is in code in their first cell. Each has to say
+// something, and no name is there twice.
+func explained(t *testing.T, of []table, column string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, one := range of {
+		if one.header[0] != column {
+			continue
+		}
+		for _, row := range one.rows {
+			if len(row) != len(one.header) || row[1] == "" {
+				t.Errorf("the row of %s says nothing, or has another number of cells than its table", row[0])
+			}
+			for _, name := range inCode(row[0]) {
+				if out[name] != nil {
+					t.Errorf("%s is explained twice", name)
+				}
+				out[name] = row
+			}
+		}
+	}
+	return out
+}
+
+// inCode is what is in code in a cell.
+func inCode(cell string) []string {
+	var out []string
+	for _, match := range quoted.FindAllStringSubmatch(cell, -1) {
+		out = append(out, match[1])
+	}
+	return out
+}
+
+// same reports names that are made and not explained, and those that are explained and not made.
+func same(t *testing.T, what, page string, made []string, rows map[string][]string) {
+	t.Helper()
+	if len(made) == 0 || len(rows) == 0 {
+		t.Errorf("%s: the code has %d, and %s %d", what, len(made), page, len(rows))
+	}
+	for _, name := range made {
+		if rows[name] == nil {
+			t.Errorf("%s does not explain the %s %s", page, what, name)
+		}
+	}
+	for name := range rows {
+		if !slices.Contains(made, name) {
+			t.Errorf("%s explains the %s %s, which no code has", page, what, name)
+		}
+	}
+}

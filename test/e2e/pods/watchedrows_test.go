@@ -1,0 +1,160 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/generated/informers/externalversions"
+)
+
+// watchers of all rows, each with connections of its own.
+const watchers = 200
+
+// watchedRows are watches that are folded over their lists.
+type watchedRows struct {
+	s         *system
+	stop      context.CancelFunc
+	stores    []cache.Store
+	factories []externalversions.SharedInformerFactory
+
+	mu       sync.Mutex
+	events   int
+	wentBack []string
+}
+
+// watchRows watches the rows of the sample as client-go's informers do.
+func (s *system) watchRows(t *testing.T) *watchedRows {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	w := &watchedRows{s: s, stop: stop}
+	for n := range watchers {
+		config := s.Installation.Cluster.AdminConfig()
+		config.Dial = (&net.Dialer{}).DialContext // Clients with a dialer of their own share no connection.
+		client, err := versioned.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(namespace))
+		informer := factory.Certrotation().V1alpha1().CertificateRotations().Informer()
+		seen := &progress{former: map[string]bool{}}
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, row any) { w.updated(n, seen, row) }}); err != nil {
+			t.Fatal(err)
+		}
+		factory.Start(ctx.Done())
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			t.Fatal("a watch does not begin")
+		}
+		w.stores, w.factories = append(w.stores, informer.GetStore()), append(w.factories, factory)
+	}
+	return w
+}
+
+// stages of one active CA in their order: it became active in the midst of a rotation, and ends there when another one does.
+var stages = []v1alpha1.Stage{
+	v1alpha1.StageReissuing, v1alpha1.StageDraining, v1alpha1.StageRetiring, v1alpha1.StageStable, v1alpha1.StageDistributing, v1alpha1.StageReissuing,
+}
+
+// progress is how far a watch has seen the signer come. The resource versions of rows do not tell, as they are each replica's own.
+type progress struct {
+	active string
+	former map[string]bool
+	at     int
+}
+
+// next goes on to what a row shows, and says whether that is not behind what was shown before.
+func (p *progress) next(row *v1alpha1.CertificateRotation) bool {
+	if row.Status.Certificate == nil {
+		return true
+	}
+	active := row.Status.Certificate.Fingerprint
+	if p.former[active] {
+		return false
+	}
+	if active != p.active {
+		p.former[p.active], p.active, p.at = true, active, 0
+	}
+	for at := p.at; at < len(stages); at++ {
+		if stages[at] == row.Status.Stage {
+			p.at = at
+			return true
+		}
+	}
+	return false
+}
+
+// updated finds a signer that goes back: by a replica of serve that shows less than another one has shown.
+func (w *watchedRows) updated(watch int, seen *progress, row any) {
+	is, ok := row.(*v1alpha1.CertificateRotation)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events++
+	if ok && is.Name == signer && !seen.next(is) {
+		w.wentBack = append(w.wentBack, fmt.Sprintf("watch %d: from %s to %s", watch, stages[seen.at], is.Status.Stage))
+	}
+}
+
+// end wants each watch to have come to what a list says.
+func (w *watchedRows) end(t *testing.T) {
+	t.Helper()
+	until(t, "every watch has what a list says", func(ctx context.Context) error {
+		list, err := w.s.rot.CertrotationV1alpha1().CertificateRotations(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i, store := range w.stores {
+			if n := len(store.List()); n != len(list.Items) {
+				return fmt.Errorf("watch %d has %d rows, want %d", i, n, len(list.Items))
+			}
+			for k := range list.Items {
+				row := &list.Items[k]
+				known, found, err := store.GetByKey(namespace + "/" + row.Name)
+				if err != nil || !found {
+					return fmt.Errorf("watch %d: %s is not there, %w", i, row.Name, err)
+				}
+				if is, ok := known.(*v1alpha1.CertificateRotation); !ok || !equality.Semantic.DeepEqual(timeless(is), timeless(row)) {
+					return fmt.Errorf("watch %d: %s is not as it is listed", i, row.Name)
+				}
+			}
+		}
+		return nil
+	})
+	w.stop()
+	for _, factory := range w.factories {
+		factory.Shutdown()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.Logf("%d watches, %d updates, stages that went back: %d", len(w.stores), w.events, len(w.wentBack))
+	for _, one := range w.wentBack[:min(len(w.wentBack), 3)] {
+		t.Error(one)
+	}
+	if w.events < watchers {
+		t.Errorf("%d watches have seen %d updates", watchers, w.events)
+	}
+}
+
+// timeless is what a row says without the times at which conditions and members have changed: a replica that did not see a change
+// tells a time that the content permits (docs/operate.md).
+func timeless(row *v1alpha1.CertificateRotation) *v1alpha1.CertificateRotationStatus {
+	status := row.Status.DeepCopy()
+	for i := range status.Conditions {
+		status.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	for i := range status.Members {
+		status.Members[i].LastChange = nil
+	}
+	return status
+}

@@ -1,0 +1,113 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pods
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/test/cluster/workernodes"
+)
+
+const (
+	webhookRotations = 10
+	// webhookRenewals are those of the leaf after each rotation of its CA.
+	webhookRenewals = 10
+	// betweenCalls of the webhook.
+	betweenCalls = 50 * time.Millisecond
+)
+
+// TestWebhookIsCalledWhileItRotates: a webhook that fails closed is called 20 times a second, while its CA is rotated 10 times and its
+// leaf renewed 100 times. No call fails. Where serving certificate and caBundle change at once, each renewal fails some.
+func TestWebhookIsCalledWhileItRotates(t *testing.T) {
+	t.Parallel()
+	s := theSystem(t).of(workernodes.WebhookNamespace, "parcels-signer")
+	leaf := s.of(s.namespace, "parcels-server")
+	s.callWebhook(t)
+	before, begun := s.calls(t), time.Now()
+	for range webhookRotations {
+		s.rotated(t, s.rotate(t))
+		for range webhookRenewals {
+			former := leaf.rotate(t)
+			until(t, "every server presents the next leaf", func(ctx context.Context) error { return s.presentAnother(ctx, former) })
+		}
+	}
+	now, passed := s.calls(t), time.Since(begun)
+	calls := now.Handshakes - before.Handshakes
+	t.Logf("%d calls in %.0f s, failed: %d, while the CA was rotated %d times and the leaf renewed %d times",
+		calls, passed.Seconds(), now.Failures-before.Failures, webhookRotations, webhookRotations*webhookRenewals)
+	if now.Failures != before.Failures {
+		t.Errorf("calls failed: %v", now.Reasons)
+	}
+	if float64(calls) < passed.Seconds()/betweenCalls.Seconds()/2 {
+		t.Errorf("there were %d calls in %s", calls, passed)
+	}
+}
+
+// callWebhook runs the sample webhook-server until the end of the test, and has it called.
+func (s *system) callWebhook(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		s.tellIfFailed(t)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := s.endSamples(ctx, s.namespace); err != nil {
+			t.Errorf("end the sample webhook-server: %v", err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.InstallWebhook(ctx, "--pause="+betweenCalls.String()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// calls are those of the webhook alone: pods of scenarios that end meanwhile count as failures of all.
+func (s *system) calls(t *testing.T) counted {
+	t.Helper()
+	now, err := countedAt(t.Context(), s.WitnessURL(workernodes.Caller))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// presentAnother wants each server to present another leaf than the former one.
+func (s *system) presentAnother(ctx context.Context, former string) error {
+	servers, err := s.ready(ctx, "parcels")
+	if err != nil {
+		return err
+	}
+	for i := range servers {
+		presented, err := s.presentedBy(ctx, &servers[i])
+		if err != nil {
+			return err
+		}
+		if presented == former {
+			return fmt.Errorf("%s presents the former one", servers[i].Name)
+		}
+	}
+	return nil
+}
+
+// presentedBy is the fingerprint of the leaf that a server of the webhook presents.
+func (s *system) presentedBy(ctx context.Context, pod *corev1.Pod) (string, error) {
+	// Which leaf it is, is asked, and not whether it is to be trusted: the webhook is called for that.
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(pod.Status.PodIP, "9443"))
+	if err != nil {
+		return "", fmt.Errorf("connect to %s: %w", pod.Name, err)
+	}
+	defer conn.Close()
+	sum := sha256.Sum256(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw)
+	return hex.EncodeToString(sum[:]), nil
+}
