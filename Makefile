@@ -6,16 +6,12 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The time that `make fuzz` gives each target.
-TIME ?= 30s
-# How long, and from where, `make simulate` searches.
+# How long `make soak` searches.
+TIME ?= 10m
+# How far, and from where, `make simulate` searches.
 STEPS ?= 2000000
 STORIES ?= 2000
 SEED ?=
-# What `make simulate` runs of the simulator.
-SEARCHES ?= ^Test(Simulation|MutantsAreCaught|NoMutantIsNone)$$
-# When go test gives up a search. It is for one that hangs: 0 is never.
-SEARCH_TIMEOUT ?= 0
 
 # The tests of test/e2e/pods that follow docs/install.md: with kubectl, a first PKI, uninstall, with Helm.
 REHEARSAL ?= ^Test(FirstPKI|Removed)$$
@@ -42,6 +38,12 @@ VERSION := $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo 
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # The dates of a build are those of its commit: the same commit makes the same bytes.
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo 1970-01-01T00:00:00Z)
+# All is built with the same flags, so that each dependency is compiled once.
+export CGO_ENABLED ?= 0
+ifeq (,$(findstring -trimpath,$(GOFLAGS)))
+export GOFLAGS := $(shell go env GOFLAGS) -trimpath -buildvcs=false
+endif
+
 version_package := k8s.io/component-base/version
 LDFLAGS = -X $(version_package).gitVersion=$(VERSION) -X $(version_package).gitCommit=$(COMMIT) -X $(version_package).buildDate=$(DATE)
 
@@ -53,9 +55,8 @@ help: ## List the targets.
 ##@ Build
 
 .PHONY: build
-build: ## Build the programs, those of the samples and of the tests, and the image for this machine, into bin.
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor ./test/cluster/workernodes/nameserver
-	@$(MAKE) image PLATFORMS=linux/$$(go env GOARCH) IMAGE_DIR=bin/image-local
+build: ## Build the programs, those of the samples and of the tests, into bin.
+	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor ./test/cluster/workernodes/nameserver
 
 .PHONY: image
 image: ## Build the image of certrotation into bin/image, for linux/amd64 and linux/arm64, with SBOMs; needs no container engine.
@@ -68,27 +69,23 @@ release: ## Write all that is published of VERSION (that of CHANGELOG.md) into b
 	@go run ./hack/release --version='$(VERSION)' --commit='$(COMMIT)' --date='$(DATE)' --ldflags='-s -w $(LDFLAGS)' --download-url='$(DOWNLOAD_URL)'
 	@go run ./hack/chart --chart=bin/release/certrotation-$(VERSION:v%=%).tgz --digest="$$(cat bin/image/digest)"
 
+.PHONY: local-image
+local-image:
+	@$(MAKE) image PLATFORMS=linux/$$(go env GOARCH) IMAGE_DIR=bin/image-local
+
 .PHONY: tools
-tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into bin/tools (once; minutes).
+tools: ## Link etcd, kube-apiserver, kube-controller-manager, kubectl and gotestsum into bin/tools; builds them once a machine (minutes).
 	@hack/build-tools.sh
 
-.PHONY: oldest-tools
-oldest-tools: ## Build what `make test` runs of the oldest Kubernetes, into bin/tools/kubernetes-VERSION (once; minutes).
-	@hack/build-tools.sh $(OLDEST)/kube-apiserver $(OLDEST)/kubectl
-
 .PHONY: node-tools
-node-tools: ## Build kubelet, containerd and what else real nodes need into bin/tools (once; minutes), install runc.
+node-tools: tools ## The same with kubelet, containerd and what else real nodes need; installs runc.
 	@hack/build-tools.sh nodes
 	@hack/install-runc.sh
-
-.PHONY: lint-tools
-lint-tools: ## Build golangci-lint, deadcode, kube-score and govulncheck into bin/tools (once; minutes).
-	@hack/build-tools.sh golangci-lint deadcode kube-score govulncheck
 
 ##@ Run
 
 .PHONY: up
-up: tools $(if $(SAMPLE),node-tools) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd or pods: etcd, or the sample, on three nodes (root).
+up: tools $(if $(SAMPLE),node-tools local-image) build ## Start a control plane, certrotation and the samples under .local (no root needed); SAMPLE=etcd or pods: etcd, or the sample, on three nodes (root).
 	@go run ./test/cluster/localup up $(SAMPLE)
 
 .PHONY: down
@@ -97,26 +94,35 @@ down: ## Stop what `make up` started and remove its data.
 
 ##@ Test
 
-# Real nodes need Linux and root; without them the tests that use nodes say so, and are counted as skipped.
-.PHONY: test-node-tools
-test-node-tools:
-	@if [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; then $(MAKE) node-tools; else echo 'no real nodes: they need Linux and root'; fi
+# The programs of test builds have one version, so that a commit alone changes none of them, and no test that runs them.
+test test-rotation test-nodes test-all test-versions: VERSION := $(RELEASE)-dev
+test test-rotation test-nodes test-all test-versions: COMMIT := unknown
+test test-rotation test-nodes test-all test-versions: DATE := 1970-01-01T00:00:00Z
 
 .PHONY: test
-test: tools oldest-tools test-node-tools build ## Run the unit, property and integration tests; ends with a summary.
-	@hack/test.sh ./...
+test: tools build ## The gate's tests: all packages without a control plane, then one pass over a real one (15 minutes, no root).
+	@hack/test.sh units planes
 
-.PHONY: test-unit
-test-unit: ## Run the tests that need no control plane.
-	@hack/test.sh $$(go list ./... | grep -v '^certrotation.dev/test/')
+.PHONY: test-rotation
+test-rotation: node-tools build ## One rotation of etcd on three real nodes, as the gate runs it (root).
+	@hack/test.sh rotation
 
-.PHONY: test-integration
-test-integration: tools oldest-tools test-node-tools build ## Run the tests on a real control plane.
-	@hack/test.sh ./test/...
+.PHONY: test-nodes
+test-nodes: node-tools build local-image ## All tests on real nodes, alone on the machine (40 minutes, root).
+	@hack/test.sh nodes
 
-.PHONY: test-race
-test-race: tools oldest-tools test-node-tools build ## Run all tests under the race detector.
-	@hack/test.sh -race ./...
+.PHONY: test-all
+test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, and the two above (90 minutes, root).
+	@hack/build-tools.sh $(OLDEST)
+	@hack/test.sh units planes extended nodes
+
+.PHONY: soak
+soak: ## Search for TIME (10m) with fresh seeds: simulator, properties, fuzz targets, race detector; prints how to repeat what it finds.
+	@hack/soak.sh '$(TIME)'
+
+.PHONY: gate
+gate: ## Run .ci/run in a fresh clone of HEAD, as continuous integration does; keeps a record in ~/.cache/certrotation/gate.
+	@clone="$$(mktemp -d)" && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone" && bash "$$clone/.ci/run"
 
 .PHONY: test-versions
 test-versions: test-older test-oldest-nodes ## Run test/versions on each older Kubernetes, and the rehearsal of docs/install.md on nodes of the oldest (root).
@@ -124,35 +130,20 @@ test-versions: test-older test-oldest-nodes ## Run test/versions on each older K
 .PHONY: test-older
 test-older: tools build
 	@for version in $(OLDER); do \
-		hack/build-tools.sh $$version/kube-apiserver $$version/kubectl; \
+		hack/build-tools.sh $$version; \
 		echo "== $$version"; \
-		CERTROTATION_KUBERNETES=$${version#kubernetes-} hack/test.sh -count=1 ./test/versions; \
+		CERTROTATION_KUBERNETES=$${version#kubernetes-} go test -count=1 ./test/versions; \
 	done
 
 .PHONY: test-oldest-nodes
-test-oldest-nodes: tools test-node-tools build
-	@if [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; then \
-		hack/build-tools.sh $(OLDEST); \
-		echo '== $(OLDEST), nodes'; \
-		CERTROTATION_KUBERNETES=$(OLDEST:kubernetes-%=%) hack/test.sh -count=1 '-run=$(REHEARSAL)' ./test/e2e/pods; \
-	fi
+test-oldest-nodes: node-tools build local-image
+	@hack/build-tools.sh $(OLDEST)
+	@CERTROTATION_KUBERNETES=$(OLDEST:kubernetes-%=%) go test -count=1 -timeout 30m -run '$(REHEARSAL)' ./test/e2e/pods
 
 .PHONY: simulate
-simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an order of events that breaks them, and hunt the mutants; SEED repeats a search.
-	@STEPS=$(STEPS) SEED=$(SEED) go test -count=1 -v -timeout $(SEARCH_TIMEOUT) -run '$(SEARCHES)' ./test/simulation
-	@go test -count=1 -timeout $(SEARCH_TIMEOUT) -run '^TestSimulation$$' ./controller/rollout/staticpod -rapid.checks=$(STORIES) -rapid.seed=$(or $(SEED),$$(date +%s))
-
-# `make test` always plays the same stories, so that it fails for what changed. This search is bounded by steps and not by
-# time, so that a repetition comes to the same end; two idle cores take less than a minute.
-.PHONY: simulate-fresh
-simulate-fresh: ## Search a short time from a new seed, as CI does after make test; prints the seed and how to repeat it.
-	@search="simulate SEED=$$(date +%s) STEPS=40000 STORIES=100"; \
-	echo "to repeat this search: make $$search"; \
-	$(MAKE) $$search SEARCH_TIMEOUT=10m SEARCHES='^TestSimulation$$' || { echo "the search failed; to repeat it: make $$search"; exit 1; }
-
-.PHONY: fuzz
-fuzz: ## Run every fuzz target for TIME (30s) each.
-	@hack/fuzz.sh $(TIME)
+simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an order of events that breaks them; SEED repeats a search.
+	@STEPS=$(STEPS) SEED=$(SEED) go test -count=1 -v -timeout 0 -run '^TestSimulation$$' ./test/simulation
+	@go test -count=1 -timeout 0 -run '^TestSimulation$$' ./controller/rollout/staticpod -rapid.checks=$(STORIES) -rapid.seed=$(or $(SEED),$$(date +%s))
 
 .PHONY: bench
 bench: tools build ## Run the benchmarks; prints the tables of docs/benchmarks.md. BENCH has flags, such as -sections=view.
@@ -182,5 +173,5 @@ lint: ## Run golangci-lint.
 
 .PHONY: clean
 clean: ## Remove what was built, but not the tools (those are bin/tools) and not .local (that is make down).
-	rm -f bin/certrotation bin/kubectl-certrotation bin/mtls-service bin/apiserver-supervisor bin/nameserver bin/testsummary bin/bench
+	rm -f bin/certrotation bin/kubectl-certrotation bin/mtls-service bin/apiserver-supervisor bin/nameserver bin/metricsproxy bin/bench
 	rm -rf bin/image bin/image-local bin/release bin/vulnerabilities

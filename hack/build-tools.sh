@@ -2,150 +2,144 @@
 # Copyright The certrotation Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the pinned tools from Go modules into bin/tools/:
+# Builds pinned tools from Go modules, a group with one go build, and links them into bin/tools:
 #
-#   hack/build-tools.sh                  the control plane: etcd, kube-apiserver, kube-controller-manager, kubectl
-#   hack/build-tools.sh nodes            what package test/cluster/nodes runs: kubelet, containerd and its shim, ctr, the
-#                                        plugins of the pod network, pause, nodeinit (runc: hack/install-runc.sh);
-#                                        and the kube-scheduler of package test/cluster/workernodes, kubeadm, helm and etcdutl
-#   hack/build-tools.sh kubernetes-1.34  an older Kubernetes, as far as it is run (hack/tools/kubernetes-1.34): kube-apiserver,
-#                                        kube-controller-manager, kube-scheduler, kubelet, kubectl, into bin/tools/kubernetes-1.34
-#   hack/build-tools.sh kubernetes-1.34/kube-apiserver
-#                                        one program of it
-#   hack/build-tools.sh golangci-lint deadcode kube-score govulncheck krew
-#                                        what checks the code (hack/tools/lint), what looks for faults of manifests and for
-#                                        vulnerabilities, and what installs a plugin (each with a module of its name)
+#   hack/build-tools.sh                  control-plane and gotestsum
+#   hack/build-tools.sh GROUP...         GROUP is one of:
+#     control-plane                      etcd, kube-apiserver, kube-controller-manager, kubectl
+#     nodes                              what package test/cluster/nodes runs (runc: hack/install-runc.sh), and kube-scheduler, kubeadm,
+#                                        etcdutl, helm
+#     kubernetes-1.34                    an older Kubernetes (hack/tools/kubernetes-1.34), into bin/tools/kubernetes-1.34
+#     gotestsum                          what runs the tests
+#     lint                               golangci-lint, deadcode
+#     helm, kube-score, govulncheck, krew
 #
-# A tool whose inputs (module files, flags, Go version) are those of its stamp is skipped. Invocations may run at the
-# same time: one builds, the others wait for it and then find everything up to date.
+# What was built is kept in the user's cache directory, by a fingerprint of its inputs (module files, own sources, flags, Go version):
+# another clone links it in seconds. Delete ~/.cache/certrotation/tools to build everything again. One invocation builds at a time; another
+# waits for it at most TOOLS_WAIT (1800) seconds.
 
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly out="$PWD/bin/tools"
-readonly control_plane=(etcd kube-apiserver kube-controller-manager kubectl)
-readonly nodes=(nodeinit pause cni-bridge cni-host-local ctr containerd-shim-runc-v2 containerd kubelet kube-scheduler kubeadm helm etcdutl)
-readonly older=(kube-apiserver kube-controller-manager kubectl kubelet kube-scheduler)
-containerd="$(sed -n 's|^[[:space:]]*github.com/containerd/containerd/v2 v\([0-9.]*\)$|\1|p' hack/tools/node/go.mod)"
-lint="$(sed -n 's|^[[:space:]]*github.com/golangci/golangci-lint/v2 v\([0-9.]*\).*|\1|p' hack/tools/lint/go.mod)"
+readonly cache="${XDG_CACHE_HOME:-$HOME/.cache}/certrotation/tools"
+readonly wait_seconds="${TOOLS_WAIT:-1800}"
+
+# required MODULE DEPENDENCY prints the version that go.mod requires.
+required() {
+  go -C "$1" list -m -f '{{.Version}}' "$2"
+}
 
 # Without these a module build of Kubernetes reports v0.0.0-master, and its compatibility checks misbehave.
-# The text is exactly this so that the build cache of an earlier build is found again. The one place of a version is the
-# go.mod of its module.
-version_flags() {
-  local package kubernetes minor
-  kubernetes="$(sed -n 's|^\(require\)\{0,1\}[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\2|p' "$module/go.mod")"
-  minor="${kubernetes#v*.}"
+kubernetes_flags() {
+  local version="$1" minor package
+  minor="${version#v*.}"
   minor="${minor%%.*}"
   for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-    printf -- '-X %s.gitVersion=%s ' "$package" "$kubernetes"
-    printf -- '-X %s.gitMajor=1 -X %s.gitMinor=%s ' "$package" "$package" "$minor"
-    printf -- '-X %s.gitTreeState=clean -X %s.gitCommit=unknown ' "$package" "$package"
-    printf -- '-X %s.buildDate=1970-01-01T00:00:00Z ' "$package"
+    printf -- '-X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s ' "$package" "$version" "$package" "$package" "$minor"
+    printf -- '-X %s.gitTreeState=clean -X %s.gitCommit=unknown -X %s.buildDate=1970-01-01T00:00:00Z ' "$package" "$package" "$package"
   done
 }
 
-unknown() {
-  echo "hack/build-tools.sh: unknown tool \"$1\" (known: ${control_plane[*]} ${nodes[*]} golangci-lint deadcode kube-score govulncheck krew" \
-    "$(cd hack/tools && echo kubernetes-*), and of these ${older[*]})" >&2
-  exit 2
-}
-
-# describe TOOL sets module, package and ldflags.
+# describe GROUP sets module, packages and flags (for the linker).
 describe() {
-  module=hack/tools
-  ldflags=""
+  local kubernetes=k8s.io/kubernetes/cmd
+  module="hack/tools/$1"
+  flags=""
   case "$1" in
-    kubernetes-*/*)
-      module="hack/tools/${1%%/*}"
-      package="k8s.io/kubernetes/cmd/${1##*/}"
-      if [ ! -f "$module/go.mod" ] || [[ " ${older[*]} " != *" ${1##*/} "* ]]; then
-        unknown "$1"
-      fi
-      ldflags="$(version_flags)"
-      ldflags="${ldflags% }"
-      ;;
-    etcd) package=./etcd ;;
-    etcdutl) package=go.etcd.io/etcd/etcdutl/v3 ;;
-    kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | kubelet | kubeadm)
-      package="k8s.io/kubernetes/cmd/$1"
-      ldflags="$(version_flags)"
-      ldflags="${ldflags% }"
-      ;;
-    containerd | containerd-shim-runc-v2 | ctr)
+    control-plane) module=hack/tools packages=(./etcd "$kubernetes"/kube-{apiserver,controller-manager} "$kubernetes/kubectl") ;;
+    nodes-kubernetes) module=hack/tools packages=("$kubernetes"/{kubelet,kube-scheduler,kubeadm} go.etcd.io/etcd/etcdutl/v3) ;;
+    nodes-runtime)
       module=hack/tools/node
-      package="github.com/containerd/containerd/v2/cmd/$1"
-      ldflags="-X github.com/containerd/containerd/v2/version.Version=v$containerd"
+      packages=(./nodeinit ./pause github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr}
+        github.com/containernetworking/plugins/plugins/{main/bridge,ipam/host-local})
+      flags="-X github.com/containerd/containerd/v2/version.Version=$(required "$module" github.com/containerd/containerd/v2)"
       ;;
-    # A plugin is found by the name of its program, so these need no directory of their own.
-    cni-bridge) module=hack/tools/node package=github.com/containernetworking/plugins/plugins/main/bridge ;;
-    cni-host-local) module=hack/tools/node package=github.com/containernetworking/plugins/plugins/ipam/host-local ;;
-    pause | nodeinit) module=hack/tools/node package="./$1" ;;
-    golangci-lint)
-      module=hack/tools/lint
-      package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-      ldflags="-X main.version=$lint"
+    kubernetes-*) packages=("$kubernetes"/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kubectl}) ;;
+    gotestsum) packages=(gotest.tools/gotestsum) ;;
+    lint)
+      packages=(github.com/golangci/golangci-lint/v2/cmd/golangci-lint golang.org/x/tools/cmd/deadcode)
+      flags="-X main.version=$(required "$module" github.com/golangci/golangci-lint/v2)"
       ;;
-    helm) module=hack/tools/helm package=helm.sh/helm/v4/cmd/helm ;;
-    kube-score) module=hack/tools/kube-score package=github.com/zegl/kube-score/cmd/kube-score ;;
-    govulncheck) module=hack/tools/govulncheck package=golang.org/x/vuln/cmd/govulncheck ;;
-    krew) module=hack/tools/krew package=sigs.k8s.io/krew/cmd/krew ;;
-    deadcode) module=hack/tools/lint package=golang.org/x/tools/cmd/deadcode ;;
-    *) unknown "$1" ;;
+    helm) packages=(helm.sh/helm/v4/cmd/helm) ;;
+    kube-score) packages=(github.com/zegl/kube-score/cmd/kube-score) ;;
+    govulncheck) packages=(golang.org/x/vuln/cmd/govulncheck) ;;
+    krew) packages=(sigs.k8s.io/krew/cmd/krew) ;;
+  esac
+  if [ ! -f "$module/go.mod" ]; then
+    echo "hack/build-tools.sh: unknown group \"$1\"; see the head of this script" >&2
+    exit 2
+  fi
+  case "$1" in
+    control-plane | nodes-kubernetes | kubernetes-*) flags="$(kubernetes_flags "$(required "$module" k8s.io/kubernetes)")" ;;
   esac
 }
 
 fingerprint() {
+  local package
   {
     cat "$module/go.mod" "$module/go.sum"
-    case "$package" in ./*) cat "$module/$package"/*.go ;; esac
-    echo "$package $ldflags trimpath cgo=0"
+    for package in "${packages[@]}"; do
+      case "$package" in ./*) cat "$module/$package"/*.go ;; esac
+    done
+    echo "${packages[*]} $flags"
     go env GOVERSION GOOS GOARCH
-  } | sha256sum | cut -d' ' -f1
+  } | sha256sum | cut -c-32
 }
 
-mkdir -p "$out"
-exec 9>"$out/.lock"
-if ! flock --nonblock 9; then
-  echo "another build of the tools is running; waiting for it"
-  flock 9
-fi
-
-tools=()
-[ $# -gt 0 ] || tools=("${control_plane[@]}")
-for tool in "$@"; do
-  case "$tool" in
-    nodes) tools+=("${nodes[@]}") ;;
-    kubernetes-*/*) tools+=("$tool") ;;
-    kubernetes-*) tools+=("${older[@]/#/$tool/}") ;;
-    *) tools+=("$tool") ;;
-  esac
-done
-log="$out/.build.log"
-number=0
-for tool in "${tools[@]}"; do
-  number=$((number + 1))
-  describe "$tool"
-  dir="$(dirname "$out/$tool")"
-  stamp="$dir/.${tool##*/}.stamp"
-  want="$(fingerprint)"
-  if [ -x "$out/$tool" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
-    echo "[$number/${#tools[@]}] $tool is up to date"
-    continue
+# build GROUP makes $built, the group's directory in the cache, unless it is there.
+build() {
+  local start=$SECONDS
+  built="$cache/$1-$(fingerprint)"
+  if [ -d "$built" ]; then
+    return
   fi
-  printf '[%d/%d] %s ... (minutes when the build cache is cold) ' "$number" "${#tools[@]}" "$tool"
-  SECONDS=0
-  mkdir -p "$dir"
-  # Built beside its place and renamed into it: a program that runs or starts meanwhile sees a whole file. The lock's
-  # descriptor is not inherited, or a build left over from a killed invocation would hold it.
-  if ! CGO_ENABLED=0 go build -C "$module" -trimpath -ldflags "$ldflags" -o "$dir/.${tool##*/}.new" "$package" >"$log" 2>&1 9>&-; then
-    echo "failed after $SECONDS s"
-    cat "$log" >&2
-    echo "hack/build-tools.sh: go build of $tool failed (the output is above and in $log); fix it and run hack/build-tools.sh $tool again" >&2
+  echo "$1: building (minutes when the build cache is cold) ..."
+  # Built beside its place and renamed into it, so that a directory in the cache is always whole.
+  rm -rf "$cache/.new"
+  mkdir "$cache/.new"
+  # The lock's descriptor is not inherited: a build left over from a killed invocation would hold it.
+  if ! CGO_ENABLED=0 go build -C "$module" -trimpath -buildvcs=false -ldflags "-s -w $flags" -o "$cache/.new/" "${packages[@]}" 9>&-; then
+    echo "hack/build-tools.sh: the group $1 does not build (see above); mend $module and run hack/build-tools.sh $1 again" >&2
     exit 1
   fi
-  mv -f "$dir/.${tool##*/}.new" "$out/$tool"
-  echo "$want" >"$stamp"
-  echo "$SECONDS s"
+  mv "$cache/.new" "$built"
+  echo "$1: built in $((SECONDS - start)) s"
+}
+
+# link GROUP puts the programs of $built into bin/tools, where a running one may be replaced, but not written to.
+link() {
+  local out=bin/tools program name
+  case "$1" in kubernetes-*) out="bin/tools/$1" ;; esac
+  mkdir -p "$out"
+  for program in "$built"/*; do
+    name="$(basename "$program")"
+    if [ ! "$out/$name" -ef "$program" ]; then
+      ln -f "$program" "$out/$name" 2>/dev/null || { cp "$program" "$out/.$name.new" && mv -f "$out/.$name.new" "$out/$name"; }
+    fi
+  done
+  echo "$1: up to date in $out"
+}
+
+mkdir -p "$cache"
+exec 9>"$cache/.lock"
+if ! flock --nonblock 9; then
+  echo "another build of tools is running on this machine; waiting for it, at most $wait_seconds s"
+  if ! flock --wait "$wait_seconds" 9; then
+    echo "hack/build-tools.sh: another build has held $cache/.lock for $wait_seconds s (fuser $cache/.lock says which); end it and run this again" >&2
+    exit 1
+  fi
+fi
+
+groups=()
+[ $# -gt 0 ] || groups=(control-plane gotestsum)
+for group in "$@"; do
+  case "$group" in
+    nodes) groups+=(nodes-kubernetes nodes-runtime helm) ;;
+    *) groups+=("$group") ;;
+  esac
 done
-rm -f "$log"
+for group in "${groups[@]}"; do
+  describe "$group"
+  build "$group"
+  link "$group"
+done

@@ -9,7 +9,7 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-hack/build-tools.sh deadcode
+hack/build-tools.sh lint
 programs="$(bin/tools/deadcode -filter '^certrotation\.dev/(admission|apis|cmd|controller|registry)(/|$)' ./cmd/...)"
 libraries=(./controller/secrets/...)
 linked="$(go list -deps "${libraries[@]}" | sed -n 's#^certrotation\.dev/##p')"

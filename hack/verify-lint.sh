@@ -7,5 +7,5 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-hack/build-tools.sh golangci-lint
-bin/tools/golangci-lint run --allow-parallel-runners ./...
+hack/build-tools.sh lint
+bin/tools/golangci-lint run ./...

@@ -45,6 +45,22 @@ func TestReadIsOfOneContent(t *testing.T) {
 	}
 }
 
+// The link is read, and what it leads to is replaced before a file is opened.
+func TestResolveKeepsARemovedContent(t *testing.T) {
+	volume := kubeletvolume.New(t)
+	volume.Swap(t, map[string]string{"a": "1"})
+	former, err := os.Readlink(volume.Path("..data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(volume.Path(former)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := resolve(volume.Dir), volume.Path(former); got != want {
+		t.Errorf("the files are read in %s, want %s", got, want)
+	}
+}
+
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "plain"), "plain")

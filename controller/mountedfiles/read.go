@@ -51,13 +51,14 @@ func readOnce(names []string) ([][]byte, error) {
 	return out, nil
 }
 
-// resolve follows every link to a directory, and kubelet's in it. What cannot be followed stays: to open it fails.
+// resolve follows every link to a directory, and kubelet's in it. A content that kubelet has removed meanwhile stays the
+// answer, so that opening its files fails: the visible names lead to the next content, file by file.
 func resolve(dir string) string {
 	if followed, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = followed
 	}
-	if followed, err := filepath.EvalSymlinks(filepath.Join(dir, generation)); err == nil {
-		return followed
+	if content, err := os.Readlink(filepath.Join(dir, generation)); err == nil {
+		return filepath.Join(dir, content)
 	}
 	return dir
 }

@@ -59,11 +59,11 @@ const podNetwork = `{
   "cniVersion": "1.0.0",
   "name": "pods",
   "plugins": [{
-    "type": "cni-bridge",
+    "type": "bridge",
     "bridge": "cni0",
     "isGateway": true,
     "ipam": {
-      "type": "cni-host-local",
+      "type": "host-local",
       "dataDir": "/run/cni/networks",
       "ranges": [[{"subnet": %[1]q}]],
       "routes": [{"dst": "0.0.0.0/0"}]

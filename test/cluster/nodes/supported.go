@@ -17,7 +17,7 @@ import (
 )
 
 // programs are those that `make node-tools` builds.
-var programs = [...]string{"nodeinit", "pause", "kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "cni-bridge", "cni-host-local"}
+var programs = [...]string{"nodeinit", "pause", "kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "bridge", "host-local"}
 
 // Supported says what this machine lacks to run nodes, and nil when it lacks nothing. A test that needs nodes may skip with
 // this error, by name; that the tools are not built is no reason to skip, and Start says so.
