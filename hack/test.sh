@@ -11,6 +11,7 @@
 #   planes      packages that start control planes, one at a time
 #   rotation    one rotation of etcd on three real nodes
 #   nodes       packages that start real nodes, one at a time
+#   list-units  prints the packages of units
 #   extended    tests named TestExtended..., and packages that are of no other tier
 #
 # It fails when a test failed, when a run did not come to its end, when a tier ran no test, and, with CI=true, when a test was skipped:
@@ -54,6 +55,7 @@ run() {
 for tier in "${tiers[@]}"; do
   case "$tier" in
     units) mapfile -t packages < <(units) && run units 2 8m -skip='^TestExtended' "${packages[@]}" ;;
+    list-units) units ;;
     planes) run planes 1 8m -skip='^TestExtended' "${planes[@]}" ;;
     rotation) run rotation 1 15m -count=1 -run='^TestRotationOnThreeNodes$' ./test/e2e/etcd ;;
     nodes) run nodes 1 30m -count=1 -skip='^TestExtended' "${nodes[@]}" ;;
