@@ -59,10 +59,9 @@ func releases(before, after *trust.Domain) []string {
 	return warnings
 }
 
-// asksForRotation says whether the annotation whose absence is a request was removed.
+// asksForRotation reports whether an edit deletes an annotation whose absence is a request.
 func asksForRotation(before, after *trust.Object) bool {
-	return before.Present && after.Present &&
-		before.Annotations[trust.AnnotationNotAfter] != "" && after.Annotations[trust.AnnotationNotAfter] == ""
+	return before.Present && after.Present && before.DeletedDate() == "" && after.DeletedDate() != ""
 }
 
 // loses says whether an edit takes something away that a member, a leaf or a rotation may need: an object, an anchor of

@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
@@ -125,6 +126,12 @@ func TestReview(t *testing.T) {
 		{name: "annotation lowered mid-rotation", world: distributing, old: server,
 			changed: edited(server, annotated(trust.AnnotationNotAfter, "2020-01-01T00:00:00Z")), want: denied(1, trust.ContentDecides)},
 		{name: "annotation removed when stable", world: stable, old: server, changed: edited(server, unannotated), want: answer{Warned: true}},
+		{name: "not-before removed when stable", world: stable, old: server,
+			changed: edited(server, func(s *corev1.Secret) { delete(s.Annotations, trust.AnnotationNotBefore) }), want: answer{Warned: true}},
+		{name: "all annotations removed when stable", world: stable, old: server,
+			changed: edited(server, func(s *corev1.Secret) {
+				maps.DeleteFunc(s.Annotations, func(key, _ string) bool { return key != trust.AnnotationConfiguration })
+			})},
 		{name: "annotation of somebody else", world: distributing, old: server, changed: edited(server, annotated("example.com/team", "x"))},
 		{name: "signer made immutable", world: stable, old: stable.secrets["service-signer"],
 			changed: edited(stable.secrets["service-signer"], func(s *corev1.Secret) { s.Immutable = new(true) }), want: denied(1, trust.NoSilentWait)},

@@ -119,10 +119,10 @@ func TestHabits(t *testing.T) {
 	deleteConfigMap := func(name string) func(*guarded) *admissionv1.AdmissionResponse {
 		return func(g *guarded) *admissionv1.AdmissionResponse { return g.edit(g.configMap(name), nil) }
 	}
-	unannotate := func(name string) func(*guarded) *admissionv1.AdmissionResponse {
+	unannotate := func(name, annotation string) func(*guarded) *admissionv1.AdmissionResponse {
 		return func(g *guarded) *admissionv1.AdmissionResponse {
 			changed := g.secret(name)
-			delete(changed.Annotations, trust.AnnotationNotAfter)
+			delete(changed.Annotations, annotation)
 			return g.edit(g.secret(name), changed)
 		}
 	}
@@ -150,8 +150,12 @@ func TestHabits(t *testing.T) {
 		{"delete the bundle", deleteConfigMap(bundleName), habitOutcome{Warned: true}, refused(trust.AnchorInUse)},
 		{"delete the aggregate of leaves", deleteSecret("all-certs"), habitOutcome{Warned: true}, refused(trust.NeverEmpty)},
 		{"delete the aggregate of bundles", deleteConfigMap("all-bundles"), habitOutcome{Warned: true}, refused(trust.NeverEmpty)},
-		{"delete the annotation of the leaf", unannotate(serverLeaf), habitOutcome{Warned: true, NewLeaf: true}, refused(trust.ContentDecides)},
-		{"delete the annotation of the signer", unannotate(signerName), habitOutcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"delete not-after of the leaf", unannotate(serverLeaf, trust.AnnotationNotAfter), habitOutcome{Warned: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"delete not-before of the leaf", unannotate(serverLeaf, trust.AnnotationNotBefore), habitOutcome{Warned: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"delete not-after of the signer", unannotate(signerName, trust.AnnotationNotAfter),
+			habitOutcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.ContentDecides)},
+		{"delete not-before of the signer", unannotate(signerName, trust.AnnotationNotBefore),
+			habitOutcome{Warned: true, NewCA: true, NewLeaf: true}, refused(trust.ContentDecides)},
 		{"lower the gate", gate("2"), habitOutcome{}, refused(trust.ContentDecides)},
 		{"delete the gate", gate(""), habitOutcome{}, refused(trust.ContentDecides)},
 		{"raise the gate", gate("8"), habitOutcome{}, inFlight},

@@ -162,7 +162,8 @@ func (a *assessor) revisions() Condition {
 	}
 	for i := range a.blockers {
 		b := &a.blockers[i]
-		if b.Reason == ReasonClass || b.Reason == ReasonSource || b.Reason == ReasonSourceChanging && b.Overdue {
+		held := b.Reason == ReasonSourceChanging || b.Reason == ReasonQuorum && b.Node == ""
+		if b.Reason == ReasonClass || b.Reason == ReasonSource || held && b.Overdue {
 			messages = append(messages, b.Message)
 		}
 	}

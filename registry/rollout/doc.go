@@ -23,7 +23,8 @@
 //   - What is started on a node is in the Status before it is started. Of several nodes the most broken one comes first.
 //   - Nothing is undone, neither by a failure nor by a timeout: it is shown, as a condition, an event, and a blocker with
 //     the time since which it holds. A newer revision replaces one that did not work.
-//   - A revision is cut only from sources that agree with each other, and never from an empty bundle.
+//   - A revision is cut only from sources that agree with each other, and never from an empty bundle. One that restarts
+//     members is cut only while the quorum permits the restart of one of them.
 //
 // Everything is a pure function: there is no clock but State.Now, and the same State gives the same Assessment.
 package rollout

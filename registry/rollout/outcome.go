@@ -58,11 +58,11 @@ func (a *assessor) rejoined(m *member, from time.Time) bool {
 	}
 	o, ok := a.observation()
 	if !ok {
-		a.waitForQuorum(m, ReasonNotRejoined, from, rejoinPoll, a.state.Quorum.Failure)
+		a.waitForQuorum(m.Name, ReasonNotRejoined, from, rejoinPoll, a.state.Quorum.Failure)
 		return false
 	}
 	if v := quorum.Rejoined(*o, m.Name); !v.Safe {
-		a.waitForQuorum(m, ReasonNotRejoined, from, rejoinPoll, v.Message)
+		a.waitForQuorum(m.Name, ReasonNotRejoined, from, rejoinPoll, v.Message)
 		return false
 	}
 	return true
@@ -120,7 +120,7 @@ func (a *assessor) observation() (*quorum.Observation, bool) {
 	return q.Observation, q.Observation != nil
 }
 
-func (a *assessor) waitForQuorum(m *member, reason Reason, from time.Time, poll time.Duration, message string) {
-	a.wait(m.Name, reason, from, a.state.Limits.StaticPodTimeout, message)
+func (a *assessor) waitForQuorum(node string, reason Reason, from time.Time, poll time.Duration, message string) {
+	a.wait(node, reason, from, a.state.Limits.StaticPodTimeout, message)
 	a.out.recheck(a.state.Now.Add(poll))
 }

@@ -30,13 +30,13 @@ func (a *assessor) mayRestart(m *member, first bool) bool {
 	o, ok := a.observation()
 	if !ok {
 		if a.state.Quorum.Failure != "" {
-			a.waitForQuorum(m, ReasonQuorum, time.Time{}, quorumPoll, a.state.Quorum.Failure)
+			a.waitForQuorum(m.Name, ReasonQuorum, time.Time{}, quorumPoll, a.state.Quorum.Failure)
 		}
 		return false
 	}
 	v := quorum.Assess(a.state.Quorum.Strategy, *o, m.Name)
 	if !v.Safe {
-		a.waitForQuorum(m, ReasonQuorum, time.Time{}, quorumPoll, v.Message)
+		a.waitForQuorum(m.Name, ReasonQuorum, time.Time{}, quorumPoll, v.Message)
 		return false
 	}
 	switch v.Reason {

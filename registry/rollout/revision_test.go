@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/quorum"
 )
 
 func TestWhenARevisionIsCut(t *testing.T) {
@@ -34,6 +36,82 @@ func TestWhenARevisionIsCut(t *testing.T) {
 			s.Source, s.Revisions = c.source, append(s.Revisions, c.more...)
 			if diff := cmp.Diff(c.want, kinds(Assess(s))); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// quorate is a State in which every node runs the latest revision, and a change of the trust has come to rest.
+func quorate(nodes int) *State {
+	s := healthy(nodes, false)
+	for i := range s.Nodes {
+		s.Revisions[1].Installed[s.Nodes[i].Name] = s.Nodes[i].UID
+	}
+	s.Source = Source{ContentHash: "c3", RestartHash: "r3", Since: noon.Add(-time.Minute), Differs: noon.Add(-time.Minute)}
+	return s
+}
+
+func TestQuorumIsAskedBeforeARevisionIsCut(t *testing.T) {
+	held := []string{" QuorumNotSafe"}
+	cut := []string{"CreateRevision  3"}
+	for name, c := range map[string]struct {
+		nodes    int
+		change   func(*State)
+		want     []string
+		blockers []string
+		needs    bool
+	}{
+		"the members have a quorum":   {nodes: 3, change: func(*State) {}, want: cut},
+		"nobody was asked yet":        {nodes: 3, change: func(s *State) { s.Quorum.Observation = nil }, needs: true},
+		"one of three is down":        {nodes: 3, change: func(s *State) { s.Quorum.Observation = observed(s, "m2") }, want: cut},
+		"two of three are down":       {nodes: 3, change: func(s *State) { s.Quorum.Observation = observed(s, "m1", "m2") }, blockers: held},
+		"one of two is down":          {nodes: 2, change: func(s *State) { s.Quorum.Observation = observed(s, "m1") }, want: cut},
+		"the only member is down":     {nodes: 1, change: func(s *State) { s.Quorum.Observation = observed(s, "m0") }, blockers: held},
+		"interruptions are accepted":  {nodes: 1, change: func(s *State) { s.Quorum.Strategy, s.Quorum.Observation = "SingleNode", observed(s, "m0") }, want: cut},
+		"no quorum is configured":     {nodes: 3, change: func(s *State) { s.Quorum = Quorum{} }, want: cut},
+		"the members cannot be asked": {nodes: 3, change: func(s *State) { s.Quorum.Observation, s.Quorum.Failure = nil, "no certificate" }, blockers: held},
+		"one that was begun is no other": {nodes: 3, change: func(s *State) {
+			s.Revisions, s.Quorum.Observation = append(s.Revisions, Revision{Number: 3}), observed(s, "m1", "m2")
+		}, blockers: held},
+		"leaves restart nobody": {nodes: 3, change: func(s *State) {
+			s.Source.RestartHash, s.Quorum.Observation = "r1", observed(s, "m1", "m2")
+		}, want: cut},
+		"a member that runs with this trust gets leaves": {nodes: 3, change: func(s *State) {
+			s.Nodes[0].Pod.RestartHash, s.Quorum.Observation = "r3", observed(s, "m1", "m2")
+		}, want: cut, blockers: []string{"m0 ManifestNotCurrent"}},
+		"members that certrotation did not start": {nodes: 3, change: func(s *State) {
+			s.Revisions = nil
+			for i := range s.Nodes {
+				s.Nodes[i].Pod.Revision, s.Nodes[i].Pod.RestartHash = 0, ""
+			}
+			s.Quorum.Observation = observed(s, "m1", "m2")
+		}, blockers: held},
+		"no member runs, and none ever did": {nodes: 3, change: func(s *State) {
+			s.Revisions, s.Quorum.Observation = nil, nil
+			for i := range s.Nodes {
+				s.Nodes[i].Pod = nil
+			}
+		}, want: []string{"CreateRevision  1"}},
+		"members that are started for the first time need each other": {nodes: 3, change: func(s *State) {
+			s.Revisions = []Revision{{Number: 2, Ready: true, ContentHash: "c2", RestartHash: "r2", Lacks: map[string][]string{"m1": {"x"}, "m2": {"x"}}}}
+			s.Nodes[0].Pod = &StaticPod{Revision: 2, RestartHash: "r2", Phase: "Running"}
+			s.Nodes[1].Pod, s.Nodes[2].Pod = nil, nil
+			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Restarts: true, Finished: true, Succeeded: true, FinishedAt: noon}}
+			s.Quorum.Observation = &quorum.Observation{Members: []quorum.Member{{Node: "m0", MemberID: 1, Answers: true}, {Node: "m1"}, {Node: "m2"}}}
+		}, want: cut, blockers: []string{"m0 StaticPodPending", "m1 RequiredInstallerResourcesMissing", "m2 RequiredInstallerResourcesMissing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := quorate(c.nodes)
+			c.change(s)
+			a := Assess(s)
+			if diff := cmp.Diff(c.want, kinds(a)); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.blockers, reasons(a)); diff != "" {
+				t.Errorf("blockers (-want +got):\n%s", diff)
+			}
+			if a.NeedsQuorum != c.needs {
+				t.Errorf("needs the quorum: %t", a.NeedsQuorum)
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"certrotation.dev/registry/quorum"
 )
 
 // patience is how many times Coalesce a change waits at most for further changes.
@@ -43,11 +45,46 @@ func (a *assessor) assessSource() {
 		return
 	}
 	a.cutting = false
+	if !a.mayCut() {
+		return
+	}
 	number, kind := a.newest()+1, CreateRevision
 	if open != nil {
 		number, kind = open.Number, CompleteRevision
 	}
 	a.do(Action{Kind: kind, Revision: number, Reason: a.cause()})
+}
+
+// mayCut reports whether the quorum permits a revision of the sources. Only one that restarts all members waits for that:
+// one that brings new leaves to a running member may be what restores the quorum.
+func (a *assessor) mayCut() bool {
+	if !a.state.Quorum.Configured || !a.restartsAll() || a.founding() {
+		return true
+	}
+	o, ok := a.observation()
+	if !ok {
+		if a.state.Quorum.Failure != "" {
+			a.waitForQuorum("", ReasonQuorum, time.Time{}, quorumPoll, a.state.Quorum.Failure)
+		}
+		return false
+	}
+	v := quorum.Assess(a.state.Quorum.Strategy, *o, "")
+	if !v.Safe {
+		a.waitForQuorum("", ReasonQuorum, time.Time{}, quorumPoll, v.Message)
+	}
+	return v.Safe
+}
+
+// restartsAll reports whether there are members, and none of them runs with the restart hash of the sources.
+func (a *assessor) restartsAll() bool {
+	running := false
+	for _, m := range a.members {
+		if m.Pod != nil && m.Pod.RestartHash == a.state.Source.RestartHash {
+			return false
+		}
+		running = running || !m.empty()
+	}
+	return running
 }
 
 // open is a revision that was begun and is newer than the latest complete one, nil if there is none. An older one is

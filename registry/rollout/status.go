@@ -102,7 +102,7 @@ const (
 	ReasonStaticPodPending Reason = "StaticPodPending"
 	// ReasonNotRejoined: the member does not take part in the quorum.
 	ReasonNotRejoined Reason = "MemberNotRejoined"
-	// ReasonQuorum: the member must not be restarted now.
+	// ReasonQuorum: the member must not be restarted now or, about no node, none of them, so that no revision is cut.
 	ReasonQuorum Reason = "QuorumNotSafe"
 	// ReasonDegraded: another pod or node is not well.
 	ReasonDegraded Reason = "OtherNodeNotWell"

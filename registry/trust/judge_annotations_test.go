@@ -20,6 +20,9 @@ func TestJudgeAnnotations(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	tests := []judgement{
 		{name: "not-after deleted when stable asks for a rotation", edit: remove(AnnotationNotAfter)},
+		{name: "not-before deleted when stable asks for a rotation", edit: remove(AnnotationNotBefore)},
+		{name: "not-before deleted mid-rollout", before: inStage(Reissuing), edit: remove(AnnotationNotBefore),
+			invariant: ContentDecides, object: "Secret/server", says: "would be deleted", way: "now Reissuing"},
 		{name: "not-after deleted mid-rollout", before: inStage(Reissuing), edit: remove(AnnotationNotAfter),
 			invariant: ContentDecides, object: "Secret/server", says: "would be deleted", way: "now Reissuing"},
 		{name: "not-after lowered mid-rollout", before: inStage(Reissuing), edit: set(AnnotationNotAfter, "2020-01-01T00:00:00Z"),

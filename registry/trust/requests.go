@@ -10,22 +10,31 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// rotationRequested says whether a person asked for a new certificate: by a recorded request, or, as library-go's users
-// do, by deleting or emptying certificate-not-after on an object that still has its companions.
+// rotationRequested reports whether a person asked for a new certificate, by a recorded request or by DeletedDate.
 func (a *assessor) rotationRequested(o *Object) bool {
-	if a.rotateRequest(o) != nil {
-		return true
+	return a.rotateRequest(o) != nil || o.DeletedDate() != ""
+}
+
+// DeletedDate returns the annotation that a person has deleted or emptied to ask for a new certificate, as users of
+// library-go do: certificate-not-after or certificate-not-before. It returns "" if both are there, and if the object has
+// none of the annotations of a certificate: then it was not adopted yet.
+func (o *Object) DeletedDate() string {
+	has := func(key string) bool { _, ok := o.Annotations[key]; return ok }
+	switch {
+	case !slices.ContainsFunc([]string{AnnotationNotBefore, AnnotationNotAfter, AnnotationIssuer}, has):
+	case o.Annotations[AnnotationNotAfter] == "":
+		return AnnotationNotAfter
+	case o.Annotations[AnnotationNotBefore] == "":
+		return AnnotationNotBefore
 	}
-	_, notBefore := o.Annotations[AnnotationNotBefore]
-	_, issuer := o.Annotations[AnnotationIssuer]
-	return o.Annotations[AnnotationNotAfter] == "" && (notBefore || issuer)
+	return ""
 }
 
 // requestText is the reason that was given with a request, as the end of a clause.
 func (a *assessor) requestText(o *Object) string {
 	switch r := a.rotateRequest(o); {
 	case r == nil:
-		return " by deleting the annotation " + AnnotationNotAfter
+		return " by deleting the annotation " + o.DeletedDate()
 	case r.Reason != "":
 		return ": " + r.Reason
 	}

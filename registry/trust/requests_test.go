@@ -24,9 +24,13 @@ func TestRequests(t *testing.T) {
 	}{
 		{"no annotations: not adopted yet", nil, false, ""},
 		{"all three", map[string]string{AnnotationNotBefore: "a", AnnotationNotAfter: "b", AnnotationIssuer: "c"}, false, ""},
-		{"not-after deleted", map[string]string{AnnotationNotBefore: "a", AnnotationIssuer: "c"}, true, "by deleting"},
-		{"not-after deleted, no issuer", map[string]string{AnnotationNotBefore: "a"}, true, "by deleting"},
-		{"not-after emptied", map[string]string{AnnotationNotBefore: "a", AnnotationNotAfter: "", AnnotationIssuer: "c"}, true, "by deleting"},
+		{"not-after deleted", map[string]string{AnnotationNotBefore: "a", AnnotationIssuer: "c"}, true, AnnotationNotAfter},
+		{"not-after deleted, no issuer", map[string]string{AnnotationNotBefore: "a"}, true, AnnotationNotAfter},
+		{"not-after emptied", map[string]string{AnnotationNotBefore: "a", AnnotationNotAfter: "", AnnotationIssuer: "c"}, true, AnnotationNotAfter},
+		{"not-before deleted", map[string]string{AnnotationNotAfter: "b", AnnotationIssuer: "c"}, true, AnnotationNotBefore},
+		{"not-before deleted, no issuer", map[string]string{AnnotationNotAfter: "b"}, true, AnnotationNotBefore},
+		{"not-before emptied", map[string]string{AnnotationNotBefore: "", AnnotationNotAfter: "b", AnnotationIssuer: "c"}, true, AnnotationNotBefore},
+		{"both deleted", map[string]string{AnnotationIssuer: "c"}, true, AnnotationNotAfter},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

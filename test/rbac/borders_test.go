@@ -266,7 +266,7 @@ func TestWorkloadsAreOfTheirNamespaces(t *testing.T) {
 // TestNamespacedMode: Secrets and ConfigMaps, and what is in namespaces, are given by namespace.
 func TestNamespacedMode(t *testing.T) {
 	r := render(t, "overlays/namespaced")
-	inCluster := []string{"nodes", "staticpodclasses", "apiservices", "flowschemas", "prioritylevelconfigurations"}
+	inCluster := []string{"nodes", "staticpodclasses", "apiservices"}
 	namespaces := map[string]bool{}
 	for _, account := range []string{"certrotation-serve", "certrotation-controller"} {
 		for _, g := range r.to(account) {

@@ -97,8 +97,8 @@ type StaticPodRollout struct {
 	// +kubebuilder:validation:Minimum=-1
 	// +kubebuilder:validation:Maximum=1000000
 	SucceededRevisionLimit int32 `json:"succeededRevisionLimit,omitempty"`
-	// quorum says how the etcd cluster that the static pods form is checked: before a revision, between nodes and
-	// afterwards.
+	// quorum says how the etcd cluster that the static pods form is checked: before a revision that restarts its
+	// members is cut, before each restart, and afterwards.
 	// +optional
 	Quorum *Quorum `json:"quorum,omitempty"`
 }

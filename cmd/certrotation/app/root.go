@@ -6,6 +6,8 @@ package app
 import (
 	"github.com/spf13/cobra"
 
+	"k8s.io/component-base/version/verflag"
+
 	agentcmd "certrotation.dev/cmd/certrotation/app/agent"
 	controllercmd "certrotation.dev/cmd/certrotation/app/controller"
 	"certrotation.dev/cmd/certrotation/app/doctor"
@@ -28,8 +30,12 @@ func NewCommand() *cobra.Command {
 			"and performs rotations that wait for evidence instead of guessing.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
-		RunE:         func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			return cmd.Help()
+		},
 	}
+	verflag.AddFlags(root.Flags())
 	root.AddCommand(serve.NewCommand(), newVersionCommand(), controllercmd.NewCommand(), signcsr.NewCommand(), render.NewCommand(), kubeadmcmd.NewCommand())
 	root.AddCommand(doctor.NewCommand(), recover.NewCommand())
 	root.AddCommand(installer.NewCommand(), prune.NewCommand())

@@ -85,6 +85,34 @@ func TestHoldsOnADegradedCluster(t *testing.T) {
 	}
 }
 
+func TestHoldsARevisionWithoutAQuorum(t *testing.T) {
+	w := installed(t, 3)
+	w.machines[1].power, w.machines[2].power = false, false
+	w.changeTrust()
+	w.run(60, nil)
+	if got := w.revisions(); !slices.Equal(got, []int{1}) {
+		t.Errorf("revisions %v were cut without a quorum", got)
+	}
+	if b := w.blocker("", rollout.ReasonQuorum); b == nil || b.Overdue {
+		t.Errorf("no blocker says why no revision is cut, or it is overdue at once:\n%s", w.statusText())
+	}
+	w.run(300, nil)
+	if b := w.blocker("", rollout.ReasonQuorum); b == nil || !b.Overdue {
+		t.Errorf("the blocker is not overdue:\n%s", w.statusText())
+	}
+	if c := w.condition(rollout.RevisionControllerDegraded); !c.Status || !strings.Contains(c.Message, "healthy voters") {
+		t.Errorf("condition %+v", c)
+	}
+	w.machines[1].power, w.machines[2].power = true, true
+	w.wantConverged(300)
+	if got := w.revisions(); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("revisions %v, want one more", got)
+	}
+	if c := w.condition(rollout.RevisionControllerDegraded); c.Status {
+		t.Errorf("condition %+v when the quorum is back", c)
+	}
+}
+
 func TestLeavesGoAroundANodeThatIsDown(t *testing.T) {
 	w := installed(t, 3)
 	w.machines[0].kubelet = false

@@ -4,6 +4,9 @@
 package serve
 
 import (
+	"github.com/spf13/pflag"
+
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
@@ -18,12 +21,23 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	r.Authentication.AddFlags(sections.FlagSet("authentication"))
 	r.Authorization.AddFlags(sections.FlagSet("authorization"))
 	r.Audit.AddFlags(sections.FlagSet("audit"))
-	r.Features.AddFlags(sections.FlagSet("features"))
+	addFeatureFlags(r.Features, sections.FlagSet("features"))
 	r.Traces.AddFlags(sections.FlagSet("traces"))
 	o.ServerRun.AddUniversalFlags(sections.FlagSet("server"))
 	o.Metrics.AddFlags(sections.FlagSet("metrics"))
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
+}
+
+// addFeatureFlags leaves out the flag of priority and fairness, for which serve has no rights.
+func addFeatureFlags(o *genericoptions.FeatureOptions, fs *pflag.FlagSet) {
+	var all pflag.FlagSet
+	o.AddFlags(&all)
+	all.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "enable-priority-and-fairness" {
+			fs.AddFlag(f)
+		}
+	})
 }
 
 func (o *Options) addOwnFlags(sections *cliflag.NamedFlagSets) {

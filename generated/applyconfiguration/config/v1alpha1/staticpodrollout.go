@@ -49,8 +49,8 @@ type StaticPodRolloutApplyConfiguration struct {
 	FailedRevisionLimit *int32 `json:"failedRevisionLimit,omitempty"`
 	// succeededRevisionLimit is how many succeeded revisions are kept for each node. 0 means 5, -1 means all.
 	SucceededRevisionLimit *int32 `json:"succeededRevisionLimit,omitempty"`
-	// quorum says how the etcd cluster that the static pods form is checked: before a revision, between nodes and
-	// afterwards.
+	// quorum says how the etcd cluster that the static pods form is checked: before a revision that restarts its
+	// members is cut, before each restart, and afterwards.
 	Quorum *QuorumApplyConfiguration `json:"quorum,omitempty"`
 }
 
