@@ -28,7 +28,7 @@ func TestVersion(t *testing.T) {
 		"--version=raw": `GitVersion:"` + info.GitVersion + `"`,
 		"version":       "certrotation " + info.GitVersion + " (commit ",
 	} {
-		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestVersion$") //nolint:gosec // this very program
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestVersion$")
 		command.Env = append(os.Environ(), "CERTROTATION_TEST_VERSION="+args)
 		out, err := command.Output()
 		if err != nil || !strings.Contains(string(out), want) {
