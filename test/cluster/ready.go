@@ -105,6 +105,9 @@ func (p *Process) LogTail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
+// Printed is what the newest start printed, at most its last 64 KiB.
+func (p *Process) Printed() string { return string(p.output()) }
+
 // output is what the newest start printed, at most its last tailBytes. A log that cannot be read counts as empty: this
 // only ever decorates another error.
 func (p *Process) output() []byte {

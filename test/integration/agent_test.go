@@ -27,8 +27,7 @@ import (
 
 // TestAgent runs certrotation agent, with an account of its own, beside a server that reloads only when the test says so.
 func TestAgent(t *testing.T) {
-	s := serve(t)
-	demo(t, s)
+	d := newDemo(t, "agent")
 	ca, next := kubeletvolume.Authority(t, "ca"), kubeletvolume.Authority(t, "next")
 	leaf := kubeletvolume.Leaf(t, ca)
 	secret, bundle := kubeletvolume.New(t), kubeletvolume.New(t)
@@ -37,28 +36,32 @@ func TestAgent(t *testing.T) {
 	server := startServer(t, leaf)
 	server.load(ca)
 
-	account := "system:serviceaccount:" + demoNamespace + ":client-a"
-	kubeconfig, err := s.UserKubeconfig(account, "system:serviceaccounts")
+	account := "system:serviceaccount:" + d.namespace + ":client-a"
+	kubeconfig, err := d.UserKubeconfig(account, "system:serviceaccounts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	health := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	agent := s.AddProcess("agent", build(t), "agent", "--kubeconfig="+kubeconfig, "--namespace="+demoNamespace, "--signer=service-signer",
+	agent := d.AddProcess("agent", d.program, "agent", "--kubeconfig="+kubeconfig, "--namespace="+d.namespace, "--signer=service-signer",
 		"--party=client-a", "--member=client-a", "--instance=pod-uid", "--certificate="+secret.Path("tls.crt"), "--anchors="+bundle.Path("ca-bundle.crt"),
-		"--prove="+server.address, "--bind-address="+health)
+		"--prove="+server.address, "--bind-address=127.0.0.1:0")
 	startAgent(t, agent)
+	health := ""
+	eventually(t, "the agent serves", func(context.Context) (err error) {
+		health, err = healthAddress(agent)
+		return err
+	})
 
 	says(t, health, http.StatusServiceUnavailable, "[-]acknowledgement: Forbidden")
-	mayReport(t, s, account)
+	mayReport(t, d, account)
 	says(t, health, http.StatusOK, "acknowledged until")
-	acknowledged(t, s, leaf, ca)
+	acknowledged(t, d, leaf, ca)
 
 	bundle.Swap(t, kubeletvolume.Bundle(ca, next))
 	says(t, health, http.StatusServiceUnavailable, "does not list CN=next")
-	acknowledged(t, s, leaf, ca)
+	acknowledged(t, d, leaf, ca)
 	server.load(ca, next)
 	says(t, health, http.StatusOK, "acknowledged until")
-	acknowledged(t, s, leaf, ca, next)
+	acknowledged(t, d, leaf, ca, next)
 }
 
 func startAgent(t *testing.T, agent *cluster.Process) {
@@ -95,27 +98,27 @@ func says(t *testing.T, address string, code int, want string) {
 }
 
 // mayReport binds what docs/pods.md says.
-func mayReport(t *testing.T, s *served, account string) {
+func mayReport(t *testing.T, d *demo, account string) {
 	t.Helper()
-	roles := s.client.RbacV1()
+	roles := d.client.RbacV1()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "client-a"}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"certrotation.dev"}, Resources: []string{"certificaterotations/acknowledge"}, Verbs: []string{"create"},
 		ResourceNames: []string{"service-signer", trust.ReportName("service-signer", "client-a", "client-a")},
 	}}}
-	if _, err := roles.Roles(demoNamespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.Roles(d.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "client-a"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "client-a"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: account}},
 	}
-	if _, err := roles.RoleBindings(demoNamespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.RoleBindings(d.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // acknowledged waits until the record of the member says this and nothing else.
-func acknowledged(t *testing.T, s *served, leaf *pki.Pair, anchors ...*pki.Pair) {
+func acknowledged(t *testing.T, d *demo, leaf *pki.Pair, anchors ...*pki.Pair) {
 	t.Helper()
 	var want []string
 	for _, anchor := range anchors {
@@ -123,7 +126,7 @@ func acknowledged(t *testing.T, s *served, leaf *pki.Pair, anchors ...*pki.Pair)
 	}
 	slices.Sort(want)
 	eventually(t, "the record has what is loaded", func(context.Context) error {
-		evidence := recordsOf(t, s)["evidence.service.client-a.client-a"].Evidence
+		evidence := d.records(t)["evidence.service.client-a.client-a"].Evidence
 		if evidence == nil || len(evidence.Processes) != 1 {
 			return fmt.Errorf("the evidence is %+v", evidence)
 		}

@@ -4,9 +4,13 @@
 package integration
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,10 +31,8 @@ import (
 
 // TestAPI asks as users do.
 func TestAPI(t *testing.T) {
-	s := serve(t)
-	demo(t, s)
-	client := s.own
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
+	d := newDemo(t, "api")
+	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
 	eventually(t, "the certificates of the demo", func(ctx context.Context) error {
 		list, err := rotations.List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -47,17 +49,17 @@ func TestAPI(t *testing.T) {
 		return nil
 	})
 
-	t.Run("kubectl", func(t *testing.T) { testKubectl(t, s) })
-	t.Run("paging", func(t *testing.T) { testPaging(t, client) })
-	t.Run("metadata only", func(t *testing.T) { testMetadataOnly(t, s) })
-	t.Run("informer", func(t *testing.T) { testInformer(t, s, client) })
-	t.Run("reader", func(t *testing.T) { testReader(t, s) })
-	t.Run("rotate dry run", func(t *testing.T) { testRotateDryRun(t, s, client) })
-	t.Run("acknowledge", func(t *testing.T) { testAcknowledge(t, s, client) })
-	t.Run("waive", func(t *testing.T) { testWaive(t, s, client) })
-	t.Run("rotate", func(t *testing.T) { testRotate(t, s, client) })
-	t.Run("listeners", func(t *testing.T) { testListeners(t, s) })
-	t.Run("termination", func(t *testing.T) { testTermination(t, s) })
+	t.Run("kubectl", func(t *testing.T) { testKubectl(t, d) })
+	t.Run("paging", func(t *testing.T) { testPaging(t, d) })
+	t.Run("metadata only", func(t *testing.T) { testMetadataOnly(t, d) })
+	t.Run("informer", func(t *testing.T) { testInformer(t, d) })
+	t.Run("reader", func(t *testing.T) { testReader(t, d) })
+	t.Run("rotate dry run", func(t *testing.T) { testRotateDryRun(t, d) })
+	t.Run("acknowledge", func(t *testing.T) { testAcknowledge(t, d) })
+	t.Run("waive", func(t *testing.T) { testWaive(t, d) })
+	t.Run("rotate", func(t *testing.T) { testRotate(t, d) })
+	t.Run("listeners", func(t *testing.T) { testListeners(t, d) })
+	t.Run("termination", func(t *testing.T) { testTermination(t, d) })
 }
 
 func ready(rotation *v1alpha1.CertificateRotation) *metav1.Condition {
@@ -69,9 +71,9 @@ func ready(rotation *v1alpha1.CertificateRotation) *metav1.Condition {
 	return nil
 }
 
-func testKubectl(t *testing.T, s *served) {
+func testKubectl(t *testing.T, d *demo) {
 	eventually(t, "kube-apiserver publishes the OpenAPI of the group", func(context.Context) error {
-		out, err := s.kubectl(t, s.Kubeconfig(), "explain", "certificaterotation")
+		out, err := d.kubectl(t, d.Kubeconfig(), "explain", "certificaterotation")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
@@ -84,26 +86,26 @@ func testKubectl(t *testing.T, s *served) {
 	}{
 		"table": {
 			args: []string{"get", "certificaterotations", "-A"},
-			want: append([]string{"NAMESPACE", "ROLE", "SIGNER", "STAGE", "TRUSTED", "EXPIRES", "ROTATES", "READY", "AGE", demoNamespace}, demoNames()...),
+			want: append([]string{"NAMESPACE", "ROLE", "SIGNER", "STAGE", "TRUSTED", "EXPIRES", "ROTATES", "READY", "AGE", d.namespace}, demoNames()...),
 			not:  []string{"SERIAL"},
 		},
-		"wide":           {args: []string{"get", "certrot", "-n", demoNamespace, "-o", "wide"}, want: []string{"SERIAL", "KEY", "BLOCKER", "ECDSA-P256"}},
+		"wide":           {args: []string{"get", "certrot", "-n", d.namespace, "-o", "wide"}, want: []string{"SERIAL", "KEY", "BLOCKER", "ECDSA-P256"}},
 		"bundles":        {args: []string{"get", "bundle", "-A"}, want: []string{"ANCHORS", "SAFE-TO-REMOVE", "service-ca-bundle"}},
-		"category":       {args: []string{"get", "certrotation", "-n", demoNamespace}, want: []string{"certificaterotation.certrotation.dev/service-server", "bundlestatus.certrotation.dev/service-ca-bundle"}},
-		"yaml":           {args: []string{"get", "certrot", "-n", demoNamespace, "service-server", "-o", "yaml"}, want: []string{"role: Leaf", "fingerprint:", "type: Ready"}, not: []string{"PRIVATE KEY", "ownerReferences"}},
-		"by role":        {args: []string{"get", "certrot", "-n", demoNamespace, "--field-selector", "spec.role=Signer"}, want: []string{"service-signer"}, not: []string{"service-server"}},
-		"by stage":       {args: []string{"get", "certrot", "-n", demoNamespace, "--field-selector", "status.stage=Draining"}, want: []string{"No resources found"}},
-		"by label":       {args: []string{"get", "certrot", "-n", demoNamespace, "-l", "certrotation.dev/role=leaf"}, want: []string{"service-server"}, not: []string{"Signer"}},
-		"chunks":         {args: []string{"get", "certrot", "-n", demoNamespace, "--chunk-size=2"}, want: demoNames()},
-		"describe":       {args: []string{"describe", "certrot", "-n", demoNamespace, "service-server"}, want: []string{"Fingerprint", "Conditions"}},
+		"category":       {args: []string{"get", "certrotation", "-n", d.namespace}, want: []string{"certificaterotation.certrotation.dev/service-server", "bundlestatus.certrotation.dev/service-ca-bundle"}},
+		"yaml":           {args: []string{"get", "certrot", "-n", d.namespace, "service-server", "-o", "yaml"}, want: []string{"role: Leaf", "fingerprint:", "type: Ready"}, not: []string{"PRIVATE KEY", "ownerReferences"}},
+		"by role":        {args: []string{"get", "certrot", "-n", d.namespace, "--field-selector", "spec.role=Signer"}, want: []string{"service-signer"}, not: []string{"service-server"}},
+		"by stage":       {args: []string{"get", "certrot", "-n", d.namespace, "--field-selector", "status.stage=Draining"}, want: []string{"No resources found"}},
+		"by label":       {args: []string{"get", "certrot", "-n", d.namespace, "-l", "certrotation.dev/role=leaf"}, want: []string{"service-server"}, not: []string{"Signer"}},
+		"chunks":         {args: []string{"get", "certrot", "-n", d.namespace, "--chunk-size=2"}, want: demoNames()},
+		"describe":       {args: []string{"describe", "certrot", "-n", d.namespace, "service-server"}, want: []string{"Fingerprint", "Conditions"}},
 		"explain":        {args: []string{"explain", "certificaterotation.status.certificate.notAfter"}, want: []string{"CertificateRotation", "notAfter"}},
 		"explain bundle": {args: []string{"explain", "bundlestatus.status.anchors.safeToRemove"}, want: []string{"BundleStatus", "safeToRemove"}},
-		"wait":           {args: []string{"wait", "--for=condition=Ready", "certrot", "-n", demoNamespace, "--all", "--timeout=30s"}, want: []string{"condition met"}},
+		"wait":           {args: []string{"wait", "--for=condition=Ready", "certrot", "-n", d.namespace, "--all", "--timeout=30s"}, want: []string{"condition met"}},
 		"verbs":          {args: []string{"api-resources", "--api-group=certrotation.dev", "-o", "wide", "--no-headers"}, want: []string{"certrot", "bundle", "get,list,watch"}, not: []string{"delete", "update", "patch"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := s.mustKubectl(t, tt.args...)
+			out := d.mustKubectl(t, tt.args...)
 			for _, want := range tt.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("kubectl %v does not print %q:\n%s", tt.args, want, out)
@@ -117,22 +119,36 @@ func testKubectl(t *testing.T, s *served) {
 		})
 	}
 	t.Run("watch", func(t *testing.T) {
-		// The server ends the watch after the timeout; what was printed until then is what counts.
-		out, err := s.kubectl(t, s.Kubeconfig(), "get", "certrot", "-n", demoNamespace, "service-server", "-w", "--request-timeout=2s")
-		if !strings.Contains(out, "ROTATES") || !strings.Contains(out, "service-server") {
-			t.Errorf("kubectl get -w: %v\n%s", err, out)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		watch := exec.CommandContext(ctx, d.Tool("kubectl"), "--kubeconfig", d.Kubeconfig(), "get", "certrot", "-n", d.namespace, "service-server", "-w")
+		out, err := watch.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := watch.Start(); err != nil {
+			t.Fatal(err)
+		}
+		printed := ""
+		for lines := bufio.NewScanner(out); !strings.Contains(printed, "service-server") && lines.Scan(); {
+			printed += lines.Text() + "\n"
+		}
+		cancel()
+		_ = watch.Wait() // It is killed: without that the watch does not end.
+		if !strings.Contains(printed, "ROTATES") || !strings.Contains(printed, "service-server") {
+			t.Errorf("kubectl get -w prints %q", printed)
 		}
 	})
 	t.Run("unknown field", func(t *testing.T) {
-		out, err := s.kubectl(t, s.Kubeconfig(), "get", "certrot", "-A", "--field-selector", "spec.rolle=Signer")
+		out, err := d.kubectl(t, d.Kubeconfig(), "get", "certrot", "-A", "--field-selector", "spec.rolle=Signer")
 		if err == nil || !strings.Contains(out, "spec.rolle") {
 			t.Errorf("%v, %s; want an error that names the field", err, out)
 		}
 	})
 }
 
-func testPaging(t *testing.T, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
+func testPaging(t *testing.T, d *demo) {
+	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
 	var names, versions []string
 	options := metav1.ListOptions{Limit: 3}
 	for {
@@ -154,13 +170,13 @@ func testPaging(t *testing.T, client versioned.Interface) {
 }
 
 // testMetadataOnly lists as the controllers of kube-controller-manager do, which prefer protobuf.
-func testMetadataOnly(t *testing.T, s *served) {
-	client, err := metadata.NewForConfig(s.AdminConfig())
+func testMetadataOnly(t *testing.T, d *demo) {
+	client, err := metadata.NewForConfig(d.AdminConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	resource := v1alpha1.SchemeGroupVersion.WithResource("certificaterotations")
-	list, err := client.Resource(resource).Namespace(demoNamespace).List(t.Context(), metav1.ListOptions{})
+	list, err := client.Resource(resource).Namespace(d.namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,10 +186,10 @@ func testMetadataOnly(t *testing.T, s *served) {
 }
 
 // testInformer watches with client-go's own informer while a Secret is deleted and made again.
-func testInformer(t *testing.T, s *served, client versioned.Interface) {
-	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(demoNamespace))
+func testInformer(t *testing.T, d *demo) {
+	factory := externalversions.NewSharedInformerFactoryWithOptions(d.own, 0, externalversions.WithNamespace(d.namespace))
 	informer := factory.Certrotation().V1alpha1().CertificateRotations()
-	lister, hasSynced := informer.Lister().CertificateRotations(demoNamespace), informer.Informer().HasSynced
+	lister, hasSynced := informer.Lister().CertificateRotations(d.namespace), informer.Informer().HasSynced
 	ctx, cancel := context.WithCancel(t.Context())
 	defer factory.Shutdown()
 	defer cancel()
@@ -181,7 +197,7 @@ func testInformer(t *testing.T, s *served, client versioned.Interface) {
 	if !cache.WaitForCacheSync(ctx.Done(), hasSynced) {
 		t.Fatal("the informer does not sync")
 	}
-	secrets := s.client.CoreV1().Secrets(demoNamespace)
+	secrets := d.client.CoreV1().Secrets(d.namespace)
 	secret, err := secrets.Get(ctx, "service-client-b", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +223,7 @@ func testInformer(t *testing.T, s *served, client versioned.Interface) {
 		return nil
 	})
 	secret.ResourceVersion, secret.UID = "", ""
-	create(t, s.client, secret)
+	create(t, d.client, secret)
 	eventually(t, "the leaf made again", func(context.Context) error {
 		rotation, err := lister.Get(secret.Name)
 		if err != nil {
@@ -221,7 +237,7 @@ func testInformer(t *testing.T, s *served, client versioned.Interface) {
 }
 
 // testReader has a user who may read the two resources, and nothing else.
-func testReader(t *testing.T, s *served) {
+func testReader(t *testing.T, d *demo) {
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "certrotation-reader"},
 		Rules: []rbacv1.PolicyRule{{
@@ -229,7 +245,7 @@ func testReader(t *testing.T, s *served) {
 			Verbs: []string{"get", "list", "watch"},
 		}},
 	}
-	if _, err := s.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := d.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -237,25 +253,25 @@ func testReader(t *testing.T, s *served) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader"}},
 	}
-	if _, err := s.client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := d.client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig, err := s.UserKubeconfig("reader")
+	kubeconfig, err := d.UserKubeconfig("reader")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The denial of a moment ago may be cached.
 	eventually(t, "the reader's rights", func(context.Context) error {
-		out, err := s.kubectl(t, kubeconfig, "get", "certrot,bundle", "-A")
+		out, err := d.kubectl(t, kubeconfig, "get", "certrot,bundle", "-A")
 		if err == nil && !strings.Contains(out, "service-signer") {
 			err = fmt.Errorf("the signer is missing: %s", out)
 		}
 		return err
 	})
-	if out, err := s.kubectl(t, kubeconfig, "get", "secrets", "-n", demoNamespace); err == nil {
+	if out, err := d.kubectl(t, kubeconfig, "get", "secrets", "-n", d.namespace); err == nil {
 		t.Errorf("the reader sees Secrets:\n%s", out)
 	}
-	config, err := s.UserConfig("reader")
+	config, err := d.UserConfig("reader")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +279,7 @@ func testReader(t *testing.T, s *served) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
+	_, err = client.CertrotationV1alpha1().CertificateRotations(d.namespace).
 		Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{}, metav1.CreateOptions{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("the reader rotates: %v, want Forbidden", err)
@@ -271,8 +287,8 @@ func testReader(t *testing.T, s *served) {
 }
 
 // testListeners checks health on both ports against the CA of the system's signer.
-func testListeners(t *testing.T, s *served) {
-	secret, err := s.client.CoreV1().Secrets(systemNamespace).Get(t.Context(), "certrotation-signer", metav1.GetOptions{})
+func testListeners(t *testing.T, d *demo) {
+	secret, err := d.client.CoreV1().Secrets(systemNamespace).Get(t.Context(), "certrotation-signer", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,21 +297,55 @@ func testListeners(t *testing.T, s *served) {
 		"/livez": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusForbidden, "/debug/pprof/heap": http.StatusForbidden,
 		"/apis/certrotation.dev/v1alpha1/certificaterotations": http.StatusForbidden, "/apis/certrotation.dev/v1alpha1/reviews": http.StatusForbidden,
 	} {
-		if code, err := status(t.Context(), client, localURL(s.securePort, path)); err != nil || code != want {
+		if code, err := status(t.Context(), client, d.APIURL()+path); err != nil || code != want {
 			t.Errorf("%s for anybody: %d, %v; want %d", path, code, err, want)
 		}
 	}
 }
 
-// testTermination ends the process as a node does.
-func testTermination(t *testing.T, s *served) {
-	if err := s.process.Signal(syscall.SIGTERM); err != nil {
+// httpsClient trusts only the given CA.
+func httpsClient(t *testing.T, ca []byte) *http.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		t.Fatal("no CA")
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+// status asks for a path of a listener.
+func status(ctx context.Context, client *http.Client, url string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// testTermination ends the process as a node does, and starts it again for the next test.
+func testTermination(t *testing.T, d *demo) {
+	if err := d.Serve.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	code, err := s.process.Wait(ctx)
+	code, err := d.Serve.Wait(ctx)
 	if err != nil || code != 0 {
-		t.Errorf("exit code %d, %v; want 0\n%s", code, err, s.process.LogTail())
+		t.Errorf("exit code %d, %v; want 0\n%s", code, err, d.Serve.LogTail())
+	}
+	if err := d.Serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Serve.WaitReady(ctx, func(ctx context.Context) error {
+		_, err := d.own.CertrotationV1alpha1().CertificateRotations("").List(ctx, metav1.ListOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 }

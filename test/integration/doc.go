@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package integration tests the built binary against a real control plane: etcd and kube-apiserver from bin/tools, and
-// certrotation as processes of their own, reached as users reach them. Each test has a cluster of its own and waits
-// for conditions, never for time. The processes are outside; inside, only TestEveryWrite has goroutines, which play its
-// stories side by side behind proxies that inject faults, and end with it.
+// bin/certrotation as processes of their own, reached as users reach them.
+//
+// Tests share three control planes (planes_test.go), each in namespaces of its own, and run side by side. They wait for conditions,
+// never for time. TestEveryWrite has a controller for each of its stories, behind a proxy that injects faults.
 package integration

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,17 +19,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 
 	"certrotation.dev/admission"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
-	"certrotation.dev/test/cluster"
 )
 
 const (
@@ -49,7 +47,7 @@ spec:
 
 // guardedPKI is a namespace in which a rotation is in the stage Distributing.
 type guardedPKI struct {
-	t                     testing.TB
+	t                     *testing.T
 	client                kubernetes.Interface
 	own                   versioned.Interface
 	active, next, foreign *pki.Pair
@@ -57,14 +55,11 @@ type guardedPKI struct {
 
 // TestGuard asks a real kube-apiserver for edits that the guard has to judge.
 func TestGuard(t *testing.T) {
-	c := cluster.ForTest(t, cluster.WithControllerManager)
-	client, err := kubernetes.NewForConfig(c.AdminConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := define(t, c)
+	t.Parallel()
+	plane := barePlane.use(t)
+	client, own := plane.client, plane.own
 	p := newGuardedPKI(t, client, own)
-	view := startView(t, c.AdminConfig(), client, own)
+	view := startView(t, plane, guarded)
 	p.register(t, serveGuard(t, view, client))
 
 	server, err := client.CoreV1().Secrets(guarded).Get(t.Context(), "service-server", metav1.GetOptions{})
@@ -177,12 +172,13 @@ func TestGuard(t *testing.T) {
 		if err := client.CoreV1().Namespaces().Delete(t.Context(), guarded, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		eventually(t, "the namespace is gone", func(ctx context.Context) error {
 			_, err := client.CoreV1().Namespaces().Get(ctx, guarded, metav1.GetOptions{})
-			return apierrors.IsNotFound(err), nil
-		}); err != nil {
-			t.Errorf("the namespace is not gone: %v", err)
-		}
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is there: %w", err)
+		})
 	})
 }
 
@@ -209,14 +205,14 @@ func newGuardedPKI(t *testing.T, client kubernetes.Interface, own versioned.Inte
 	return p
 }
 
-// startView starts the shared view and stops it at the end of the test.
-func startView(t *testing.T, config *rest.Config, client kubernetes.Interface, own versioned.Interface) *inventory.Inventory {
+// startView starts a view of one namespace and stops it at the end of the test.
+func startView(t *testing.T, p *plane, namespace string) *inventory.Inventory {
 	t.Helper()
-	meta, err := metadata.NewForConfig(config)
+	meta, err := metadata.NewForConfig(p.AdminConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := inventory.New(inventory.Clients{Core: client, Metadata: meta, Config: own}, inventory.Options{})
+	view, err := inventory.New(inventory.Clients{Core: p.client, Metadata: meta, Config: p.own}, inventory.Options{Namespaces: []string{namespace}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +222,7 @@ func startView(t *testing.T, config *rest.Config, client kubernetes.Interface, o
 		view.Wait()
 	})
 	view.Start(ctx)
-	if err := errors.Join(view.WaitForSync(ctx), view.Await(ctx, guarded)); err != nil {
+	if err := errors.Join(view.WaitForSync(ctx), view.Await(ctx, namespace)); err != nil {
 		t.Fatal(err)
 	}
 	return view
@@ -279,18 +275,19 @@ func (p *guardedPKI) register(t *testing.T, clientConfig admissionregistrationv1
 			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: guarded}},
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
-			TimeoutSeconds:          new(int32(5)),
+			TimeoutSeconds:          new(int32(30)),
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	eventually(p.t, "kube-apiserver asks the guard", func(ctx context.Context) error {
 		_, err := p.own.ConfigV1alpha1().RotationConfigurations(guarded).Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		return apierrors.IsInvalid(err), nil
-	}); err != nil {
-		t.Fatalf("kube-apiserver does not ask the guard: %v", err)
-	}
+		if apierrors.IsInvalid(err) {
+			return nil
+		}
+		return fmt.Errorf("a broken configuration: %w", err)
+	})
 }
 
 func (p *guardedPKI) authority(name string) *pki.Pair {

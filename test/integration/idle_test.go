@@ -43,7 +43,11 @@ var queueMetric = regexp.MustCompile(`(?m)^workqueue_(adds_total|work_duration_s
 // queued asks the controller; it answers nothing while it starts.
 func (s *story) queued(ctx context.Context) (q queue) {
 	s.t.Helper()
-	body, err := installation.Scrape(ctx, s.admin, "https://"+s.metrics+"/metrics")
+	address, err := healthAddress(s.controller)
+	if err != nil {
+		return queue{}
+	}
+	body, err := installation.Scrape(ctx, s.admin, "https://"+address+"/metrics")
 	if err != nil {
 		return queue{}
 	}

@@ -46,16 +46,15 @@ type gardener struct{ *podStage }
 // TestPodsThatMountImmutableObjects takes pods through a rotation whose specs are the proof: the rotation waits for who makes the
 // copies and replaces the pods, and for nobody else.
 func TestPodsThatMountImmutableObjects(t *testing.T) {
-	served := serve(t)
-	served.control(t)
-	g := &gardener{served.podStage(t, "mounted")}
+	t.Parallel()
+	g := &gardener{workingPlane.use(t).podStage(t, "mounted")}
 	configure(t, g.own, g.namespace, mountedConfiguration)
 	eventually(t, "the pods mount what there is", g.work)
 	g.stable(t, "")
 
 	before := g.rotate(t)
 	g.waitsFor(t, "whoever makes the immutable objects of its pods has not brought the bundle there yet", "clients/"+g.mounting(t, "client"))
-	eventuallyWithin(t, stableTimeout, "the rotation ends", func(ctx context.Context) error {
+	eventually(t, "the rotation ends", func(ctx context.Context) error {
 		if err := g.work(ctx); err != nil {
 			return err
 		}

@@ -7,10 +7,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,7 +16,6 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/trust"
-	"certrotation.dev/test/cluster"
 )
 
 // podsConfiguration is a PKI whose verifiers are the pods of one workload and whose holders are those of another.
@@ -45,12 +42,9 @@ spec:
       evidence: {kind: acknowledgement}
 `
 
-// stableTimeout covers that the controller asks each minute whether a pod is gone that it does not watch any more.
-const stableTimeout = 3 * time.Minute
-
 // podStage is a namespace in which pods are the members. There is no kubelet: the test says what runs.
 type podStage struct {
-	*served
+	*plane
 
 	namespace string
 }
@@ -58,8 +52,8 @@ type podStage struct {
 // TestPods takes trust domains whose members are pods through the protocol, on a real kube-apiserver, with serve and the
 // controller as processes. Pods report with the tokens that kubelet would give them.
 func TestPods(t *testing.T) {
-	s := serve(t)
-	s.control(t)
+	t.Parallel()
+	p := workingPlane.use(t)
 	for name, play := range map[string]func(*testing.T, *podStage){
 		"one that lags":           testPodThatLags,
 		"one that is deleted":     testPodThatIsDeleted,
@@ -71,37 +65,17 @@ func TestPods(t *testing.T) {
 		"none was ever seen":      testPodsNeverSeen,
 		"two that come in flight": testPodsThatCome,
 	} {
-		t.Run(name, func(t *testing.T) { play(t, s.podStage(t, "pods-"+strings.ReplaceAll(name, " ", "-"))) })
-	}
-}
-
-// control starts the controller, with flags besides its own.
-func (s *served) control(t *testing.T, flags ...string) {
-	t.Helper()
-	controller := cluster.NewProcess(cluster.ProcessConfig{
-		Name: "controller", Path: build(t), Dir: t.TempDir(),
-		Args: append([]string{
-			"controller", "--kubeconfig", s.Kubeconfig(), "--leader-elect=false", "--inject-ca=false",
-			"--metrics-bind-address", "127.0.0.1:" + strconv.Itoa(freePort(t)),
-		}, flags...),
-	})
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the log of the controller ends with\n%s", controller.LogTail())
-		}
-		if err := controller.Kill(); err != nil {
-			t.Errorf("kill the controller: %v", err)
-		}
-	})
-	if err := controller.Start(); err != nil {
-		t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, p.podStage(t, "pods-"+strings.ReplaceAll(name, " ", "-")))
+		})
 	}
 }
 
 // podStage makes a namespace with the accounts of its workloads.
-func (s *served) podStage(t *testing.T, namespace string) *podStage {
+func (p *plane) podStage(t *testing.T, namespace string) *podStage {
 	t.Helper()
-	makeNamespace(t, s.client, namespace)
+	makeNamespace(t, p.client, namespace)
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "reporter"},
 		Rules: []rbacv1.PolicyRule{{
@@ -115,18 +89,18 @@ func (s *served) podStage(t *testing.T, namespace string) *podStage {
 	}
 	for _, name := range []string{"client", "server"} {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := s.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		if _, err := p.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
 	}
-	if _, err := s.client.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := p.client.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := p.client.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return &podStage{served: s, namespace: namespace}
+	return &podStage{plane: p, namespace: namespace}
 }
 
 // configured makes the PKI and has the given pods report until it is complete.
@@ -188,7 +162,7 @@ func (s *podStage) waitsFor(t *testing.T, says string, members ...string) {
 // stable waits until a CA other than before is the only one, while pods report what they load.
 func (s *podStage) stable(t *testing.T, before string, pods ...*runningPod) {
 	t.Helper()
-	eventuallyWithin(t, stableTimeout, "the trust domain is stable", func(ctx context.Context) error {
+	eventually(t, "the trust domain is stable", func(ctx context.Context) error {
 		for _, pod := range pods {
 			if err := pod.acknowledge(ctx); err != nil {
 				return err

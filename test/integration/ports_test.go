@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,29 +30,16 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/registry/trust"
-	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
 )
 
 // reviews is where kube-apiserver brings them.
 const reviews = "/apis/certrotation.dev/v1alpha1/reviews"
 
-// TestBorders has serve run with its own rights, behind the manifests of manifests/base, and strangers at its port.
+// TestBorders has strangers at the port of serve, which runs with its own rights behind the manifests of manifests/base.
 func TestBorders(t *testing.T) {
-	c := cluster.ForTest(t)
-	account := "system:serviceaccount:" + systemNamespace + ":certrotation-serve"
-	kubeconfig, err := c.UserKubeconfig(account, "system:serviceaccounts", "system:serviceaccounts:"+systemNamespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rights := &served{Cluster: c}
-	for _, manifest := range []string{"namespace", "rbac-serve", "rbac-users"} {
-		rights.apply(t, manifest)
-	}
-	s := serveAs(t, c, kubeconfig)
-	demo(t, s)
-	s.apply(t, "webhook")
-	configurations := s.own.ConfigV1alpha1().RotationConfigurations(demoNamespace)
+	d := newDemo(t, "borders")
+	configurations := d.own.ConfigV1alpha1().RotationConfigurations(d.namespace)
 	eventually(t, "kube-apiserver asks the guard", func(ctx context.Context) error {
 		_, err := configurations.Patch(ctx, "service", types.MergePatchType, []byte(brokenPatch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "admission webhook") {
@@ -61,26 +47,17 @@ func TestBorders(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("reviews", func(t *testing.T) { testReviewsAreForKubeAPIServer(t, s) })
-	t.Run("large reviews", func(t *testing.T) { testLargeReviews(t, s) })
-	t.Run("strangers cost nothing", func(t *testing.T) { testStrangersCostNothing(t, s) })
-	t.Run("reporters", func(t *testing.T) { testReporters(t, s) })
-	t.Run("records", func(t *testing.T) { testNobodyWritesRecords(t, s) })
-}
-
-func (s *served) apply(t *testing.T, manifest string) {
-	t.Helper()
-	root, err := cluster.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mustKubectl(t, "apply", "-f", filepath.Join(root, "manifests", "base", manifest+".yaml"))
+	t.Run("reviews", func(t *testing.T) { testReviewsAreForKubeAPIServer(t, d) })
+	t.Run("large reviews", func(t *testing.T) { testLargeReviews(t, d) })
+	t.Run("strangers cost nothing", func(t *testing.T) { testStrangersCostNothing(t, d) })
+	t.Run("reporters", func(t *testing.T) { testReporters(t, d) })
+	t.Run("records", func(t *testing.T) { testNobodyWritesRecords(t, d) })
 }
 
 // removal is a review whose denial would name who depends on the bundle.
-func removal(t *testing.T, s *served) []byte {
+func removal(t *testing.T, d *demo) []byte {
 	t.Helper()
-	bundle, err := s.client.CoreV1().ConfigMaps(demoNamespace).Get(t.Context(), "service-ca-bundle", metav1.GetOptions{})
+	bundle, err := d.client.CoreV1().ConfigMaps(d.namespace).Get(t.Context(), "service-ca-bundle", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +68,7 @@ func removal(t *testing.T, s *served) []byte {
 	body, err := json.Marshal(&admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: "1", Namespace: demoNamespace, Name: bundle.Name, Operation: admissionv1.Delete,
+			UID: "1", Namespace: d.namespace, Name: bundle.Name, Operation: admissionv1.Delete,
 			Resource:  metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 			OldObject: runtime.RawExtension{Raw: old},
 		},
@@ -102,13 +79,13 @@ func removal(t *testing.T, s *served) []byte {
 	return body
 }
 
-func testReviewsAreForKubeAPIServer(t *testing.T, s *served) {
-	body := removal(t, s)
-	admin, err := s.client.CoreV1().RESTClient().Post().AbsPath(reviews).SetHeader("Content-Type", "application/json").Body(body).DoRaw(t.Context())
+func testReviewsAreForKubeAPIServer(t *testing.T, d *demo) {
+	body := removal(t, d)
+	admin, err := d.client.CoreV1().RESTClient().Post().AbsPath(reviews).SetHeader("Content-Type", "application/json").Body(body).DoRaw(t.Context())
 	if !apierrors.IsForbidden(err) || strings.Contains(string(admin), "service-") {
 		t.Errorf("an administrator has it reviewed through kube-apiserver: %v\n%s", err, admin)
 	}
-	tenant, err := s.UserConfig("tenant")
+	tenant, err := d.UserConfig("tenant")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +102,7 @@ func testReviewsAreForKubeAPIServer(t *testing.T, s *served) {
 		"who says that it is it": {"X-Remote-User": {"system:apiserver"}, "X-Remote-Group": {"system:masters"}},
 		"who has a token":        {"Authorization": {"Bearer x"}},
 	} {
-		code, answer := s.direct(t, http.MethodPost, reviews, headers, body)
+		code, answer := d.direct(t, http.MethodPost, reviews, headers, body)
 		if code != http.StatusForbidden && code != http.StatusUnauthorized || strings.Contains(answer, "service-") {
 			t.Errorf("%s has it reviewed: %d\n%s", name, code, answer)
 		}
@@ -134,14 +111,14 @@ func testReviewsAreForKubeAPIServer(t *testing.T, s *served) {
 
 // testLargeReviews: the largest objects there are come through the aggregation layer too. The guard fails closed there, so an
 // edit that is let through was judged.
-func testLargeReviews(t *testing.T, s *served) {
+func testLargeReviews(t *testing.T, d *demo) {
 	const namespace = "large"
-	if _, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+	if _, err := d.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"certrotation.dev/guard": "enabled"}},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	maps := s.client.CoreV1().ConfigMaps(namespace)
+	maps := d.client.CoreV1().ConfigMaps(namespace)
 	large, err := maps.Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": strings.Repeat("a", 1000_000)},
 	}, metav1.CreateOptions{})
@@ -155,10 +132,10 @@ func testLargeReviews(t *testing.T, s *served) {
 }
 
 // direct asks the port of serve itself, without a certificate.
-func (s *served) direct(t *testing.T, method, path string, headers http.Header, body []byte) (int, string) {
+func (d *demo) direct(t *testing.T, method, path string, headers http.Header, body []byte) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(t.Context(), method, localURL(s.securePort, path), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, d.APIURL()+path, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +156,9 @@ func (s *served) direct(t *testing.T, method, path string, headers http.Header, 
 var questionsMetric = regexp.MustCompile(`(?m)^apiserver_request_total\{[^}]*resource="(?:tokenreviews|subjectaccessreviews)"[^}]*\} (\S+)$`)
 
 // questions is how often kube-apiserver was asked who somebody is or what they may do.
-func (s *served) questions(t *testing.T) float64 {
+func (d *demo) questions(t *testing.T) float64 {
 	t.Helper()
-	metrics, err := installation.Scrape(t.Context(), s.AdminConfig(), s.AdminConfig().Host+"/metrics")
+	metrics, err := installation.Scrape(t.Context(), d.AdminConfig(), d.AdminConfig().Host+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,38 +175,38 @@ func (s *served) questions(t *testing.T) float64 {
 
 // testStrangersCostNothing knocks a hundred times, each time otherwise, so that no cache helps. A few questions are those of
 // others: the aggregator asks for OpenAPI meanwhile.
-func testStrangersCostNothing(t *testing.T, s *served) {
+func testStrangersCostNothing(t *testing.T, d *demo) {
 	const knocks = 100
-	before := s.questions(t)
+	before := d.questions(t)
 	for i := range knocks {
 		headers := http.Header{"Authorization": {"Bearer " + strconv.Itoa(i)}}
 		if i%2 == 0 {
 			headers = http.Header{"Impersonate-User": {strconv.Itoa(i)}}
 		}
 		for _, path := range []string{"/apis/certrotation.dev/v1alpha1/namespaces/" + strconv.Itoa(i) + "/bundlestatuses", "/" + strconv.Itoa(i), reviews} {
-			if code, answer := s.direct(t, http.MethodGet, path, headers, nil); code != http.StatusForbidden && code != http.StatusUnauthorized {
+			if code, answer := d.direct(t, http.MethodGet, path, headers, nil); code != http.StatusForbidden && code != http.StatusUnauthorized {
 				t.Fatalf("%s answers a stranger with %d: %s", path, code, answer)
 			}
 		}
 	}
-	if asked := s.questions(t) - before; asked > knocks/10 {
+	if asked := d.questions(t) - before; asked > knocks/10 {
 		t.Errorf("strangers had kube-apiserver asked %g times", asked)
 	}
 	// The metrics are asked for with tokens, so they cost something: but not without bound.
-	before = s.questions(t)
+	before = d.questions(t)
 	began := time.Now()
 	for i := range knocks {
-		if code, _ := s.direct(t, http.MethodGet, "/metrics", http.Header{"Authorization": {"Bearer m" + strconv.Itoa(i)}}, nil); code != http.StatusUnauthorized {
+		if code, _ := d.direct(t, http.MethodGet, "/metrics", http.Header{"Authorization": {"Bearer m" + strconv.Itoa(i)}}, nil); code != http.StatusUnauthorized {
 			t.Errorf("/metrics answers a token that nobody gave with %d", code)
 		}
 	}
-	if asked, most := s.questions(t)-before, 30+6*time.Since(began).Seconds(); asked > most {
+	if asked, most := d.questions(t)-before, 30+6*time.Since(began).Seconds(); asked > most {
 		t.Errorf("%d tokens had kube-apiserver asked %g times in %s, want %g at most", knocks, asked, time.Since(began), most)
 	}
 }
 
 // testReporters: the right to acknowledge to a signer is not the right to speak for every member, and who is named is named.
-func testReporters(t *testing.T, s *served) {
+func testReporters(t *testing.T, d *demo) {
 	role := func(name string, resourceNames ...string) *rbacv1.Role {
 		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"certrotation.dev"}, Resources: []string{"certificaterotations/acknowledge"}, ResourceNames: resourceNames, Verbs: []string{"create"},
@@ -238,10 +215,10 @@ func testReporters(t *testing.T, s *served) {
 	for _, r := range []*rbacv1.Role{
 		role("signer-only", "service-signer"), role("client-a", "service-signer", "service-signer/client-a/client-a"), role("everybody"),
 	} {
-		if _, err := s.client.RbacV1().Roles(demoNamespace).Create(t.Context(), r, metav1.CreateOptions{}); err != nil {
+		if _, err := d.client.RbacV1().Roles(d.namespace).Create(t.Context(), r, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		bind(t, s, r.Name, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: r.Name})
+		bind(t, d, r.Name, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: r.Name})
 	}
 	for _, tc := range []struct {
 		user, party string
@@ -255,7 +232,7 @@ func testReporters(t *testing.T, s *served) {
 		{"nobody", "client-a", false},
 	} {
 		t.Run(tc.user+" for "+tc.party, func(t *testing.T) {
-			err := s.acknowledge(t, tc.user, tc.party)
+			err := d.acknowledge(t, tc.user, tc.party)
 			if tc.allowed && err != nil || !tc.allowed && !apierrors.IsForbidden(err) {
 				t.Errorf("error %v, want it let through: %t", err, tc.allowed)
 			}
@@ -264,15 +241,15 @@ func testReporters(t *testing.T, s *served) {
 			}
 		})
 	}
-	kept := recordsOf(t, s)["evidence.service.client-a.client-a"].Evidence.Processes
+	kept := d.records(t)["evidence.service.client-a.client-a"].Evidence.Processes
 	if len(kept) != 1 || kept[0].ReportedBy != "everybody" {
 		t.Errorf("recorded %+v, want one process, last reported by everybody", kept)
 	}
 }
 
-func bind(t *testing.T, s *served, user string, role rbacv1.RoleRef) {
+func bind(t *testing.T, d *demo, user string, role rbacv1.RoleRef) {
 	t.Helper()
-	if _, err := s.client.RbacV1().RoleBindings(demoNamespace).Create(t.Context(), &rbacv1.RoleBinding{
+	if _, err := d.client.RbacV1().RoleBindings(d.namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: role,
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{}); err != nil {
@@ -281,18 +258,18 @@ func bind(t *testing.T, s *served, user string, role rbacv1.RoleRef) {
 }
 
 // acknowledge reports as a user, for the only member of a party.
-func (s *served) acknowledge(t *testing.T, user, party string) error {
+func (d *demo) acknowledge(t *testing.T, user, party string) error {
 	t.Helper()
-	_, err := s.as(t, user).CertrotationV1alpha1().CertificateRotations(demoNamespace).Acknowledge(t.Context(), "service-signer", &v1alpha1.Acknowledgement{
+	_, err := d.as(t, user).CertrotationV1alpha1().CertificateRotations(d.namespace).Acknowledge(t.Context(), "service-signer", &v1alpha1.Acknowledgement{
 		Party: party, Member: party, Instance: "pod", Trusts: []string{},
 		StartedAt: metav1.NewMicroTime(time.Now().Add(-time.Minute)), ObservedAt: metav1.NowMicro(),
 	}, metav1.CreateOptions{})
 	return err
 }
 
-func (s *served) as(t *testing.T, user string, groups ...string) versioned.Interface {
+func (d *demo) as(t *testing.T, user string, groups ...string) versioned.Interface {
 	t.Helper()
-	config, err := s.UserConfig(user, groups...)
+	config, err := d.UserConfig(user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,18 +282,18 @@ func (s *served) as(t *testing.T, user string, groups ...string) versioned.Inter
 
 // testNobodyWritesRecords: no role for people includes the records, with the guard or without it, and with it not even who may
 // do everything writes one.
-func testNobodyWritesRecords(t *testing.T, s *served) {
+func testNobodyWritesRecords(t *testing.T, d *demo) {
 	users := []string{}
 	for _, role := range []string{
 		"view", "edit", "admin", "certrotation-viewer", "certrotation-operator", "certrotation-waiver", "certrotation-relying-party", "certrotation-configuration-editor",
 	} {
 		user := "has-" + role
-		bind(t, s, user, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role})
+		bind(t, d, user, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role})
 		users = append(users, user)
 	}
 	attempts := func(t *testing.T, who versioned.Interface, name string, refused func(error) bool) {
 		t.Helper()
-		records, dry := who.ConfigV1alpha1().RotationRecords(demoNamespace), []string{metav1.DryRunAll}
+		records, dry := who.ConfigV1alpha1().RotationRecords(d.namespace), []string{metav1.DryRunAll}
 		forged := &configv1alpha1.RotationRecord{
 			ObjectMeta: metav1.ObjectMeta{Name: "evidence.service.client-b.client-b"},
 			Spec: configv1alpha1.RotationRecordSpec{
@@ -337,21 +314,26 @@ func testNobodyWritesRecords(t *testing.T, s *served) {
 			t.Errorf("%s deletes a record: %v", name, err)
 		}
 	}
+	t.Cleanup(func() {
+		if err := d.apply(context.WithoutCancel(t.Context()), "base/webhook.yaml"); err != nil {
+			t.Error(err)
+		}
+	})
 	byGuard := func(err error) bool { return err != nil && strings.Contains(err.Error(), string(trust.ContentDecides)) }
 	for _, user := range users {
-		attempts(t, s.as(t, user), user, apierrors.IsForbidden)
+		attempts(t, d.as(t, user), user, apierrors.IsForbidden)
 	}
-	attempts(t, s.own, "an administrator", byGuard)
-	if err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "certrotation-guard", metav1.DeleteOptions{}); err != nil {
+	attempts(t, d.own, "an administrator", byGuard)
+	if err := d.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), "certrotation-guard", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "kube-apiserver asks no guard", func(ctx context.Context) error {
-		return s.own.ConfigV1alpha1().RotationRecords(demoNamespace).Delete(ctx, "evidence.service.client-a.client-a", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return d.own.ConfigV1alpha1().RotationRecords(d.namespace).Delete(ctx, "evidence.service.client-a.client-a", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 	})
 	for _, user := range users {
-		attempts(t, s.as(t, user), user, apierrors.IsForbidden)
+		attempts(t, d.as(t, user), user, apierrors.IsForbidden)
 	}
 	for _, account := range []string{"default", "certrotation-other"} {
-		attempts(t, s.as(t, "system:serviceaccount:"+systemNamespace+":"+account, "system:serviceaccounts"), account, apierrors.IsForbidden)
+		attempts(t, d.as(t, "system:serviceaccount:"+systemNamespace+":"+account, "system:serviceaccounts"), account, apierrors.IsForbidden)
 	}
 }

@@ -15,12 +15,11 @@ import (
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/generated/clientset/versioned"
 )
 
-func testRotateDryRun(t *testing.T, s *served, client versioned.Interface) {
-	before := recordsOf(t, s)
-	plan, err := client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
+func testRotateDryRun(t *testing.T, d *demo) {
+	before := d.records(t)
+	plan, err := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace).
 		Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{Reason: "drill"}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Fatal(err)
@@ -28,18 +27,18 @@ func testRotateDryRun(t *testing.T, s *served, client versioned.Interface) {
 	if plan.Target != "service-signer" || len(plan.Steps) == 0 || plan.Hash == "" {
 		t.Errorf("plan %+v, want steps and a hash", plan)
 	}
-	if diff := cmp.Diff(before, recordsOf(t, s)); diff != "" {
+	if diff := cmp.Diff(before, d.records(t)); diff != "" {
 		t.Errorf("a dry run has written (-before +after):\n%s", diff)
 	}
-	_, err = client.CertrotationV1alpha1().CertificateRotations(demoNamespace).
+	_, err = d.own.CertrotationV1alpha1().CertificateRotations(d.namespace).
 		Rotate(t.Context(), "nobody", &v1alpha1.RotationRequest{}, metav1.CreateOptions{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("rotating what does not exist: %v, want NotFound", err)
 	}
 }
 
-func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
+func testAcknowledge(t *testing.T, d *demo) {
+	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
 	signer, err := rotations.Get(t.Context(), "service-signer", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +69,7 @@ func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
 		{name: "an older process of the same name", change: func(a *v1alpha1.Acknowledgement) { a.StartedAt = metav1.NewMicroTime(started.Add(-time.Hour)) }, refused: apierrors.IsConflict},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			before := recordsOf(t, s)
+			before := d.records(t)
 			ack := report()
 			tc.change(ack)
 			answer, err := rotations.Acknowledge(t.Context(), "service-signer", ack, metav1.CreateOptions{})
@@ -78,7 +77,7 @@ func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
 				if !tc.refused(err) {
 					t.Errorf("error %v", err)
 				}
-				if diff := cmp.Diff(before, recordsOf(t, s)); diff != "" {
+				if diff := cmp.Diff(before, d.records(t)); diff != "" {
 					t.Errorf("it has written all the same (-before +after):\n%s", diff)
 				}
 				return
@@ -90,7 +89,7 @@ func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
 				t.Errorf("it counts until %v, want an hour from now", answer.Expires)
 			}
 			var processes []string
-			for _, process := range recordsOf(t, s)["evidence.service.client-a.client-a"].Evidence.Processes {
+			for _, process := range d.records(t)["evidence.service.client-a.client-a"].Evidence.Processes {
 				processes = append(processes, process.Instance)
 			}
 			if !slices.Equal(processes, tc.evidence) {
@@ -100,12 +99,12 @@ func testAcknowledge(t *testing.T, s *served, client versioned.Interface) {
 	}
 }
 
-func testRotate(t *testing.T, s *served, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
+func testRotate(t *testing.T, d *demo) {
+	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
 	if _, err := rotations.Rotate(t.Context(), "service-signer", &v1alpha1.RotationRequest{Reason: "drill", Compromised: true}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	got := recordsOf(t, s)["rotate.service-signer"].Request
+	got := d.records(t)["rotate.service-signer"].Request
 	if got == nil || got.RequestedBy == "" {
 		t.Fatalf("the request is recorded as %+v", got)
 	}
@@ -115,7 +114,7 @@ func testRotate(t *testing.T, s *served, client versioned.Interface) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
-	secret, err := s.client.CoreV1().Secrets(demoNamespace).Get(t.Context(), "service-signer", metav1.GetOptions{})
+	secret, err := d.client.CoreV1().Secrets(d.namespace).Get(t.Context(), "service-signer", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +124,9 @@ func testRotate(t *testing.T, s *served, client versioned.Interface) {
 }
 
 // testWaive has a person decide that a member is not waited for.
-func testWaive(t *testing.T, s *served, client versioned.Interface) {
-	rotations := client.CertrotationV1alpha1().CertificateRotations(demoNamespace)
-	before := recordsOf(t, s)
+func testWaive(t *testing.T, d *demo) {
+	rotations := d.own.CertrotationV1alpha1().CertificateRotations(d.namespace)
+	before := d.records(t)
 	waiver := func() *v1alpha1.Waiver {
 		return &v1alpha1.Waiver{Party: "client-b", Reason: "switched off", Expires: &metav1.Time{Time: time.Now().Add(time.Hour)}}
 	}
@@ -147,28 +146,14 @@ func testWaive(t *testing.T, s *served, client versioned.Interface) {
 			t.Errorf("a waiver %s: %v", name, err)
 		}
 	}
-	if diff := cmp.Diff(before, recordsOf(t, s)); diff != "" {
+	if diff := cmp.Diff(before, d.records(t)); diff != "" {
 		t.Errorf("what was refused, or tried, is written (-before +after):\n%s", diff)
 	}
 	if _, err := rotations.Waive(t.Context(), "service-signer", waiver(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	got := recordsOf(t, s)["waiver.service.client-b.client-b"].Waiver
+	got := d.records(t)["waiver.service.client-b.client-b"].Waiver
 	if got == nil || got.Reason != "switched off" || got.WaivedBy == "" || got.Member != "client-b" {
 		t.Errorf("the waiver is recorded as %+v", got)
 	}
-}
-
-// recordsOf is what is remembered of the demo, by name.
-func recordsOf(t *testing.T, s *served) map[string]configv1alpha1.RotationRecordSpec {
-	t.Helper()
-	list, err := s.own.ConfigV1alpha1().RotationRecords(demoNamespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]configv1alpha1.RotationRecordSpec{}
-	for i := range list.Items {
-		out[list.Items[i].Name] = list.Items[i].Spec
-	}
-	return out
 }

@@ -37,8 +37,8 @@ const (
 
 // restartStage is a Deployment of pods that do not reload, on a real control plane. The test is its kubelets, and says what is due.
 type restartStage struct {
-	client kubernetes.Interface
-	own    versioned.Interface
+	*plane
+
 	// complete is set when the rule was told that the workload is done.
 	complete atomic.Bool
 	told     *events.FakeRecorder
@@ -48,10 +48,8 @@ type restartStage struct {
 // TestRestartOfADeployment: without the right to it nothing is restarted, and the record says which command gives it. With it
 // the template is written once, and followed until each pod was made of it, whoever scales meanwhile.
 func TestRestartOfADeployment(t *testing.T) {
-	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) {
-		cfg.ControllerManagerFlags = []string{"--controllers=deployment-controller,replicaset-controller"}
-	})
-	s := newRestartStage(t, c)
+	t.Parallel()
+	s := newRestartStage(t, barePlane.use(t))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -72,7 +70,7 @@ func TestRestartOfADeployment(t *testing.T) {
 		return nil
 	})
 	s.scale(t, 4)
-	eventuallyWithin(t, 2*startTimeout, "the restart is done", func(ctx context.Context) error {
+	eventually(t, "the restart is done", func(ctx context.Context) error {
 		if err := s.kubelets(ctx); err != nil {
 			return err
 		}
@@ -84,19 +82,15 @@ func TestRestartOfADeployment(t *testing.T) {
 	s.ended(t)
 }
 
-func newRestartStage(t *testing.T, c *cluster.Cluster) *restartStage {
+func newRestartStage(t *testing.T, p *plane) *restartStage {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(c.AdminConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &restartStage{client: client, own: define(t, c), told: events.NewFakeRecorder(100)}
-	makeNamespace(t, client, restarted)
+	s := &restartStage{plane: p, told: events.NewFakeRecorder(100)}
+	makeNamespace(t, s.client, restarted)
 	configure(t, s.own, restarted, podsConfiguration)
-	view := startView(t, c.AdminConfig(), client, s.own)
+	view := startView(t, p, restarted)
 	s.deploy(t)
 
-	config, err := c.UserConfig("restarter")
+	config, err := p.UserConfig("restarter")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -19,13 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
-	"certrotation.dev/generated/clientset/versioned"
 	"certrotation.dev/generated/informers/externalversions"
 	configlisters "certrotation.dev/generated/listers/config/v1alpha1"
 	"certrotation.dev/registry/record"
@@ -59,18 +56,7 @@ spec:
     configMapName: all-bundles
     bundles: [{key: web.crt, configMapName: web-bundle}]
 `
-	// storyTimeout bounds each half of a story. It takes about a second, but for a package that gives way to others.
-	storyTimeout = 5 * time.Minute
 )
-
-// stage is where stories are played: one cluster and one binary for all of them.
-type stage struct {
-	*cluster.Cluster
-
-	client kubernetes.Interface
-	own    versioned.Interface
-	binary string
-}
 
 // plot says what a story is to be.
 type plot struct {
@@ -98,7 +84,6 @@ type story struct {
 	t          *testing.T
 	proxy      *faultProxy
 	controller *cluster.Process
-	metrics    string
 	admin      *rest.Config
 	secrets    corev1listers.SecretNamespaceLister
 	configMaps corev1listers.ConfigMapNamespaceLister
@@ -111,32 +96,31 @@ type story struct {
 }
 
 // newStory makes the namespace and starts the controller.
-func (s *stage) newStory(t *testing.T, p plot) *story {
+func (p *plane) newStory(t *testing.T, told plot) *story {
 	t.Helper()
 	out := &story{
-		fleet: newFleet(p.namespace, s.client, s.own), t: t,
-		proxy: newFaultProxy(t, s.AdminConfig(), p), admin: s.AdminConfig(), changed: make(chan struct{}, 1),
+		fleet: newFleet(told.namespace, p.client, p.own), t: t,
+		proxy: newFaultProxy(t, p.AdminConfig(), told), admin: p.AdminConfig(), changed: make(chan struct{}, 1),
 	}
 	out.watch()
-	makeNamespace(t, s.client, p.namespace)
+	makeNamespace(t, p.client, told.namespace)
 	configuration := webConfiguration
-	if p.aggregated {
+	if told.aggregated {
 		configuration += aggregateConfiguration
 	}
-	configure(t, s.own, p.namespace, configuration)
-	out.startController(s.binary)
+	configure(t, p.own, told.namespace, configuration)
+	out.startController(p.program)
 	return out
 }
 
-func (s *story) startController(binary string) {
+func (s *story) startController(program string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	s.metrics = "127.0.0.1:" + strconv.Itoa(freePort(s.t))
 	s.controller = cluster.NewProcess(cluster.ProcessConfig{
-		Name: "controller", Path: binary, Dir: dir,
+		Name: "controller", Path: program, Dir: dir,
 		Args: []string{
 			"controller", "--kubeconfig", s.proxy.kubeconfig(s.t, dir), "--leader-elect=false", "--inject-ca=false",
-			"--metrics-bind-address", s.metrics, "--allowed-cidrs=127.0.0.0/8",
+			"--metrics-bind-address=127.0.0.1:0", "--allowed-cidrs=127.0.0.0/8",
 			// Other stories are told at the same time, with controllers of their own.
 			"--namespaces=" + s.namespace,
 		},
@@ -192,12 +176,17 @@ func (s *story) watch() {
 	own.WaitForCacheSync(ctx.Done())
 }
 
+// rootCA is the ConfigMap that kube-controller-manager makes in each namespace, sooner or later.
+const rootCA = "kube-root-ca.crt"
+
 // now returns what is known of the namespace.
 func (s *story) now() objects {
-	return objects{
+	out := objects{
 		secrets: listed(s.t, s.secrets.List), configMaps: listed(s.t, s.configMaps.List),
 		configurations: listed(s.t, s.configurations.List), records: listed(s.t, s.records.List),
 	}
+	delete(out.configMaps, rootCA)
+	return out
 }
 
 // listed are the objects of a lister by name.
@@ -249,7 +238,7 @@ func (o objects) assess(namespace string) (*trust.Domain, *trust.Assessment, int
 // nothing to do for anybody.
 func (s *story) settle(before string) objects {
 	s.t.Helper()
-	timeout := time.NewTimer(storyTimeout)
+	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	for {
 		o := s.now()

@@ -15,11 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/trust"
-	"certrotation.dev/test/cluster"
 )
 
 // startedConfiguration is a PKI whose verifiers read its bundle only at start.
@@ -54,17 +52,9 @@ const mountDelay = 3 * time.Second
 // the new CA. One that starts later finds a later bundle than its template names, and starts with that. Only one that would
 // wait for ever, because somebody has removed what the bundle has replaced, has the template brought up to date.
 func TestProgramsThatNeverReload(t *testing.T) {
-	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) {
-		cfg.ControllerManagerFlags = []string{"--controllers=deployment-controller,replicaset-controller"}
-	})
-	client, err := kubernetes.NewForConfig(c.AdminConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	makeNamespace(t, client, systemNamespace)
-	served := serveAs(t, c, c.Kubeconfig())
-	served.control(t, "--restart-workloads")
-	s := &gateStage{podStage: served.podStage(t, "started")}
+	t.Parallel()
+	s := &gateStage{podStage: workingPlane.use(t).podStage(t, "started")}
+	s.mustKubectl(t, "create", "rolebinding", restartRole, "-n", s.namespace, "--clusterrole="+restartRole, "--serviceaccount="+systemNamespace+":certrotation-controller")
 	configure(t, s.own, s.namespace, startedConfiguration)
 	s.deploy(t)
 	s.start(t)
