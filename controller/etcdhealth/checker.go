@@ -26,10 +26,12 @@ import (
 )
 
 // fallbackTimeout is for a configuration that gives none. identityTimeout bounds the reads of the client leaf and the bundle,
-// so that a whole check takes no longer than that and the timeout of a member, all of which are asked at once.
+// so that a whole check takes no longer than that and the timeout of a member, all of which are asked at once. refusalTimeout is
+// how long a member may take to refuse a client after the handshake.
 const (
 	fallbackTimeout = 10 * time.Second
 	identityTimeout = 20 * time.Second
+	refusalTimeout  = time.Second
 )
 
 // Config of a Checker.
@@ -51,9 +53,10 @@ type Checker struct {
 	clock  clock.PassiveClock
 	dial   dialFunc
 	// failures may be nil.
-	failures *connection.Failures
-	meters   *meters
-	flights  flights
+	failures       *connection.Failures
+	refusalTimeout time.Duration
+	meters         *meters
+	flights        flights
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -70,8 +73,8 @@ func New(cfg Config) (*Checker, error) {
 		cfg.Dial = (&dial.Dialer{}).DialContext
 	}
 	c := &Checker{
-		client: cfg.Client, clock: cfg.Clock, dial: cfg.Dial, failures: cfg.Failures, meters: newMeters(),
-		flights: flights{keys: map[string]*line{}},
+		client: cfg.Client, clock: cfg.Clock, dial: cfg.Dial, failures: cfg.Failures, refusalTimeout: refusalTimeout,
+		meters: newMeters(), flights: flights{keys: map[string]*line{}},
 	}
 	if cfg.Metrics != nil {
 		c.meters.register(cfg.Metrics)

@@ -36,18 +36,19 @@ import (
 // conn is a connection to one member.
 type conn struct {
 	*clientv3.Client
-	http     *http.Client
-	endpoint *url.URL
-	identity *tls.Config
-	dial     dialFunc
-	failures *connection.Failures
+	http           *http.Client
+	endpoint       *url.URL
+	identity       *tls.Config
+	dial           dialFunc
+	failures       *connection.Failures
+	refusalTimeout time.Duration
 	// proven says that a member has proven, by a leaf that the bundle verifies, that it is one.
 	proven *atomic.Bool
 }
 
 // connect makes a client; the connection itself is made by the first request.
 func (c *Checker) connect(ctx context.Context, endpoint *url.URL, identity *tls.Config) (*conn, error) {
-	out := &conn{endpoint: endpoint, dial: c.dial, failures: c.failures, proven: &atomic.Bool{}}
+	out := &conn{endpoint: endpoint, dial: c.dial, failures: c.failures, refusalTimeout: c.refusalTimeout, proven: &atomic.Bool{}}
 	identity = identity.Clone()
 	identity.ServerName = cmp.Or(identity.ServerName, endpoint.Hostname())
 	if present := identity.GetClientCertificate; present != nil {
@@ -130,9 +131,6 @@ func (c *conn) answered(ctx context.Context, err error) string {
 	return "the connection is lost"
 }
 
-// hearken is how long a member may take to refuse a client after the handshake.
-const hearken = time.Second
-
 // diagnose connects once more, without gRPC, and returns why that fails, nil if it does not. With TLS 1.3 a member refuses
 // a client after the client's part of the handshake. Who has sent something by then may never learn why: so this client
 // only listens.
@@ -147,7 +145,7 @@ func (c *conn) diagnose(ctx context.Context) error {
 		return err
 	}
 	c.proven.Store(true)
-	if err := client.SetReadDeadline(time.Now().Add(hearken)); err != nil {
+	if err := client.SetReadDeadline(time.Now().Add(c.refusalTimeout)); err != nil {
 		return err
 	}
 	_, err = client.Read(make([]byte, 1))

@@ -5,18 +5,20 @@ package etcdhealth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -27,6 +29,7 @@ import (
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/heldport"
 )
 
 const (
@@ -36,6 +39,9 @@ const (
 	leafName          = "etcd-client"
 	bundleName        = "etcd-bundle"
 )
+
+// ample is a timeout that no member reaches, however busy the machine is, unless it says nothing.
+const ample = time.Minute
 
 // members are real etcd members on addresses of the loopback, which have all ports in common, as nodes have.
 type members struct {
@@ -48,21 +54,18 @@ type members struct {
 	quorum     *configv1alpha1.Quorum
 }
 
-// startMembers starts a cluster that needs certificates of clients and peers, and waits until every member is healthy.
-func startMembers(t *testing.T, n int) *members {
+// startMembers starts a cluster that needs certificates of clients and peers, and waits until every member is healthy. The
+// members trust others besides their own CA.
+func startMembers(t *testing.T, n int, others ...*pki.Pair) *members {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &members{ca: newAuthority(t, "etcd-ca"), processes: map[string]*cluster.Process{}, dirs: map[string]string{}}
-	var peerPort int
-	if m.clientPort, err = cluster.FreePort(); err != nil {
-		t.Fatal(err)
+	m := &members{
+		ca: newAuthority(t, "etcd-ca"), processes: map[string]*cluster.Process{}, dirs: map[string]string{}, clientPort: heldport.Take(t),
 	}
-	if peerPort, err = cluster.FreePort(); err != nil {
-		t.Fatal(err)
-	}
+	peerPort := heldport.Take(t)
 	var initial []string
 	for i := range n {
 		name, address := fmt.Sprintf("node-%d", i+1), fmt.Sprintf("127.0.0.%d", i+1)
@@ -73,13 +76,15 @@ func startMembers(t *testing.T, n int) *members {
 	for i, name := range m.names {
 		dir, address := t.TempDir(), m.nodes[i].Addresses[0]
 		m.dirs[name] = dir
-		m.write(t, dir, "client", issue(t, m.ca, name, time.Hour, pki.ServerAuth, pki.ClientAuth))
-		m.write(t, dir, "peer", issue(t, m.ca, name, time.Hour, pki.ServerAuth, pki.ClientAuth))
+		m.anchors(t, name, append([]*pki.Pair{m.ca}, others...)...)
+		for _, leaf := range []string{"client", "peer"} {
+			m.write(t, name, leaf, issue(t, m.ca, name, time.Hour, pki.ServerAuth, pki.ClientAuth))
+		}
 		client, peer := fmt.Sprintf("https://%s:%d", address, m.clientPort), fmt.Sprintf("https://%s:%d", address, peerPort)
 		m.processes[name] = cluster.NewProcess(cluster.ProcessConfig{
 			Name: name, Path: filepath.Join(root, "bin", "tools", "etcd"), Dir: dir,
 			Args: []string{
-				"--name=" + name, "--data-dir=" + filepath.Join(dir, "data"), "--unsafe-no-fsync=true",
+				"--name=" + name, "--data-dir=" + filepath.Join(dir, "data"), "--unsafe-no-fsync=true", "--socket-reuse-port=true",
 				"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 				"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=" + strings.Join(initial, ","),
 				"--client-cert-auth=true", "--trusted-ca-file=" + filepath.Join(dir, "ca.crt"),
@@ -88,33 +93,50 @@ func startMembers(t *testing.T, n int) *members {
 				"--peer-cert-file=" + filepath.Join(dir, "peer.crt"), "--peer-key-file=" + filepath.Join(dir, "peer.key"),
 			},
 		})
-		m.start(t, name)
+		t.Cleanup(func() { m.end(t, name) })
 	}
-	m.quorum = &configv1alpha1.Quorum{
-		Endpoint: fmt.Sprintf("https://{node}:%d", m.clientPort), ClientLeaf: leafName, BundleConfigMapName: bundleName,
-		Timeout: &metav1.Duration{Duration: 3 * time.Second},
-	}
-	c := m.checker(t)
-	for _, name := range m.names {
-		m.wait(t, c, func(o quorum.Observation) error { return refusal(quorum.Rejoined(o, name)) })
-	}
+	m.quorum = &configv1alpha1.Quorum{Endpoint: fmt.Sprintf("https://{node}:%d", m.clientPort), ClientLeaf: leafName, BundleConfigMapName: bundleName}
+	m.mend(t)
 	return m
+}
+
+// mend starts and thaws what a test has left broken, and waits until every member is healthy.
+func (m *members) mend(t *testing.T) {
+	t.Helper()
+	for _, name := range m.names {
+		if m.processes[name].Running() {
+			m.thaw(t, name)
+		} else {
+			m.start(t, name)
+		}
+	}
+	m.wait(t, m.checker(t), func(o quorum.Observation) error {
+		for _, name := range m.names {
+			if err := refusal(quorum.Rejoined(o, name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (m *members) start(t *testing.T, name string) {
 	t.Helper()
-	p := m.processes[name]
-	if err := p.Start(); err != nil {
+	if err := m.processes[name].Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("%s: %s", name, lastLines(p.LogFile()))
-		}
-	})
+}
+
+// end kills a member, and shows what it said if the test has failed.
+func (m *members) end(t *testing.T, name string) {
+	t.Helper()
+	p := m.processes[name]
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
+	if t.Failed() {
+		t.Logf("%s: %s", name, lastLines(p.LogFile()))
+	}
 }
 
 func lastLines(file string) string {
@@ -125,18 +147,99 @@ func lastLines(file string) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// write puts what a member presents and trusts where it reads it.
-func (m *members) write(t *testing.T, dir, name string, pair *pki.Pair) {
+// freeze stops all threads of a member, and waits until the last of them has stopped: the signal alone leaves time for
+// one more handshake.
+func (m *members) freeze(t *testing.T, name string) {
+	t.Helper()
+	if err := m.processes[name].Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	pid := m.processes[name].Pid()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return stopped(pid)
+	})
+	if err != nil {
+		t.Fatalf("process %d of %s does not stop: %v", pid, name, err)
+	}
+}
+
+// stopped says whether no thread of a process runs any more.
+func stopped(pid int) (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return false, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err != nil {
+			return false, err
+		}
+		// The state follows the name, which stands in parentheses.
+		if _, state, ok := strings.Cut(string(stat), ") "); !ok || !strings.HasPrefix(state, "T") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (m *members) thaw(t *testing.T, name string) {
+	t.Helper()
+	if err := m.processes[name].Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write puts what a member presents where it reads it.
+func (m *members) write(t *testing.T, name, leaf string, pair *pki.Pair) {
 	t.Helper()
 	key, err := pair.KeyPEM()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, data := range map[string][]byte{"ca.crt": m.ca.Certificate.PEM(), name + ".crt": pair.CertPEM(), name + ".key": key} {
-		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+	for file, data := range map[string][]byte{leaf + ".crt": pair.CertPEM(), leaf + ".key": key} {
+		if err := os.WriteFile(filepath.Join(m.dirs[name], file), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// anchors puts what a member trusts from its next start on where it reads it.
+func (m *members) anchors(t *testing.T, name string, cas ...*pki.Pair) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dirs[name], "ca.crt"), encode(cas...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lead is nil while a member leads. If another one does, as may happen at any time on a busy machine, it is asked to hand over.
+func (m *members) lead(t *testing.T, c *Checker, o quorum.Observation, name string) error {
+	t.Helper()
+	seen := o.Member(name)
+	if seen.MemberID != 0 && seen.Leader == seen.MemberID {
+		return nil
+	}
+	leader := slices.IndexFunc(m.nodes, func(node *inventory.Node) bool {
+		other := o.Member(node.Name)
+		return other.MemberID != 0 && other.MemberID == seen.Leader
+	})
+	if leader < 0 {
+		return fmt.Errorf("%s follows nobody who answers", name)
+	}
+	identity, err := c.identity(t.Context(), testNamespace, testConfiguration, m.quorum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), ample)
+	defer cancel()
+	conn, err := c.connect(ctx, onNodes(m.nodes)[leader].endpoint(m.quorum.Endpoint), identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.close()
+	if _, err := conn.MoveLeader(ctx, seen.MemberID); err != nil {
+		return fmt.Errorf("%s does not hand over: %w", m.nodes[leader].Name, err)
+	}
+	return fmt.Errorf("%s has handed over", m.nodes[leader].Name)
 }
 
 // checker has a good client leaf, unless the objects say otherwise.
@@ -155,24 +258,37 @@ func (m *members) checker(t *testing.T, objects ...runtime.Object) *Checker {
 	return c
 }
 
-func (m *members) check(t *testing.T, c *Checker) quorum.Observation {
+// check asks once.
+func (m *members) check(t *testing.T, c *Checker, timeout time.Duration) quorum.Observation {
 	t.Helper()
-	o, err := c.Check(t.Context(), testNamespace, testConfiguration, m.quorum, m.nodes)
+	q := m.quorum.DeepCopy()
+	q.Timeout = &metav1.Duration{Duration: timeout}
+	o, err := c.Check(t.Context(), testNamespace, testConfiguration, q, m.nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// wait asks until the answers are as wanted: elections and connections take the time they take.
+// wait asks until the answers are as wanted.
 func (m *members) wait(t *testing.T, c *Checker, wanted func(quorum.Observation) error) quorum.Observation {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	return until(t, func(timeout time.Duration) quorum.Observation { return m.check(t, c, timeout) }, wanted)
+}
+
+// patience is for what has to happen.
+const patience = 5 * time.Minute
+
+// until asks until the answers are as wanted: elections and connections take the time they take. A member that says nothing
+// takes all of the timeout, and one on a busy machine may need more: each question has twice the time of the one before.
+func until(t *testing.T, ask func(timeout time.Duration) quorum.Observation, wanted func(quorum.Observation) error) quorum.Observation {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		o := m.check(t, c)
+	for timeout := 2 * time.Second; ; timeout = min(2*timeout, ample) {
+		o := ask(timeout)
 		err := wanted(o)
 		if err == nil {
 			return o
@@ -183,30 +299,6 @@ func (m *members) wait(t *testing.T, c *Checker, wanted func(quorum.Observation)
 			t.Fatalf("%v\nobservation: %+v", err, o)
 		}
 	}
-}
-
-func refusal(v quorum.Verdict) error {
-	if v.Safe {
-		return nil
-	}
-	return errors.New(string(v.Reason) + ": " + v.Message)
-}
-
-// failures are what the observation says of each node.
-func failures(o quorum.Observation) map[string]string {
-	out := map[string]string{}
-	for _, m := range o.Members {
-		out[m.Node] = m.Failure
-	}
-	return out
-}
-
-func same(text string, names ...string) map[string]string {
-	out := map[string]string{}
-	for _, name := range names {
-		out[name] = text
-	}
-	return out
 }
 
 func newAuthority(t *testing.T, name string) *pki.Pair {
@@ -251,12 +343,16 @@ func consenting(name string) metav1.ObjectMeta {
 }
 
 func bundleOf(cas ...*pki.Pair) *corev1.ConfigMap {
-	var text strings.Builder
-	for _, ca := range cas {
-		text.Write(ca.Certificate.PEM())
-	}
 	return &corev1.ConfigMap{
 		ObjectMeta: consenting(bundleName),
-		Data:       map[string]string{inventory.BundleKey: text.String()},
+		Data:       map[string]string{inventory.BundleKey: string(encode(cas...))},
 	}
+}
+
+func encode(cas ...*pki.Pair) []byte {
+	var out []byte
+	for _, ca := range cas {
+		out = append(out, ca.Certificate.PEM()...)
+	}
+	return out
 }

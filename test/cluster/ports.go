@@ -84,7 +84,8 @@ func (p ports) replace(name string) (ports, error) {
 	return p, nil
 }
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on now. It is not reserved.
+// FreePort returns a port of 127.0.0.1 that nobody listens on now. It is not reserved: package heldport does that for programs
+// that share ports, and who starts others looks whether one has lost its port ([Process.LostPort]).
 func FreePort() (int, error) {
 	free, err := freePorts(1)
 	if err != nil {

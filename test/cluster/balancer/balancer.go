@@ -38,7 +38,8 @@ type Backend struct {
 
 // Balancer spreads connections.
 type Balancer struct {
-	cfg Config
+	cfg  Config
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu       sync.Mutex
 	backends []*entry
@@ -79,7 +80,8 @@ func New(cfg Config) (*Balancer, error) {
 		}
 	}
 	b := &Balancer{
-		cfg: cfg, changed: make(chan struct{}), open: map[net.Conn]struct{}{}, readiness: make(chan struct{}, 1),
+		cfg: cfg, dial: (&net.Dialer{Timeout: cfg.AnswerTimeout}).DialContext,
+		changed: make(chan struct{}), open: map[net.Conn]struct{}{}, readiness: make(chan struct{}, 1),
 	}
 	for _, config := range cfg.Backends {
 		b.backends = append(b.backends, &entry{Backend: config, admitted: true})

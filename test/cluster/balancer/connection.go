@@ -75,8 +75,7 @@ func (b *Balancer) serve(ctx context.Context, client net.Conn) {
 // introduce connects to a backend, sends it the client's first record and returns the first part of its answer. Nothing of
 // that reaches the client before it has succeeded.
 func (b *Balancer) introduce(ctx context.Context, backend *entry, hello []byte) (net.Conn, []byte, error) {
-	dialer := net.Dialer{Timeout: b.cfg.AnswerTimeout}
-	server, err := dialer.DialContext(ctx, "tcp", backend.Address)
+	server, err := b.dial(ctx, "tcp", backend.Address)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to %s: %w", backend.Name, err)
 	}
