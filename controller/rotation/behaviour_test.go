@@ -195,6 +195,35 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
+// TestPartyRemovedBeforeARotation: informers have streams of their own, so a request may be seen before an edit of the configuration that
+// was made first. Who was taken out at rest does not count in the rotation.
+func TestPartyRemovedBeforeARotation(t *testing.T) {
+	w, c := settled(t)
+	cfg := w.configuration()
+	domain := &cfg.Spec.TrustDomains[0]
+	domain.RelyingParties = append(domain.RelyingParties, configv1alpha1.RelyingParty{
+		Name: "auditors", Members: []string{"old"}, Evidence: configv1alpha1.Evidence{Kind: configv1alpha1.EvidenceAcknowledgement},
+		Verifies: configv1alpha1.LeafSelection{Usages: []configv1alpha1.Usage{configv1alpha1.ServerAuth}},
+	})
+	w.put(cfg)
+	w.settle(c)
+	w.former = w.configuration()
+	domain.RelyingParties = domain.RelyingParties[:len(domain.RelyingParties)-1]
+	w.put(cfg)
+	requestRotation(w)
+	if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil && !apply.Benign(err) {
+		t.Fatal(err)
+	}
+	w.former, w.known = nil, nil
+	w.settle(c)
+	if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+		t.Errorf("at the end (-want +got):\n%s; blockers %+v", diff, trust.Assess(w.domain(), w.clock.Now()).Blockers)
+	}
+	if len(w.domain().Roster.Members) != 2 {
+		t.Errorf("roster %+v", w.domain().Roster.Members)
+	}
+}
+
 // collector is an Evidence that has looked at everybody, and proves nobody to be gone.
 type collector struct {
 	refresh  func() error

@@ -81,6 +81,8 @@ type world struct {
 	known          *inventory.Sources
 	knownNamespace *inventory.Namespace
 	knownVersion   int
+	// former is the configuration that the cache still shows, nil if it shows the one that there is.
+	former *configv1alpha1.RotationConfiguration
 	// clocks is what the process of the controller measures of its clock, nil for nothing.
 	clocks *clocks
 }
@@ -208,6 +210,9 @@ func (w *world) refresh(namespace string) {
 	}
 	w.knownVersion = w.api.CachedVersion()
 	w.known = w.timed(sources.Cached(w.api, namespace))
+	if w.former != nil {
+		w.known = w.known.WithConfiguration(w.former.Name, w.former)
+	}
 	w.knownNamespace = inventory.Build(w.known)
 }
 

@@ -68,6 +68,28 @@ func Orders(domains []*trust.Domain, due func(*trust.Domain) []trust.Restart) []
 	})
 }
 
+// TakeTurns has a relying party have one workload restarted at a time, also where its trust domains are due for several: of those
+// that are to be written the first is, and none while another one is under way. orders are those of one namespace.
+func TakeTurns(orders []*Order, known map[trust.Workload]trust.Progress, verdicts map[trust.Workload]Verdict) {
+	for i, o := range orders {
+		before := slices.IndexFunc(orders, func(other *Order) bool {
+			is := known[other.Workload]
+			underWay := is.Rolling || carries(is.Content, other.Content) && !is.Complete
+			return other != o && other.sharesParty(o) && (underWay || slices.Index(orders, other) < i && verdicts[other.Workload].State == Write)
+		})
+		if verdicts[o.Workload].State == Write && before >= 0 {
+			verdicts[o.Workload] = wait(ReasonRolling, "has to be restarted, and its relying party has %s restarted first", orders[before].Object())
+		}
+	}
+}
+
+// sharesParty says whether a relying party needs both.
+func (o *Order) sharesParty(other *Order) bool {
+	return slices.ContainsFunc(o.For, func(n Need) bool {
+		return slices.ContainsFunc(other.For, func(m Need) bool { return n.Configuration == m.Configuration && n.Party == m.Party })
+	})
+}
+
 func selectorOf(d *trust.Domain, party string) string {
 	if p := d.Party(party); p != nil {
 		return p.Selector

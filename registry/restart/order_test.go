@@ -44,6 +44,47 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// TestTakeTurns: a party whose two trust domains are due for different workloads has one restarted after the other.
+func TestTakeTurns(t *testing.T) {
+	order := func(name, party string) *Order {
+		return &Order{
+			Workload: trust.Workload{Kind: trust.Deployment, Name: name}, Content: map[string]string{contentKey: newestHash},
+			For: []Need{{Domain: "of-" + name, Configuration: "mesh", Party: party}},
+		}
+	}
+	former, newest := trust.Progress{Content: map[string]string{contentKey: formerHash}, Complete: true}, trust.Progress{Content: map[string]string{contentKey: newestHash}}
+	done := newest
+	done.Complete = true
+	write, rolling := Verdict{State: Write}, Verdict{State: Wait, Reason: ReasonRolling}
+	for name, tt := range map[string]struct {
+		parties []string
+		known   []trust.Progress
+		is      []Verdict
+		want    []State
+	}{
+		"both could begin":              {[]string{"clients", "clients"}, []trust.Progress{former, former}, []Verdict{write, write}, []State{Write, Wait}},
+		"the second one has begun":      {[]string{"clients", "clients"}, []trust.Progress{former, newest}, []Verdict{write, rolling}, []State{Wait, Wait}},
+		"the first one has begun":       {[]string{"clients", "clients"}, []trust.Progress{newest, former}, []Verdict{rolling, write}, []State{Wait, Wait}},
+		"the first one is done":         {[]string{"clients", "clients"}, []trust.Progress{done, former}, []Verdict{{State: Done}, write}, []State{Done, Write}},
+		"the first one is held":         {[]string{"clients", "clients"}, []trust.Progress{former, former}, []Verdict{{State: Hold}, write}, []State{Hold, Write}},
+		"they are of different parties": {[]string{"clients", "servers"}, []trust.Progress{former, newest}, []Verdict{write, rolling}, []State{Write, Wait}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			orders := []*Order{order("a", tt.parties[0]), order("b", tt.parties[1])}
+			known, verdicts := map[trust.Workload]trust.Progress{}, map[trust.Workload]Verdict{}
+			for i, o := range orders {
+				known[o.Workload], verdicts[o.Workload] = tt.known[i], tt.is[i]
+			}
+			TakeTurns(orders, known, verdicts)
+			for i, o := range orders {
+				if got := verdicts[o.Workload]; got.State != tt.want[i] || got.State == Wait && got.Reason == "" {
+					t.Errorf("%s: %+v, want %s", o.Object(), got, tt.want[i])
+				}
+			}
+		})
+	}
+}
+
 // TestTwoConfigurations: a workload consents to one.
 func TestTwoConfigurations(t *testing.T) {
 	o := due(trust.Deployment)

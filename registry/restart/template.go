@@ -25,9 +25,14 @@ func Patch(w *Workload, content map[string]string) ([]byte, error) {
 	return patch, nil
 }
 
-// ProgressOf is what is known of a workload after it was assessed, for trust.Restarts.
+// ProgressOf is what is known of a workload after it was assessed, for trust.Restarts. w is nil if there is none, or it cannot be read.
 func ProgressOf(w *Workload, v Verdict) trust.Progress {
-	return trust.Progress{Content: w.Annotations, Complete: v.State == Done}
+	if w == nil {
+		return trust.Progress{}
+	}
+	return trust.Progress{
+		Content: w.Annotations, Complete: v.State == Done, Rolling: v.State == Wait && (v.Reason == ReasonRolling || v.Reason == ReasonNotSeen),
+	}
 }
 
 // Repeats says whether a verdict has been recorded, by whatever process, for the same reason.

@@ -236,6 +236,8 @@ func (a *assessor) generateNext(out *Assessment) *Action {
 		return nil
 	}
 	action := a.signerAction(GenerateNext, reason)
+	// Who counts now does so until the rotation ends, so it must not be by a configuration that was edited before it was asked for.
+	action.Irreversible = true
 	m := MetadataOfSigner(a.d.Name, s.Active, s.Policy)
 	m.Annotations[AnnotationPlan] = finish(a.planSigner()).Hash
 	if a.declaresCompromise() {

@@ -37,17 +37,19 @@ type Restart struct {
 	Waits []string
 }
 
-// Progress is what is known of a workload.
+// Progress is what is known of a workload, nothing if it does not exist.
 type Progress struct {
 	// Content are the annotations of its template, and Complete says that each of its pods that lives has them, and that as
 	// many are available as are wanted.
 	Content  map[string]string
 	Complete bool
+	// Rolling says that its pods are being replaced, by whatever template.
+	Rolling bool
 }
 
 // Restarts are the workloads that are due to be restarted, or are being restarted, at most one of each relying party. It goes
 // by the order of the configuration: the next workload of a party is due when the one before is complete and its pods have
-// shown their evidence. A workload of which no progress is known is taken for one that is behind.
+// shown their evidence. One that is under way comes first, and so does one of which no progress is known, as it may be under way.
 //
 // Somebody has to need it: a rotation waits for evidence of a pod, a pod presents a leaf that was replaced, or a pod waits in
 // vain at its start gate. One that waits for a bundle which was replaced starts with the bundle that there is. Nothing is
@@ -88,15 +90,22 @@ func (a *assessor) restart(out *Assessment, p *Party, progress map[Workload]Prog
 		return nil
 	}
 	waiting := a.waitingFor(out, p, content)
+	due := func(w Workload) *Restart {
+		return &Restart{Party: p.Name, Workload: w, Content: content, Superseded: a.superseded(p), Waits: waiting[w]}
+	}
 	for _, w := range p.Workloads {
 		is, known := progress[w]
-		behind := !known || !hasAll(is.Content, content)
-		waits := waiting[w]
+		if underWay := is.Rolling || hasAll(is.Content, content) && !is.Complete; len(waiting) > 0 && (!known || underWay) {
+			return due(w)
+		}
+	}
+	for _, w := range p.Workloads {
+		is, known := progress[w]
+		behind := !hasAll(is.Content, content)
 		switch {
-		case behind && (len(waits) > 0 || known && p.scaledToZero(w) && NamesOther(is.Content, content, nil)),
-			!behind && !is.Complete && len(waiting) > 0:
-			return &Restart{Party: p.Name, Workload: w, Content: content, Superseded: a.superseded(p), Waits: waits}
-		case !behind && len(waits) > 0:
+		case behind && (len(waiting[w]) > 0 || known && p.scaledToZero(w) && NamesOther(is.Content, content, nil)):
+			return due(w)
+		case !behind && len(waiting[w]) > 0:
 			// Their evidence is on its way, or what stands against it is said where the member is.
 			return nil
 		}
@@ -141,12 +150,12 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 	waiting := map[Workload][]string{}
 	for i := range p.Members {
 		m := &p.Members[i]
-		if m.Pod == nil || m.Pod.Terminating || a.waiver(p, m) != nil {
+		if m.Pod == nil || m.Pod.Terminating {
 			continue
 		}
-		needed := blocks[m.Name] || a.presentsFormer(m, content)
+		needed := a.waiver(p, m) == nil && (blocks[m.Name] || a.presentsFormer(m, content))
 		if !m.Pod.Started {
-			// It may wait at its gate, and nobody waits for it.
+			// It may wait at its gate. No rotation waits for its evidence, and a waiver of that does not open the gate.
 			needed = !p.StartAssumed && NamesOther(m.Content, content, a.superseded(p))
 		}
 		if needed {

@@ -161,6 +161,12 @@ func TestWhatIsDue(t *testing.T) {
 			renew(w)
 			pod(w).Pod = &Pod{}
 		}, true, true},
+		"at rest, a pod waits at its gate for a leaf that is gone, and is waived": {func(w *startWorld) {
+			stable(w)
+			renew(w)
+			pod(w).Pod = &Pod{}
+			w.d.Waivers = []Waiver{{Party: "client-a", Member: pod(w).Name, Expires: w.now.Add(day)}}
+		}, true, true},
 		"a pod waits at its gate for a bundle that was replaced": {func(w *startWorld) { pod(w).Pod = &Pod{} }, false, false},
 		"at rest, a pod has not started, and no gate holds it": {func(w *startWorld) {
 			stable(w)
@@ -260,6 +266,21 @@ func TestRestartThatIsUnderWay(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"job 1"}, due(Progress{Content: now, Complete: true}, former)); diff != "" {
 		t.Errorf("when it is complete (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"web 0"}, due(Progress{Content: former.Content, Rolling: true}, former)); diff != "" {
+		t.Errorf("while its pods are replaced once more (-want +got):\n%s", diff)
+	}
+	for i := range w.starters().Members {
+		if m := &w.starters().Members[i]; m.Workload == webWorkload {
+			m.Pod.Terminating = true
+		}
+	}
+	if diff := cmp.Diff([]string{"web 0"}, due(Progress{Content: now}, former)); diff != "" {
+		t.Errorf("while none of its pods waits (-want +got):\n%s", diff)
+	}
+	delete(w.templates, webWorkload)
+	if got := w.due(); len(got) != 1 || got[0].Workload != webWorkload {
+		t.Errorf("while nothing is known of it: %+v", got)
 	}
 }
 

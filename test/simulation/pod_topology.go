@@ -42,6 +42,25 @@ func drawPods(d dice) topology {
 	return t
 }
 
+// drawStarted rolls a world with pods in which programs read their files only when they start, or kube-apiservers verify the servers
+// by caBundles, or both.
+func drawStarted(d dice) topology {
+	t := drawPods(d)
+	t.mistyped, t.retyped = false, false
+	if t.hooked = in(d, 2, "kube-apiservers call the servers"); t.hooked && in(d, 2, "nothing else") {
+		return t
+	}
+	t.started = true
+	for i := range t.clientKinds {
+		t.clientKinds[i] = configv1alpha1.EvidenceWorkloadRollout
+	}
+	if t.podServers && in(d, 2, "the servers read their files when they start") {
+		t.startedServers, t.serverKind = true, configv1alpha1.EvidenceWorkloadRollout
+	}
+	t.assumed, t.twoWorkloads = in(d, 4, "without start gates"), in(d, 3, "two workloads of a party")
+	return t
+}
+
 // ofPods has the members of a party be the pods that have its name as their label.
 func (t topology) ofPods(p *configv1alpha1.RelyingParty) {
 	p.Members = nil

@@ -43,6 +43,9 @@ func (w *world) restarter(l *leader) bool {
 			}
 		}
 	}
+	if w.due == nil {
+		restart.TakeTurns(orders, known, verdicts)
+	}
 	done := false
 	for _, o := range orders {
 		switch v := verdicts[o.Workload]; v.State {

@@ -83,6 +83,8 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 		return drawWorld, leastInCI()
 	case "pods":
 		return drawPods, leastOfPods()
+	case "started":
+		return drawStarted, nil
 	default:
 		t.Fatalf("WORLDS=%q is neither empty nor pods", text)
 		return nil, nil

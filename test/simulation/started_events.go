@@ -100,7 +100,7 @@ func (w *world) restWorkloads() error {
 		}
 		w.annotates(l)
 	}
-	for range 40 {
+	for range 40 * len(w.workloads) {
 		if !w.restWorkload() {
 			return nil
 		}

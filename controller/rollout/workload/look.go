@@ -35,6 +35,14 @@ type reading struct {
 	cluster *restart.Cluster
 }
 
+// failed is why nothing is known of a workload, nil if that it must not be read is what is known.
+func (r *reading) failed() error {
+	if r.forbidden {
+		return nil
+	}
+	return r.err
+}
+
 func (l *look) read(ctx context.Context, of trust.Workload) *reading {
 	out := &reading{}
 	out.workload, out.err = l.workload(ctx, of)

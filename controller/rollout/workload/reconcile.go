@@ -58,7 +58,7 @@ func (l *look) tasks(ctx context.Context, n *inventory.Namespace) []*task {
 			order.Quorum = n.Quorums[inventory.NamedWorkload{Configuration: order.For[0].Configuration, Workload: order.Workload}]
 			t := l.assess(ctx, order)
 			tasks = append(tasks, t)
-			if t.reading == nil || t.reading.workload == nil {
+			if t.reading.failed() != nil {
 				continue
 			}
 			before, seen := known[order.Workload]
@@ -67,15 +67,27 @@ func (l *look) tasks(ctx context.Context, n *inventory.Namespace) []*task {
 			}
 		}
 		if !news {
+			takeTurns(tasks, known)
 			return tasks
 		}
+	}
+}
+
+func takeTurns(tasks []*task, known map[trust.Workload]trust.Progress) {
+	orders, verdicts := make([]*restart.Order, len(tasks)), map[trust.Workload]restart.Verdict{}
+	for i, t := range tasks {
+		orders[i], verdicts[t.order.Workload] = t.order, t.verdict
+	}
+	restart.TakeTurns(orders, known, verdicts)
+	for _, t := range tasks {
+		t.verdict = verdicts[t.order.Workload]
 	}
 }
 
 // assess asks the rule about a workload, which is read once in a look.
 func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 	if !l.cfg.Enabled {
-		return &task{order: order, verdict: restart.Disabled(order)}
+		return &task{order: order, reading: &reading{}, verdict: restart.Disabled(order)}
 	}
 	r := l.readings[order.Workload]
 	if r == nil {
@@ -100,8 +112,8 @@ func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 
 // perform does what the verdict says. What the API server refuses is another verdict.
 func (l *look) perform(ctx context.Context, t *task) error {
-	if t.reading != nil && t.reading.err != nil && !t.reading.forbidden {
-		return t.reading.err
+	if err := t.reading.failed(); err != nil {
+		return err
 	}
 	var err error
 	switch t.verdict.State {

@@ -136,7 +136,7 @@ func (l *look) emit(t *task, kind, reason, note string) {
 	ref := &corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: string(t.order.Workload.Kind), Namespace: l.namespace, Name: t.order.Workload.Name,
 	}
-	if t.reading != nil && t.reading.workload != nil {
+	if t.reading.workload != nil {
 		ref.UID, ref.ResourceVersion = t.reading.workload.UID, t.reading.workload.ResourceVersion
 	}
 	l.cfg.Recorder.Eventf(ref, nil, kind, reason, "RestartWorkload", "%s", truncate.Note(note))

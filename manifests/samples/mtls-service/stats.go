@@ -5,18 +5,21 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // counters are what /stats answers.
@@ -77,29 +80,44 @@ func (s *stats) wrote(acknowledged, lost int) {
 	s.count.Lost += int64(lost)
 }
 
-// reason classifies a failure.
+// reason classifies a failure: what certificates have to do with begins with "certificate: ".
 func reason(err error) string {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var hostname x509.HostnameError
-	var alert tls.AlertError
 	var network *net.OpError
 	var answer apierrors.APIStatus
 	switch {
 	case errors.As(err, &authority):
-		return "unknown authority"
+		return "certificate: unknown authority"
 	case errors.As(err, &invalid):
-		return "invalid certificate"
+		return "certificate: invalid"
 	case errors.As(err, &hostname):
-		return "wrong name"
-	case errors.As(err, &alert):
-		return "alert: " + alert.Error()
+		return "certificate: wrong name"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "network: closed"
+	case errors.As(err, &network) && (network.Op == "local error" || network.Op == "remote error"):
+		// An alert of TLS was sent, or received.
+		return "certificate: " + network.Err.Error()
 	case errors.As(err, &network):
 		return "network: " + network.Op
 	case errors.As(err, &answer):
-		return "API server: " + string(answer.Status().Reason)
+		return reasonOf(answer.Status())
 	}
 	return "other"
+}
+
+// reasonOf classifies an answer of an API server, which may be about a webhook that it has called.
+func reasonOf(status metav1.Status) string {
+	switch {
+	case strings.Contains(status.Message, "x509: "), strings.Contains(status.Message, "tls: "):
+		return "certificate: of a webhook"
+	case strings.Contains(status.Message, context.DeadlineExceeded.Error()):
+		return "timeout"
+	}
+	return "API server: " + string(status.Reason)
 }
 
 // own are the counters of this program.

@@ -17,7 +17,7 @@ import (
 const (
 	cgroupMount = "/sys/fs/cgroup"
 	// emptyTimeout bounds how long the kernel takes to let go of the cgroups of processes that were killed.
-	emptyTimeout = 10 * time.Second
+	emptyTimeout = time.Minute
 )
 
 // cgroupOfNetwork is made by the first of its nodes and removed by the owner of the network's claim when no node runs.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -124,10 +123,7 @@ func testPodOfAPI(t *testing.T, client kubernetes.Interface, early, late *nodes.
 		t.Errorf("the pod has its node's address %s", ip)
 	}
 	hears(t, net.ParseIP(ip), "ordinary")
-	text, err := early.Exec(t.Context(), "timeout", "2", "bash", "-c", fmt.Sprintf("cat < /dev/tcp/%s/%d", ip, witnessPort))
-	if err != nil || strings.TrimSpace(text) != "ordinary" {
-		t.Errorf("from another node: %q, %v", text, err)
-	}
+	hearsFrom(t, early, net.ParseIP(ip), "ordinary")
 	begun = time.Now()
 	if err := client.CoreV1().Pods("kube-system").Delete(t.Context(), "ordinary", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

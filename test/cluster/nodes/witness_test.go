@@ -84,7 +84,7 @@ func said(t *testing.T, n *nodes.Node) string {
 
 // hear asks the witness of a node from this machine.
 func hear(ctx context.Context, ip net.IP) (string, error) {
-	d := net.Dialer{Timeout: time.Second}
+	d := net.Dialer{Timeout: 10 * time.Second}
 	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", ip, witnessPort))
 	if err != nil {
 		return "", err
@@ -94,16 +94,31 @@ func hear(ctx context.Context, ip net.IP) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// hearFrom asks the witness of another node from a node.
-func hearFrom(ctx context.Context, from, to *nodes.Node) (string, error) {
-	text, err := from.Exec(ctx, "timeout", "1", "bash", "-c", fmt.Sprintf("cat < /dev/tcp/%s/%d", to.IP(), witnessPort))
+// hearFrom asks a witness from a node. One that does not answer for two seconds is not reached.
+func hearFrom(ctx context.Context, from *nodes.Node, ip net.IP) (string, error) {
+	text, err := from.Exec(ctx, "timeout", "2", "bash", "-c", fmt.Sprintf("cat < /dev/tcp/%s/%d", ip, witnessPort))
 	return strings.TrimSpace(text), err
 }
+
+// hearsFrom waits until a witness says text to a node.
+func hearsFrom(t *testing.T, from *nodes.Node, ip net.IP, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("wait until %s says %q to %s", ip, text, from.Name()), func() error {
+		got, err := hearFrom(t.Context(), from, ip)
+		if err == nil && got != text {
+			err = fmt.Errorf("it says %q", got)
+		}
+		return err
+	})
+}
+
+// patience bounds each wait. On a machine that does nothing else it takes a second or two.
+const patience = 3 * time.Minute
 
 // eventually waits until check is nil.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		err := check()
 		if err == nil {

@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// perSecond is the rate of new connections to a client port, a peer port and the API server; metrics ports have a lower
-// one, as they have few clients.
-const perSecond, metricsPerSecond = 8, 2
+// often is the time between two new connections to a client port, a peer port and the API server; metrics ports have few clients.
+const often, seldom = time.Second / 8, time.Second / 2
 
 // probeTimeout bounds one connection to a member. The API server is never restarted while it is probed, so only one that
 // does not answer for as long as its clients wait is away: until then the machine is merely busy.
@@ -31,7 +30,8 @@ type target struct {
 	from string
 	// member is the node whose process this is, "" for the API server.
 	member string
-	rate   int
+	// after is when the first connection is made, and every the time between two.
+	after, every time.Duration
 	// open connects as a client that starts now would, and returns the configuration for its TLS handshake. It fails
 	// with errNoClient when there is no such client at the moment.
 	open func(ctx context.Context) (net.Conn, *tls.Config, error)
@@ -72,7 +72,12 @@ func startProber(ctx context.Context, targets []target) *prober {
 
 // probe begins connections until it is told to stop; those in flight end with ctx.
 func (p *prober) probe(ctx, beginning context.Context, t target) {
-	tick := time.NewTicker(time.Second / time.Duration(t.rate))
+	select {
+	case <-beginning.Done():
+		return
+	case <-time.After(t.after):
+	}
+	tick := time.NewTicker(t.every)
 	defer tick.Stop()
 	for {
 		p.running.Go(func() { p.once(ctx, t) })
@@ -151,9 +156,8 @@ func connect(ctx context.Context, t target) error {
 	return err
 }
 
-// check fails the test for every handshake that fails for a correct client. Members that the test itself disturbed may
-// have been away; of the others at most one at a time was.
-func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed ...string) {
+// checkHandshakes fails the test for every handshake that fails for a correct client. That nobody answers, or not in time, is none.
+func checkHandshakes(t *testing.T, outcomes map[string]*outcome) {
 	t.Helper()
 	total, retried := 0, 0
 	for _, name := range sorted(outcomes) {
@@ -168,6 +172,11 @@ func (p *prober) check(t *testing.T, outcomes map[string]*outcome, targets []tar
 		}
 	}
 	t.Logf("probed: %d new connections to %d targets, %d tried a second time, failed: %d", total, len(outcomes), retried, countFailures(outcomes))
+}
+
+// checkAway fails the test if members were away that the test itself has not disturbed, but for one at a time.
+func checkAway(t *testing.T, outcomes map[string]*outcome, targets []target, disturbed []string) {
+	t.Helper()
 	for _, tt := range targets {
 		if tt.member == "" && len(outcomes[tt.name].away) > 0 && !slices.Contains(disturbed, tt.name) {
 			first := outcomes[tt.name].away[0]

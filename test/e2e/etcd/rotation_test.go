@@ -5,6 +5,9 @@ package etcd
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +21,34 @@ import (
 // restartsOfRotation is the maximum number of restarts of a member in one rotation of a signer: one to trust the new CA
 // and one to drop the old one.
 const restartsOfRotation = 2
+
+// TestRotationOnThreeNodes is one rotation of etcd's signer, and what has come of it: each member verifies by the new CA alone and
+// presents a leaf of it, no handshake has failed and no write is lost. How long anything took does not matter.
+func TestRotationOnThreeNodes(t *testing.T) {
+	s := theSystem(t)
+	before := s.fingerprints(t)[etcdSigner]
+	targets, err := s.targets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.beginWith(t, gently(targets, 5))
+	defer s.stages(t.Context(), t, etcdSigner)()
+	s.rotate(t.Context(), t, etcdSigner)
+	s.rotated(t, etcdSigner, before)
+	c.finish(t)
+	anchors, err := s.objects.anchors(bundleOf[etcdSigner])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := s.fingerprints(t)[etcdSigner]; len(anchors) != 1 || fingerprintOf(anchors[0]) != now || now == before {
+		t.Errorf("the bundle has %d anchors, the signer is %s and was %s", len(anchors), now, before)
+	}
+}
+
+func fingerprintOf(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:])
+}
 
 // TestSignersRotateTogether rotates both signers at once. Each alone is rotated by the tests that harm something meanwhile.
 func TestSignersRotateTogether(t *testing.T) {

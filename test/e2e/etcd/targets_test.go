@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -36,11 +37,20 @@ func (s *system) targets() ([]target, error) {
 		address := func(port string) string { return net.JoinHostPort(member.IP().String(), port) }
 		peers := slices.DeleteFunc(slices.Clone(members), func(n *nodes.Node) bool { return n == member })
 		out = append(out,
-			target{member.Name() + " client", "", member.Name(), perSecond, fromHere(address(clientPort), s.objects.volumes.client("etcd-client", "etcd-ca-bundle"))},
-			target{member.Name() + " metrics", "", member.Name(), metricsPerSecond, fromHere(address(metricsPort), s.objects.volumes.client("etcd-metric-client", "etcd-metrics-ca-bundle"))},
+			target{
+				name: member.Name() + " client", member: member.Name(), every: often,
+				open: fromHere(address(clientPort), s.objects.volumes.client("etcd-client", "etcd-ca-bundle")),
+			},
+			target{
+				name: member.Name() + " metrics", member: member.Name(), every: seldom,
+				open: fromHere(address(metricsPort), s.objects.volumes.client("etcd-metric-client", "etcd-metrics-ca-bundle")),
+			},
 		)
 		for _, peer := range peers {
-			out = append(out, target{peer.Name() + " to peer " + member.Name(), peer.Name(), member.Name(), perSecond / len(peers), fromPeer(peer, member)})
+			out = append(out, target{
+				name: peer.Name() + " to peer " + member.Name(), from: peer.Name(), member: member.Name(),
+				every: often * time.Duration(len(peers)), open: fromPeer(peer, member),
+			})
 		}
 	}
 	config, err := rest.TLSConfigFor(s.Installation.Cluster.AdminConfig())
@@ -52,11 +62,20 @@ func (s *system) targets() ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(out, target{"API server", "", "", perSecond, fromHere(url, func() (*tls.Config, error) {
+	return append(out, target{name: "API server", every: often, open: fromHere(url, func() (*tls.Config, error) {
 		config := config.Clone()
 		config.ServerName = host
 		return config, nil
 	})}), nil
+}
+
+// gently has all targets together connected to so often, in turn.
+func gently(targets []target, perSecond int) []target {
+	for i := range targets {
+		targets[i].after = time.Duration(i) * time.Second / time.Duration(perSecond)
+		targets[i].every = time.Duration(len(targets)) * time.Second / time.Duration(perSecond)
+	}
+	return targets
 }
 
 // fromHere connects from this machine, with what a client has that starts now.

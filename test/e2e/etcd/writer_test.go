@@ -76,7 +76,7 @@ func (w *writer) write(ctx context.Context) {
 }
 
 // check reads back all acknowledged writes.
-func (w *writer) check(ctx context.Context, t *testing.T, pause time.Duration) {
+func (w *writer) check(ctx context.Context, t *testing.T) {
 	t.Helper()
 	w.stop()
 	w.running.Wait()
@@ -101,10 +101,8 @@ func (w *writer) check(ctx context.Context, t *testing.T, pause time.Duration) {
 	if lost > 0 || len(w.acknowledged) == 0 {
 		t.Errorf("%d of %d acknowledged writes are lost", lost, len(w.acknowledged))
 	}
-	if w.longest > pause {
-		t.Errorf("no write was acknowledged for %s from %s on, want at most %s", w.longest, w.paused.Format(time.TimeOnly), pause)
-	}
-	t.Logf("written: %d acknowledged, %d lost, %d not acknowledged, longest pause %s", len(w.acknowledged), lost, w.refused, w.longest.Round(time.Millisecond))
+	t.Logf("written: %d acknowledged, %d lost, %d not acknowledged, longest pause %s from %s on",
+		len(w.acknowledged), lost, w.refused, w.longest.Round(time.Millisecond), w.paused.Format(time.TimeOnly))
 	if _, err := w.client.Delete(reading, w.prefix, clientv3.WithPrefix()); err != nil {
 		t.Errorf("clean up: %v", err)
 	}

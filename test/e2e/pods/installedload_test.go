@@ -101,12 +101,17 @@ func reviewWasCut(err error) bool {
 // end fails the test if a request has failed.
 func (l *installedLoad) end(t *testing.T) {
 	t.Helper()
+	until(t, "there were 100 requests", func(context.Context) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.requests < 100 {
+			return fmt.Errorf("there were %d", l.requests)
+		}
+		return nil
+	})
 	l.stop()
 	l.running.Wait()
 	t.Logf("%d requests, repeated: %d, failed: %d", l.requests, l.repeated, len(l.failures))
-	if l.requests < 100 {
-		t.Errorf("there were %d requests", l.requests)
-	}
 	for _, failure := range l.failures[:min(len(l.failures), 3)] {
 		t.Error(failure)
 	}

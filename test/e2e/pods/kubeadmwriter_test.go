@@ -19,8 +19,9 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// longestPause is how long no write may be acknowledged: a restart of etcd's leader is followed by an election.
-const longestPause = 20 * time.Second
+// longestPause is how long no write may be acknowledged. A restart of etcd's leader is followed by an election, which takes seconds:
+// more than a minute is an outage.
+const longestPause = time.Minute
 
 // clientOf asks the kube-apiserver of one node, as administrator.
 func (k *kubeadmPlane) clientOf(node *nodes.Node) (*kubernetes.Clientset, error) {

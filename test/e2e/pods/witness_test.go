@@ -100,6 +100,8 @@ func (w *witness) end(t *testing.T) (members int) {
 	t.Helper()
 	w.stop()
 	w.done.Wait()
+	// Who is there at the end was seen, however seldom it was looked.
+	w.look(t.Context())
 	for _, party := range slices.Sorted(maps.Keys(w.members)) {
 		members += len(w.members[party])
 		restarts := 0

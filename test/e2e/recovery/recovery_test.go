@@ -33,10 +33,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	until(t, "the cluster is Stable", s.stable)
 	s.remember(t)
 	was := s.signer(t)
-	if err := s.powerOff(); err != nil {
-		t.Fatal(err)
-	}
-	s.waitForTheEnd(t)
+	s.expire(t)
 
 	if err := s.powerOn(t.Context()); err != nil {
 		t.Fatal(err)
@@ -118,32 +115,6 @@ func (s *system) signer(t *testing.T) authority {
 		t.Fatal(err)
 	}
 	return authority{fingerprint: pair.Certificate.Fingerprint, spki: []byte(pair.Certificate.PublicKeyHash)}
-}
-
-// waitForTheEnd waits until every certificate of etcd on every disk has expired.
-func (s *system) waitForTheEnd(t *testing.T) {
-	t.Helper()
-	var last time.Time
-	for _, node := range s.Nodes() {
-		end, err := lastEnd(node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end.After(last) {
-			last = end
-		}
-	}
-	if wait := time.Until(last); wait > 2*validity {
-		t.Fatalf("the certificates live for another %s", wait)
-	}
-	t.Logf("every machine is off; the last certificate expires in %s", time.Until(last).Round(time.Second))
-	timer := time.NewTimer(time.Until(last.Add(time.Second)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-t.Context().Done():
-		t.Fatal(t.Context().Err())
-	}
 }
 
 // expiredFormNoQuorum shows that the members cannot form a quorum, and that doctor reports why.
@@ -287,7 +258,7 @@ func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
 	}
 }
 
-// apply applies the output of every node as recover says, and makes the validity of the certificates longer.
+// apply applies the output of every node as recover says.
 func (s *system) apply(t *testing.T) {
 	t.Helper()
 	for _, node := range s.Nodes() {
@@ -296,17 +267,6 @@ func (s *system) apply(t *testing.T) {
 			return err
 		})
 	}
-	until(t, "the configuration has other validities", func(ctx context.Context) error {
-		configs := s.rot.ConfigV1alpha1().RotationConfigurations(namespace)
-		config, err := configs.Get(ctx, "etcd", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		longer := &metav1.Duration{Duration: 48 * time.Hour}
-		config.Spec.Preset.OpenShiftEtcd.SignerValidity, config.Spec.Preset.OpenShiftEtcd.LeafValidity = longer, longer
-		_, err = configs.Update(ctx, config, metav1.UpdateOptions{})
-		return err
-	})
 	if err := s.Scraper.Start(); err != nil {
 		t.Fatal(err)
 	}
