@@ -5,37 +5,39 @@ package admission
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// bounded is a handler with one place, and with little patience.
-func bounded(t *testing.T, w *world) *Handler {
+// oneAtATime is a handler with one place.
+func oneAtATime(t *testing.T, w *world) *Handler {
 	t.Helper()
 	h := newHandler(t, viewOf(w), namespaceOf(false))
-	h.inFlight, h.liveTimeout, h.bodyTimeout = make(chan struct{}, 1), 50*time.Millisecond, 50*time.Millisecond
+	h.inFlight = make(chan struct{}, 1)
 	return h
 }
 
 func TestReviewsWaitForAPlace(t *testing.T) {
-	w := newWorld(t)
-	server := w.secrets["service-server"]
-	h, body := bounded(t, w), reviewOf(t, request(t, server, w.leaf("service-server", w.active)))
-	h.inFlight <- struct{}{}
-	read := false
-	if answer := post(h, readerFunc(func([]byte) (int, error) { read = true; return 0, io.EOF })); answer.Code != http.StatusTooManyRequests || read {
-		t.Errorf("status %d, its body was read: %t; want 429 before anything is read", answer.Code, read)
-	}
-	<-h.inFlight
-	for range 3 {
-		if answer := post(h, bytes.NewReader(body)); answer.Code != http.StatusOK {
-			t.Errorf("status %d with the place free: %s", answer.Code, answer.Body)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		server := w.secrets["service-server"]
+		h, body := oneAtATime(t, w), reviewOf(t, request(t, server, w.leaf("service-server", w.active)))
+		h.inFlight <- struct{}{}
+		read := false
+		if answer := post(h, readerFunc(func([]byte) (int, error) { read = true; return 0, io.EOF })); answer.Code != http.StatusTooManyRequests || read {
+			t.Errorf("status %d, its body was read: %t; want 429 before anything is read", answer.Code, read)
 		}
-	}
+		<-h.inFlight
+		for range 3 {
+			if answer := post(h, bytes.NewReader(body)); answer.Code != http.StatusOK {
+				t.Errorf("status %d with the place free: %s", answer.Code, answer.Body)
+			}
+		}
+	})
 }
 
 type readerFunc func([]byte) (int, error)
@@ -45,14 +47,14 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // TestBodyHasADeadline has a client that sends the beginning of a review and then nothing, over a real connection.
 func TestBodyHasADeadline(t *testing.T) {
 	w := newWorld(t)
-	server := httptest.NewServer(bounded(t, w))
+	h := oneAtATime(t, w)
+	h.bodyTimeout = 50 * time.Millisecond
+	server := httptest.NewServer(h)
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
 	body, sender := io.Pipe()
 	defer sender.Close()
 	go func() { _, _ = sender.Write([]byte(`{"kind":`)) }()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, body)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, body)
 	if err != nil {
 		t.Fatal(err)
 	}

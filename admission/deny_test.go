@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 func TestViolationLine(t *testing.T) {
@@ -69,7 +70,7 @@ func TestDenialIsBounded(t *testing.T) {
 }
 
 func TestTruncate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		limit := rapid.IntRange(3, 40).Draw(t, "limit")
 		got := shortened(text, limit)

@@ -296,6 +296,8 @@ func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Nobody here is slow but a slow machine.
+	h.liveTimeout = time.Minute
 	return h
 }
 

@@ -164,7 +164,7 @@ func TestFaultsAreProblems(t *testing.T) {
 		},
 		"nobody listens": {
 			breaks: func(_ *testing.T, w *world) { w.stop() },
-			mends:  func(t *testing.T, w *world) { w.listen(t) },
+			mends:  func(_ *testing.T, w *world) { w.listen() },
 			reason: ReasonServerUnreachable, text: "connection refused",
 		},
 		"no TLS": {
@@ -173,7 +173,7 @@ func TestFaultsAreProblems(t *testing.T) {
 			reason: ReasonServerUnreachable, text: "does not speak TLS",
 		},
 		"a server of somebody else": {
-			breaks: func(t *testing.T, w *world) { w.load(t, kubeletvolumeLeaf(foreign), ca) },
+			breaks: func(t *testing.T, w *world) { w.load(t, kubeletvolume.Leaf(t, foreign), ca) },
 			mends:  func(t *testing.T, w *world) { w.load(t, leaf, ca) },
 			reason: ReasonForeignServer, text: "CN=foreign",
 		},
@@ -239,7 +239,7 @@ func TestRestartIsNoticed(t *testing.T) {
 		w.stop()
 		p.mount(t, leaf, former, next)
 		w.load(t, leaf, former, next)
-		w.listen(t)
+		w.listen()
 		w.pass(10 * time.Second)
 		w.reported(t, leaf, former, next)
 		if again := w.last().StartedAt; !again.After(began.Time) {
@@ -252,19 +252,13 @@ func TestClientCertificateIsPresented(t *testing.T) {
 	ca := kubeletvolume.Authority(t, "ca")
 	leaf := kubeletvolume.Leaf(t, ca)
 	p := newProgram(t, leaf, ca)
-	shown, err := (&Prove{Address: p.address, ClientCertificate: p.secret.Path("tls.crt"), ClientKey: p.secret.Path("tls.key")}).shake(t.Context())
-	if err != nil || !shown.Asks || len(shown.Subjects) != 1 {
-		t.Errorf("%+v, %v, want a handshake that lists one authority", shown, err)
-	}
-}
-
-// kubeletvolumeLeaf is a leaf made in a bubble, whose time is another one.
-func kubeletvolumeLeaf(ca *pki.Pair) *pki.Pair {
-	leaf, err := ca.Issue(pki.Profile{CommonName: "localhost", Key: pki.ECDSAP256, Validity: time.Minute, Usages: []pki.Usage{pki.ServerAuth}}, ca.Certificate.NotBefore)
-	if err != nil {
-		panic(err)
-	}
-	return leaf
+	serving(t, p, func(t *testing.T) {
+		prove := Prove{Address: "127.0.0.1:8443", ClientCertificate: p.secret.Path("tls.crt"), ClientKey: p.secret.Path("tls.key"), network: p}
+		shown, err := prove.shake(t.Context())
+		if err != nil || !shown.Asks || len(shown.Subjects) != 1 {
+			t.Errorf("%+v, %v, want a handshake that lists one authority", shown, err)
+		}
+	})
 }
 
 // verifies has the server ask for client certificates as given, and list nobody.

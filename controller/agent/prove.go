@@ -39,6 +39,24 @@ type Prove struct {
 	ServerName string
 	// ClientCertificate and ClientKey are files of what is presented to a server that asks, "" for nothing.
 	ClientCertificate, ClientKey string
+	// network is that of the pod, unless it is set by a test.
+	network network
+}
+
+// network connects to an address, and names the sockets that listen at its port, "" where that cannot be known.
+type network interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	Listeners(address string) string
+}
+
+// podNetwork is the network of this pod.
+type podNetwork struct{ net.Dialer }
+
+func (p *Prove) networkOrDefault() network {
+	if p.network != nil {
+		return p.network
+	}
+	return &podNetwork{}
 }
 
 // prove shakes hands with the program. What it shows is the proof, whatever is mounted.
@@ -86,7 +104,7 @@ func (p *Prove) shake(ctx context.Context) (connection.Shown, error) {
 			Next: "see whether the program runs, and whether --prove is its TLS port",
 		}
 	}
-	raw, err := connection.Dial(ctx, (&net.Dialer{}).DialContext, p.Address)
+	raw, err := connection.Dial(ctx, p.networkOrDefault().DialContext, p.Address)
 	if err != nil {
 		return connection.Shown{}, unreachable(err)
 	}

@@ -21,7 +21,7 @@ const listening = "0A"
 // noticeRestart begins anew with a process that listens by another socket than before. All containers of a pod have one
 // network, so that its sockets can be seen.
 func (a *Agent) noticeRestart() {
-	listens := listeners(a.config.Prove.Address)
+	listens := a.config.Prove.networkOrDefault().Listeners(a.config.Prove.Address)
 	if listens == a.listens {
 		return
 	}
@@ -37,8 +37,8 @@ func (a *Agent) away() {
 	a.proof, a.startedAt = nil, time.Time{}
 }
 
-// listeners names the sockets that listen at the port of an address, "" where that cannot be known.
-func listeners(address string) string {
+// Listeners implements network by the tables of the kernel.
+func (*podNetwork) Listeners(address string) string {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return ""

@@ -24,15 +24,13 @@ import (
 	"certrotation.dev/controller/evidence/connection"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/kubeletvolume"
+	"certrotation.dev/test/pipenet"
 )
 
-// program is a server that loads what is mounted when it is told, and not before. It runs outside of the bubbles of tests.
+// program is a server that loads what is mounted when it is told, and not before.
 type program struct {
 	secret, bundle *kubeletvolume.Volume
-	address        string
-	// work is done outside of the bubble of a test, whose time would stand still while a goroutine of it accepts connections.
-	work chan func()
-	done chan struct{}
+	pipes          pipenet.Network
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -42,23 +40,12 @@ type program struct {
 	reloads int
 }
 
-// newProgram starts a server with what is mounted.
+// newProgram is a server that has loaded what is mounted, and does not listen yet.
 func newProgram(t *testing.T, leaf *pki.Pair, anchors ...*pki.Pair) *program {
 	t.Helper()
-	p := &program{secret: kubeletvolume.New(t), bundle: kubeletvolume.New(t), address: "127.0.0.1:0", work: make(chan func()), done: make(chan struct{})}
-	go func() {
-		for f := range p.work {
-			f()
-			p.done <- struct{}{}
-		}
-	}()
+	p := &program{secret: kubeletvolume.New(t), bundle: kubeletvolume.New(t)}
 	p.mount(t, leaf, anchors...)
 	p.load(t, leaf, anchors...)
-	p.listen(t)
-	t.Cleanup(func() {
-		p.stop()
-		close(p.work)
-	})
 	return p
 }
 
@@ -89,17 +76,26 @@ func (p *program) set(config *tls.Config) {
 	p.config = config
 }
 
-func (p *program) listen(t *testing.T) {
-	t.Helper()
-	listener, err := net.Listen("tcp", p.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+func (p *program) listen() {
 	p.mu.Lock()
-	p.listener, p.address = listener, listener.Addr().String()
+	defer p.mu.Unlock()
+	p.listener = p.pipes.Listen()
+	go p.accept(p.listener)
+}
+
+// DialContext implements network: it connects to the program, whatever the address.
+func (p *program) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	p.mu.Lock()
+	address := p.listener.Addr().String()
 	p.mu.Unlock()
-	p.work <- func() { go p.accept(listener) }
-	<-p.done
+	return p.pipes.DialContext(ctx, network, address)
+}
+
+// Listeners implements network: each listener has another address.
+func (p *program) Listeners(string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listener.Addr().String()
 }
 
 func (p *program) accept(listener net.Listener) {
@@ -199,15 +195,26 @@ type world struct {
 // configOf proves on the program, which reloads by itself.
 func configOf(p *program, a *api) Config {
 	return Config{
-		Certificate: p.secret.Path("tls.crt"), Anchors: p.bundle.Path("ca-bundle.crt"), Prove: &Prove{Address: p.address},
+		Certificate: p.secret.Path("tls.crt"), Anchors: p.bundle.Path("ca-bundle.crt"), Prove: &Prove{Address: "127.0.0.1:8443", network: p},
 		ReloadTimeout: 10 * time.Second, Server: acknowledge.Server{API: a},
 		Member: acknowledge.Member{Namespace: "ns", Signer: "signer", Party: "servers", Name: "server-0", Instance: "uid"},
 	}
 }
 
-// run runs an agent in a bubble.
+// serving has a program listen in a bubble.
+func serving(t *testing.T, p *program, test func(t *testing.T)) {
+	t.Helper()
+	pipenet.Test(t, func(t *testing.T) {
+		p.listen()
+		defer p.stop()
+		test(t)
+	})
+}
+
+// run runs an agent beside a program.
 func run(t *testing.T, p *program, change func(*Config), test func(t *testing.T, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	t.Helper()
+	serving(t, p, func(t *testing.T) {
 		w := &world{program: p, api: &api{}, registry: componentmetrics.NewKubeRegistry()}
 		config := configOf(p, w.api)
 		if change != nil {

@@ -18,6 +18,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 // webhook is the server behind the target guard: it serves the leaf that it loaded last.
@@ -111,7 +112,7 @@ func (w *webhook) verified() bool {
 // TestNoCallFails: whatever the order of events, each entry of the target verifies the leaf that its server serves.
 func TestNoCallFails(t *testing.T) {
 	rotations, cuts := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		w := newWebhook(rt)
 		defer w.end(w.injector)
 		active := w.domain().Signer.Active

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
+
+	"certrotation.dev/test/property"
 )
 
 // TestRunRestoresAtOnce runs the controller with its watches: a copy that is deleted comes back, and at rest nothing is
@@ -113,7 +115,7 @@ func TestLabelValue(t *testing.T) {
 	if got := labelValue("demo", "web"); got != "demo.web" {
 		t.Errorf("got %s", got)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		label := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`)
 		namespace, name := label.Draw(t, "namespace"), label.Draw(t, "name")+"."+label.Draw(t, "more")
 		value := labelValue(namespace, name)

@@ -17,6 +17,7 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/pipenet"
 )
 
 // names is a resolver of the test.
@@ -87,56 +88,58 @@ func TestInstanceFitsARecord(t *testing.T) {
 // TestEveryAddressIsProbed: a name that leads to two processes is two observations, and what it does not lead to any more is
 // not known any more.
 func TestEveryAddressIsProbed(t *testing.T) {
-	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	serving := func(accepts ...*pki.Pair) *server {
-		return serveTLS(t, &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(accepts...), Certificates: []tls.Certificate{keyPair(t, leaf)},
-		})
-	}
-	reached := map[string]string{"10.0.0.1:443": serving(before, after).Addr().String(), "10.0.0.2:443": serving(before).Addr().String()}
-	const name, peer = "web.demo.svc:443", "web-peer.demo.svc:443"
-	d := domain(name, leaf.Certificate, before, after)
-	probes := &d.Parties[0].Members[0].Probes
-	*probes = append(*probes, trust.Probe{Address: peer, ServerName: serverDNS, Timeout: time.Second})
-	c, records := newCollector(t, &fixed{})
-	resolver := names{"web.demo.svc": {"10.0.0.1", "10.0.0.2"}, "web-peer.demo.svc": {"10.0.0.1"}}
-	c.resolver = resolver
-	c.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, reached[address])
-	}
-	process := func(address, endpoint string, accepts ...*pki.Pair) trust.Observation {
-		return trust.Observation{
-			Instance: address + "@" + endpoint, Kind: trust.TLSProbe, Address: address, TrustedSubjects: subjects(accepts...), Presents: prints(leaf),
+	pipenet.Test(t, func(t *testing.T) {
+		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+		serving := func(accepts ...*pki.Pair) *server {
+			return serveTLS(t, &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(accepts...), Certificates: []tls.Certificate{keyPair(t, leaf)},
+			})
 		}
-	}
-	nowhere := trust.Observation{
-		Instance: peer, Kind: trust.TLSProbe, Address: peer, Presents: prints(leaf), Failure: "its host name web-peer.demo.svc is not known",
-	}
-	for _, step := range []struct {
-		name   string
-		change func()
-		want   []trust.Observation
-	}{
-		{name: "two names", change: func() {}, want: []trust.Observation{
-			process(peer, "10.0.0.1:443", before, after), process(name, "10.0.0.1:443", before, after), process(name, "10.0.0.2:443", before),
-		}},
-		{name: "one process is gone", change: func() { resolver["web.demo.svc"] = []string{"10.0.0.1"} }, want: []trust.Observation{
-			process(peer, "10.0.0.1:443", before, after), process(name, "10.0.0.1:443", before, after),
-		}},
-		{name: "one name is gone", change: func() { delete(resolver, "web-peer.demo.svc") }, want: []trust.Observation{
-			nowhere, process(name, "10.0.0.1:443", before, after),
-		}},
-	} {
-		step.change()
-		if err := c.Refresh(t.Context(), d); err != nil {
-			t.Fatal(err)
+		reached := map[string]string{"10.0.0.1:443": serving(before, after).Addr().String(), "10.0.0.2:443": serving(before).Addr().String()}
+		const name, peer = "web.demo.svc:443", "web-peer.demo.svc:443"
+		d := domain(name, leaf.Certificate, before, after)
+		probes := &d.Parties[0].Members[0].Probes
+		*probes = append(*probes, trust.Probe{Address: peer, ServerName: serverDNS, Timeout: time.Second})
+		c, records := newCollector(t, &fixed{})
+		resolver := names{"web.demo.svc": {"10.0.0.1", "10.0.0.2"}, "web-peer.demo.svc": {"10.0.0.1"}}
+		c.resolver = resolver
+		c.dial = func(ctx context.Context, kind, address string) (net.Conn, error) {
+			return network.DialContext(ctx, kind, reached[address])
 		}
-		if diff := cmp.Diff(step.want, processesOf(t, records)); diff != "" {
-			t.Errorf("%s: record (-want +got):\n%s", step.name, diff)
+		process := func(address, endpoint string, accepts ...*pki.Pair) trust.Observation {
+			return trust.Observation{
+				Instance: address + "@" + endpoint, Kind: trust.TLSProbe, Address: address, TrustedSubjects: subjects(accepts...), Presents: prints(leaf),
+			}
 		}
-		d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
-	}
+		nowhere := trust.Observation{
+			Instance: peer, Kind: trust.TLSProbe, Address: peer, Presents: prints(leaf), Failure: "its host name web-peer.demo.svc is not known",
+		}
+		for _, step := range []struct {
+			name   string
+			change func()
+			want   []trust.Observation
+		}{
+			{name: "two names", change: func() {}, want: []trust.Observation{
+				process(peer, "10.0.0.1:443", before, after), process(name, "10.0.0.1:443", before, after), process(name, "10.0.0.2:443", before),
+			}},
+			{name: "one process is gone", change: func() { resolver["web.demo.svc"] = []string{"10.0.0.1"} }, want: []trust.Observation{
+				process(peer, "10.0.0.1:443", before, after), process(name, "10.0.0.1:443", before, after),
+			}},
+			{name: "one name is gone", change: func() { delete(resolver, "web-peer.demo.svc") }, want: []trust.Observation{
+				nowhere, process(name, "10.0.0.1:443", before, after),
+			}},
+		} {
+			step.change()
+			if err := c.Refresh(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(step.want, processesOf(t, records)); diff != "" {
+				t.Errorf("%s: record (-want +got):\n%s", step.name, diff)
+			}
+			d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
+		}
+	})
 }
 
 // TestMoreProcessesThanARecordHolds is a failure of the member, and no error that is only logged.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/pipenet"
 )
 
 // recordOf returns what the record of a member says, nil if there is none.
@@ -116,6 +116,8 @@ func TestRefresh(t *testing.T) {
 		// config of the server; address if there is none.
 		config  *tls.Config
 		address string
+		// peer has an address of its own.
+		peer func(t *testing.T) string
 		// anonymous probes have no client leaf; served says that the server sees a good handshake.
 		anonymous, served, unresolved, verifiesNothing bool
 		want                                           trust.Observation
@@ -182,19 +184,19 @@ func TestRefresh(t *testing.T) {
 			},
 		},
 		{
-			name: "nobody listens", address: refused(t),
+			name: "nobody listens", address: network.ClosedPort(),
 			want: trust.Observation{Failure: connection.Unproven},
 		},
 		{
-			name: "it never answers", address: silent(t),
+			name: "it never answers", peer: silent,
 			want: trust.Observation{Failure: connection.Unproven},
 		},
 		{
-			name: "it speaks something else", address: speaking(t, "SSH-2.0-OpenSSH_9.6\r\n"),
+			name: "it speaks something else", peer: speaking("SSH-2.0-OpenSSH_9.6\r\n"),
 			want: trust.Observation{Failure: connection.Unproven},
 		},
 		{
-			name: "it hangs up", address: speaking(t, ""),
+			name: "it hangs up", peer: speaking(""),
 			want: trust.Observation{Failure: connection.Unproven},
 		},
 		{
@@ -210,11 +212,14 @@ func TestRefresh(t *testing.T) {
 			want: trust.Observation{Failure: "its host name no-such-host.invalid is not known"},
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			var s *server
-			if test.config != nil {
+			switch {
+			case test.config != nil:
 				s = serveTLS(t, test.config)
 				test.address = s.Addr().String()
+			case test.peer != nil:
+				test.address = test.peer(t)
 			}
 			d := domain(test.address, leaf.Certificate, before, after)
 			if test.verifiesNothing {
@@ -224,9 +229,7 @@ func TestRefresh(t *testing.T) {
 				d.Parties[0].Members[0].Probes[0].ClientLeaf = "web-client"
 			}
 			c, records := newCollector(t, &fixed{}, clientSecret(t, client))
-			if strings.HasPrefix(test.address, "no-such-host") {
-				test.want.Failure = hostFailure(t, c, test.address, test.want.Failure)
-			}
+			c.resolver = names{}
 			if err := c.Refresh(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -254,28 +257,12 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// hostFailure allows for a machine whose resolver cannot tell that a name does not exist.
-func hostFailure(t *testing.T, c *Collector, address, want string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	conn, err := c.dial(ctx, "tcp", address)
-	if err == nil {
-		_ = conn.Close()
-		t.Fatalf("%s can be reached", address)
-	}
-	if text := connection.Told(err); text != want {
-		return text
-	}
-	return want
-}
-
 // TestFailureKeepsWhatCountsAgainst: of a server that cannot be reached any more it is known what it may still present. What
 // it accepted has to be seen again.
 func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 	ca := newAuthority(t, "ca@1")
 	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	address := refused(t)
+	address := network.ClosedPort()
 	d := domain(address, leaf.Certificate, ca)
 	now := time.Now()
 	before := *at(address, trust.Observation{
@@ -291,7 +278,7 @@ func TestFailureKeepsWhatCountsAgainst(t *testing.T) {
 		{name: "of another kind", change: func(o *trust.Observation) { o.Kind = trust.Acknowledgement }},
 		{name: "of another address", change: func(o *trust.Observation) { o.Address, o.Instance = "10.0.0.1:1", "10.0.0.1:1@10.0.0.1:1" }},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			was := before
 			test.change(&was)
 			d.Parties[0].Members[0].Observations = []trust.Observation{was}
@@ -321,95 +308,101 @@ func keep(t *testing.T, records *apifake.Server, domain, party, member string, o
 }
 
 func TestMissingClientLeafIsSaid(t *testing.T) {
-	ca := newAuthority(t, "ca@1")
-	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(ca), Certificates: []tls.Certificate{keyPair(t, leaf)},
+	pipenet.Test(t, func(t *testing.T) {
+		ca := newAuthority(t, "ca@1")
+		leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
+		s := serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(ca), Certificates: []tls.Certificate{keyPair(t, leaf)},
+		})
+		d := domain(s.Addr().String(), leaf.Certificate, ca)
+		d.Parties[0].Members[0].Probes[0].ClientLeaf = "web-client"
+		c, records := newCollector(t, &fixed{})
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		want := at(s.Addr().String(), trust.Observation{
+			TrustedSubjects: subjects(ca), Presents: prints(leaf), Failure: "the client leaf Secret/web-client does not exist",
+		})
+		if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
 	})
-	d := domain(s.Addr().String(), leaf.Certificate, ca)
-	d.Parties[0].Members[0].Probes[0].ClientLeaf = "web-client"
-	c, records := newCollector(t, &fixed{})
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	want := at(s.Addr().String(), trust.Observation{
-		TrustedSubjects: subjects(ca), Presents: prints(leaf), Failure: "the client leaf Secret/web-client does not exist",
-	})
-	if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
-	}
 }
 
 func TestEndIsNoObservation(t *testing.T) {
-	ca := newAuthority(t, "ca@1")
-	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	d := domain(silent(t), leaf.Certificate, ca)
-	d.Parties[0].Members[0].Probes[0].Timeout = time.Minute
-	c, records := newCollector(t, &fixed{})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := c.Refresh(ctx, d); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got error %v, want that the context has ended", err)
-	}
-	if o := observedOf(t, records); o != nil {
-		t.Errorf("recorded %v", o)
-	}
+	pipenet.Test(t, func(t *testing.T) {
+		ca := newAuthority(t, "ca@1")
+		leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
+		d := domain(silent(t), leaf.Certificate, ca)
+		d.Parties[0].Members[0].Probes[0].Timeout = time.Minute
+		c, records := newCollector(t, &fixed{})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := c.Refresh(ctx, d); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want that the context has ended", err)
+		}
+		if o := observedOf(t, records); o != nil {
+			t.Errorf("recorded %v", o)
+		}
+	})
 }
 
 // TestVisit follows a member through the stages: probed while in flight, more and more rarely in the stage Stable while it
 // has not followed, and left alone afterwards.
 func TestVisit(t *testing.T) {
-	other, before, after := newAuthority(t, "ca@0"), newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	serving := func(ca *pki.Pair) *server {
-		return serveTLS(t, &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(ca),
-			Certificates: []tls.Certificate{keyPair(t, leaf)},
-		})
-	}
-	s, strange := serving(before), serving(other)
-	inv := &fixed{}
-	c, records := newCollector(t, inv)
-	member := target{namespace: testNamespace, domain: "web", party: "servers", member: "a"}
-	const enough = 12
-	visits := func() (pauses []time.Duration) {
-		for range enough {
-			again, err := c.visit(t.Context(), member)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if again == 0 {
-				break
-			}
-			pauses = append(pauses, again)
+	pipenet.Test(t, func(t *testing.T) {
+		other, before, after := newAuthority(t, "ca@0"), newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+		serving := func(ca *pki.Pair) *server {
+			return serveTLS(t, &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(ca),
+				Certificates: []tls.Certificate{keyPair(t, leaf)},
+			})
 		}
-		return pauses
-	}
-	d := domain(strange.Addr().String(), leaf.Certificate, before)
-	inv.set(d)
-	pauses := visits()
-	if len(pauses) != enough || pauses[0] > 2*time.Second || pauses[enough-1] < longestPause || pauses[enough-1] > longestPause*11/10 {
-		t.Errorf("in the stage Stable of who does not follow the pauses are %v, want some from 1 s up to %v", pauses, longestPause)
-	}
-	d = domain(s.Addr().String(), leaf.Certificate, before)
-	inv.set(d)
-	if got := visits(); len(got) != 0 {
-		t.Errorf("the pauses in the stage Stable of who follows are %v, want none", got)
-	}
-	seen := recordOf(t, records, "web", "servers", "a")
-	d = domain(s.Addr().String(), leaf.Certificate, before, after)
-	d.Signer.Next = after.Certificate
-	d.Parties[0].Members[0].Observations = seen
-	inv.set(d)
-	if got := visits(); len(got) != enough || slices.Max(got) > 2*time.Second {
-		t.Errorf("the pauses in flight are %v, want about 1 s and no end", got)
-	}
-	d = domain(s.Addr().String(), leaf.Certificate, before)
-	d.Parties[0].Members[0].Probes = nil
-	inv.set(d)
-	if got := visits(); len(got) != 0 {
-		t.Errorf("%d probes of a member without a probe, want none", len(got))
-	}
+		s, strange := serving(before), serving(other)
+		inv := &fixed{}
+		c, records := newCollector(t, inv)
+		member := target{namespace: testNamespace, domain: "web", party: "servers", member: "a"}
+		const enough = 12
+		visits := func() (pauses []time.Duration) {
+			for range enough {
+				again, err := c.visit(t.Context(), member)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again == 0 {
+					break
+				}
+				pauses = append(pauses, again)
+			}
+			return pauses
+		}
+		d := domain(strange.Addr().String(), leaf.Certificate, before)
+		inv.set(d)
+		pauses := visits()
+		if len(pauses) != enough || pauses[0] > 2*time.Second || pauses[enough-1] < longestPause || pauses[enough-1] > longestPause*11/10 {
+			t.Errorf("in the stage Stable of who does not follow the pauses are %v, want some from 1 s up to %v", pauses, longestPause)
+		}
+		d = domain(s.Addr().String(), leaf.Certificate, before)
+		inv.set(d)
+		if got := visits(); len(got) != 0 {
+			t.Errorf("the pauses in the stage Stable of who follows are %v, want none", got)
+		}
+		seen := recordOf(t, records, "web", "servers", "a")
+		d = domain(s.Addr().String(), leaf.Certificate, before, after)
+		d.Signer.Next = after.Certificate
+		d.Parties[0].Members[0].Observations = seen
+		inv.set(d)
+		if got := visits(); len(got) != enough || slices.Max(got) > 2*time.Second {
+			t.Errorf("the pauses in flight are %v, want about 1 s and no end", got)
+		}
+		d = domain(s.Addr().String(), leaf.Certificate, before)
+		d.Parties[0].Members[0].Probes = nil
+		inv.set(d)
+		if got := visits(); len(got) != 0 {
+			t.Errorf("%d probes of a member without a probe, want none", len(got))
+		}
+	})
 }
 
 func TestFanOutAddsOnce(t *testing.T) {
@@ -433,31 +426,33 @@ func TestFanOutAddsOnce(t *testing.T) {
 }
 
 func TestRunProbesAndEnds(t *testing.T) {
-	ca, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(ca, next),
-		Certificates: []tls.Certificate{keyPair(t, leaf)},
-	})
-	d := domain(s.Addr().String(), leaf.Certificate, ca, next)
-	d.Signer.Next = next.Certificate
-	inv := &fixed{}
-	inv.set(d)
-	c, records := newCollector(t, inv)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); c.Run(ctx) }()
-	c.NamespaceChanged(testNamespace)
-	// The second visit begins only after the first, with all that confirms it, was recorded.
-	for range 1 + confirmations + 1 {
-		if err := <-s.results; err != nil {
-			t.Errorf("the server saw %v", err)
+	pipenet.Test(t, func(t *testing.T) {
+		ca, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
+		s := serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(ca, next),
+			Certificates: []tls.Certificate{keyPair(t, leaf)},
+		})
+		d := domain(s.Addr().String(), leaf.Certificate, ca, next)
+		d.Signer.Next = next.Certificate
+		inv := &fixed{}
+		inv.set(d)
+		c, records := newCollector(t, inv)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.Run(ctx) }()
+		c.NamespaceChanged(testNamespace)
+		// The second visit begins only after the first, with all that confirms it, was recorded.
+		for range 1 + confirmations + 1 {
+			if err := <-s.results; err != nil {
+				t.Errorf("the server saw %v", err)
+			}
 		}
-	}
-	cancel()
-	<-done
-	want := at(s.Addr().String(), trust.Observation{TrustedSubjects: subjects(ca, next), Presents: prints(leaf)})
-	if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
-	}
+		cancel()
+		<-done
+		want := at(s.Addr().String(), trust.Observation{TrustedSubjects: subjects(ca, next), Presents: prints(leaf)})
+		if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
+			t.Errorf("record (-want +got):\n%s", diff)
+		}
+	})
 }

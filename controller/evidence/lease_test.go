@@ -12,6 +12,7 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/pipenet"
 )
 
 // TestLease follows the lease of what is known of a member through visits at different times: it is renewed in flight, by a
@@ -45,7 +46,7 @@ func TestLease(t *testing.T) {
 		{name: "stable, at the first look, not over by half", domain: stable, accepts: active, age: time.Minute, first: true},
 		{name: "stable, on demand", domain: stable, accepts: active, age: lease / 2, refresh: true, want: true},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			s := serveTLS(t, &tls.Config{
 				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(test.accepts), Certificates: []tls.Certificate{keyPair(t, leaf)},
 			})
@@ -86,35 +87,37 @@ func TestLease(t *testing.T) {
 
 // TestRecordOfSomebodyElse: what is recorded decides what is better than it, not what the cache has of it.
 func TestRecordOfSomebodyElse(t *testing.T) {
-	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	looks := 0
-	s := serveEach(t, func() *tls.Config {
-		looks++
-		config := &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before, after), Certificates: []tls.Certificate{keyPair(t, leaf)},
-		}
-		if looks > 2 {
-			// The process that has not followed answers later.
-			config.ClientCAs = pool(before)
-		}
-		return config
-	})
-	address := s.Addr().String()
-	now := timeNow()
-	seen := func(accepts ...*pki.Pair) trust.Observation {
-		return *at(address, trust.Observation{
-			TrustedSubjects: subjects(accepts...), Presents: prints(leaf), ObservedAt: now.Add(-lease / 2), Expires: now.Add(lease / 2),
+	pipenet.Test(t, func(t *testing.T) {
+		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+		looks := 0
+		s := serveEach(t, func() *tls.Config {
+			looks++
+			config := &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before, after), Certificates: []tls.Certificate{keyPair(t, leaf)},
+			}
+			if looks > 2 {
+				// The process that has not followed answers later.
+				config.ClientCAs = pool(before)
+			}
+			return config
 		})
-	}
-	d := domain(address, leaf.Certificate, before, after)
-	d.Parties[0].Members[0].Observations = []trust.Observation{seen(before, after)}
-	c, records := newCollector(t, &fixed{})
-	keep(t, records, "web", "servers", "a", seen(before))
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	if got := observedOf(t, records); got.Failure == "" {
-		t.Errorf("recorded %+v on the word of one process", got)
-	}
+		address := s.Addr().String()
+		now := timeNow()
+		seen := func(accepts ...*pki.Pair) trust.Observation {
+			return *at(address, trust.Observation{
+				TrustedSubjects: subjects(accepts...), Presents: prints(leaf), ObservedAt: now.Add(-lease / 2), Expires: now.Add(lease / 2),
+			})
+		}
+		d := domain(address, leaf.Certificate, before, after)
+		d.Parties[0].Members[0].Observations = []trust.Observation{seen(before, after)}
+		c, records := newCollector(t, &fixed{})
+		keep(t, records, "web", "servers", "a", seen(before))
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := observedOf(t, records); got.Failure == "" {
+			t.Errorf("recorded %+v on the word of one process", got)
+		}
+	})
 }

@@ -22,6 +22,7 @@ import (
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/pipenet"
 )
 
 // podNetwork leads the addresses of pods to servers of this machine.
@@ -40,7 +41,7 @@ func (n *podNetwork) lead(address string, s *server) {
 	}
 }
 
-func (n *podNetwork) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (n *podNetwork) dial(ctx context.Context, kind, address string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dialled = append(n.dialled, address)
 	server := n.servers[address]
@@ -48,7 +49,7 @@ func (n *podNetwork) dial(ctx context.Context, network, address string) (net.Con
 	if server == "" {
 		return nil, syscall.ECONNREFUSED
 	}
-	return (&net.Dialer{}).DialContext(ctx, network, server)
+	return network.DialContext(ctx, kind, server)
 }
 
 // podDomain is domain with pods as members, in the middle of the publication of the last of the CAs.
@@ -123,20 +124,22 @@ func newFleet(t *testing.T) *fleet {
 
 // TestTheReplicaThatLagsIsNamed: each pod is looked at at its own address, so nobody speaks for another.
 func TestTheReplicaThatLagsIsNamed(t *testing.T) {
-	f := newFleet(t)
-	d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a", "web-b", "web-c")
-	f.network.lead("10.0.0.1:8443", f.reloaded)
-	f.network.lead("10.0.0.2:8443", f.lagging)
-	f.network.lead("10.0.0.3:8443", f.reloaded)
-	refreshed(t, f.collector, d, f.records)
-	if diff := cmp.Diff([]string{"web-b"}, untrusting(d)); diff != "" {
-		t.Errorf("who is not proven to trust the next CA (-want +got):\n%s", diff)
-	}
-	f.network.lead("10.0.0.2:8443", f.reloaded)
-	refreshed(t, f.collector, d, f.records)
-	if left := untrusting(d); len(left) > 0 {
-		t.Errorf("%v are not proven to trust the next CA, and have loaded it", left)
-	}
+	pipenet.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a", "web-b", "web-c")
+		f.network.lead("10.0.0.1:8443", f.reloaded)
+		f.network.lead("10.0.0.2:8443", f.lagging)
+		f.network.lead("10.0.0.3:8443", f.reloaded)
+		refreshed(t, f.collector, d, f.records)
+		if diff := cmp.Diff([]string{"web-b"}, untrusting(d)); diff != "" {
+			t.Errorf("who is not proven to trust the next CA (-want +got):\n%s", diff)
+		}
+		f.network.lead("10.0.0.2:8443", f.reloaded)
+		refreshed(t, f.collector, d, f.records)
+		if left := untrusting(d); len(left) > 0 {
+			t.Errorf("%v are not proven to trust the next CA, and have loaded it", left)
+		}
+	})
 }
 
 // TestWhatIsSeenOfAPod is one look at a pod that has loaded the next CA, if it answers.
@@ -173,7 +176,7 @@ func TestWhatIsSeenOfAPod(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			f := newFleet(t)
 			d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a")
 			m := &d.Parties[0].Members[0]
@@ -252,7 +255,7 @@ func TestAPodIsKnownByWhatItRuns(t *testing.T) {
 			presents: true,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			f := newFleet(t)
 			f.network.lead("10.0.0.1:8443", f.reloaded)
 			d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a")
@@ -283,19 +286,21 @@ func TestAPodIsKnownByWhatItRuns(t *testing.T) {
 // TestWhoAnswersAtTheAddressOfAPodThatIsGone: what another pod shows that got its address is taken for the pod's as long as
 // that one seems to be there. It says something of a process that has ended, and of nobody else.
 func TestWhoAnswersAtTheAddressOfAPodThatIsGone(t *testing.T) {
-	f := newFleet(t)
-	d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a", "web-b")
-	// web-b has got the address of web-a, which is not known yet.
-	d.Parties[0].Members[1].Probes[0].Address = "10.0.0.2:8443"
-	f.network.lead("10.0.0.1:8443", f.reloaded)
-	f.network.lead("10.0.0.2:8443", f.lagging)
-	refreshed(t, f.collector, d, f.records)
-	if diff := cmp.Diff([]string{"web-b"}, untrusting(d)); diff != "" {
-		t.Fatalf("who is not proven to trust the next CA (-want +got):\n%s", diff)
-	}
-	// Another pod gets the name, before it was looked at.
-	d.Parties[0].Members[0].Instance, d.Parties[0].Members[0].Pod = "uid-new", &trust.Pod{Started: true, Process: "uid-new/1"}
-	if diff := cmp.Diff([]string{"web-a", "web-b"}, untrusting(d)); diff != "" {
-		t.Errorf("who is not proven to trust the next CA (-want +got):\n%s", diff)
-	}
+	pipenet.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		d := podDomain(f.leaf.Certificate, f.active, f.next, "web-a", "web-b")
+		// web-b has got the address of web-a, which is not known yet.
+		d.Parties[0].Members[1].Probes[0].Address = "10.0.0.2:8443"
+		f.network.lead("10.0.0.1:8443", f.reloaded)
+		f.network.lead("10.0.0.2:8443", f.lagging)
+		refreshed(t, f.collector, d, f.records)
+		if diff := cmp.Diff([]string{"web-b"}, untrusting(d)); diff != "" {
+			t.Fatalf("who is not proven to trust the next CA (-want +got):\n%s", diff)
+		}
+		// Another pod gets the name, before it was looked at.
+		d.Parties[0].Members[0].Instance, d.Parties[0].Members[0].Pod = "uid-new", &trust.Pod{Started: true, Process: "uid-new/1"}
+		if diff := cmp.Diff([]string{"web-a", "web-b"}, untrusting(d)); diff != "" {
+			t.Errorf("who is not proven to trust the next CA (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -16,8 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/pipenet"
 )
 
 // TestHandshakeProves: with proof: Handshake it counts what a server has verified, whatever it lists.
@@ -102,7 +105,7 @@ func TestHandshakeProves(t *testing.T) {
 			want: trust.Observation{Failure: asksNobody},
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			s := serveTLS(t, server(test.change))
 			d := domain(s.Addr().String(), leaf.Certificate, active, next)
 			d.Signer.Next = next.Certificate
@@ -122,83 +125,87 @@ func TestHandshakeProves(t *testing.T) {
 
 // TestSilenceProvesNothing: a server that never ends the handshake has not accepted anybody, and has not refused either.
 func TestSilenceProvesNothing(t *testing.T) {
-	active := newAuthority(t, "ca@1")
-	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
-	stuck := make(chan struct{})
-	var once sync.Once
-	t.Cleanup(func() { once.Do(func() { close(stuck) }) })
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert, ClientCAs: pool(active),
-		Certificates:     []tls.Certificate{keyPair(t, leaf)},
-		VerifyConnection: func(tls.ConnectionState) error { <-stuck; return nil },
+	pipenet.Test(t, func(t *testing.T) {
+		active := newAuthority(t, "ca@1")
+		leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
+		stuck := make(chan struct{})
+		var once sync.Once
+		t.Cleanup(func() { once.Do(func() { close(stuck) }) })
+		s := serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert, ClientCAs: pool(active),
+			Certificates:     []tls.Certificate{keyPair(t, leaf)},
+			VerifyConnection: func(tls.ConnectionState) error { <-stuck; return nil },
+		})
+		d := domain(s.Addr().String(), leaf.Certificate, active)
+		d.Parties[0].Members[0].Probes[0].Handshake = true
+		d.Parties[0].Members[0].Probes[0].Timeout = 200 * time.Millisecond
+		c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		once.Do(func() { close(stuck) })
+		got := observedOf(t, records)
+		if len(got.Trusts) > 0 || got.Failure != "it does not answer in time" {
+			t.Errorf("recorded %+v", got)
+		}
 	})
-	d := domain(s.Addr().String(), leaf.Certificate, active)
-	d.Parties[0].Members[0].Probes[0].Handshake = true
-	d.Parties[0].Members[0].Probes[0].Timeout = 200 * time.Millisecond
-	c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	once.Do(func() { close(stuck) })
-	got := observedOf(t, records)
-	if len(got.Trusts) > 0 || got.Failure != "it does not answer in time" {
-		t.Errorf("recorded %+v", got)
-	}
 }
 
 // TestHandshakeShowsNobodyNew: what is minted has the names and usages of the configured client leaf, lives for two minutes,
 // and is as old as a clock may be behind.
 func TestHandshakeShowsNobodyNew(t *testing.T) {
-	active := newAuthority(t, "ca@1")
-	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
-	client, err := active.Issue(pki.Profile{
-		CommonName: "prober", Organizations: []string{"system:probers"}, DNSNames: []string{"prober.demo"}, IPAddresses: []string{"10.0.0.9"},
-		Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour,
-	}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var seen []*x509.Certificate
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(active), Certificates: []tls.Certificate{keyPair(t, leaf)},
-		VerifyConnection: func(state tls.ConnectionState) error {
-			mu.Lock()
-			defer mu.Unlock()
-			seen = append(seen, state.PeerCertificates[0])
-			if state.DidResume {
-				return errors.New("a session was resumed")
-			}
-			return nil
-		},
-	})
-	d := domain(s.Addr().String(), leaf.Certificate, active)
-	d.Parties[0].Members[0].Probes[0].Handshake, d.Parties[0].Members[0].Probes[0].ClientLeaf = true, "web-client"
-	c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil), clientSecret(t, client))
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	if got := observedOf(t, records); !slices.Equal(got.Trusts, prints(active)) {
-		t.Fatalf("recorded %+v", got)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(seen) != 1+confirmations {
-		t.Errorf("%d handshakes were verified, want %d", len(seen), 1+confirmations)
-	}
-	for _, cert := range seen {
-		minted, err := pki.ParseCertificate(cert.Raw)
+	pipenet.Test(t, func(t *testing.T) {
+		active := newAuthority(t, "ca@1")
+		leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
+		client, err := active.Issue(pki.Profile{
+			CommonName: "prober", Organizations: []string{"system:probers"}, DNSNames: []string{"prober.demo"}, IPAddresses: []string{"10.0.0.9"},
+			Usages: []pki.Usage{pki.ServerAuth, pki.ClientAuth}, Key: pki.ECDSAP256, Validity: time.Hour,
+		}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if minted.Subject != client.Certificate.Subject || !slices.Equal(minted.Usages, client.Certificate.Usages) ||
-			!slices.Equal(minted.DNSNames, client.Certificate.DNSNames) || !slices.Equal(minted.IPAddresses, client.Certificate.IPAddresses) {
-			t.Errorf("it presents %s %v %v %v", minted.Subject, minted.Usages, minted.DNSNames, minted.IPAddresses)
+		var mu sync.Mutex
+		var seen []*x509.Certificate
+		s := serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(active), Certificates: []tls.Certificate{keyPair(t, leaf)},
+			VerifyConnection: func(state tls.ConnectionState) error {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, state.PeerCertificates[0])
+				if state.DidResume {
+					return errors.New("a session was resumed")
+				}
+				return nil
+			},
+		})
+		d := domain(s.Addr().String(), leaf.Certificate, active)
+		d.Parties[0].Members[0].Probes[0].Handshake, d.Parties[0].Members[0].Probes[0].ClientLeaf = true, "web-client"
+		c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil), clientSecret(t, client))
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
 		}
-		if left := time.Until(minted.NotAfter); left > mintedFor || minted.Fingerprint == client.Certificate.Fingerprint {
-			t.Errorf("it presents a leaf that is valid for %s", left)
+		if got := observedOf(t, records); !slices.Equal(got.Trusts, prints(active)) {
+			t.Fatalf("recorded %+v", got)
 		}
-	}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(seen) != 1+confirmations {
+			t.Errorf("%d handshakes were verified, want %d", len(seen), 1+confirmations)
+		}
+		for _, cert := range seen {
+			minted, err := pki.ParseCertificate(cert.Raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if minted.Subject != client.Certificate.Subject || !slices.Equal(minted.Usages, client.Certificate.Usages) ||
+				!slices.Equal(minted.DNSNames, client.Certificate.DNSNames) || !slices.Equal(minted.IPAddresses, client.Certificate.IPAddresses) {
+				t.Errorf("it presents %s %v %v %v", minted.Subject, minted.Usages, minted.DNSNames, minted.IPAddresses)
+			}
+			if left := time.Until(minted.NotAfter); left > mintedFor || minted.Fingerprint == client.Certificate.Fingerprint {
+				t.Errorf("it presents a leaf that is valid for %s", left)
+			}
+		}
+	})
 }
 
 // TestTwinsAreToldByTheirEnd: CAs of one key and name accept the same leaves, so what a handshake proves is the one that ends
@@ -247,31 +254,32 @@ func TestTwinsAreToldByTheirEnd(t *testing.T) {
 func TestUnmintable(t *testing.T) {
 	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(active, next), Certificates: []tls.Certificate{keyPair(t, leaf)},
-	})
-	d := domain(s.Addr().String(), leaf.Certificate, active, next)
-	d.Signer.Next = next.Certificate
-	d.Parties[0].Members[0].Probes[0].Handshake = true
-	t.Run("no key of next", func(t *testing.T) {
-		c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
+	probed := func(t *testing.T, objects ...runtime.Object) (address string, got *trust.Observation) {
+		t.Helper()
+		address = serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(active, next), Certificates: []tls.Certificate{keyPair(t, leaf)},
+		}).Addr().String()
+		d := domain(address, leaf.Certificate, active, next)
+		d.Signer.Next = next.Certificate
+		d.Parties[0].Members[0].Probes[0].Handshake = true
+		c, records := newCollector(t, &fixed{}, objects...)
 		if err := c.Refresh(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		want := at(s.Addr().String(), trust.Observation{
+		return address, observedOf(t, records)
+	}
+	inBubble(t, "no key of next", func(t *testing.T) {
+		address, got := probed(t, signerSecret(t, active, nil))
+		want := at(address, trust.Observation{
 			Trusts: prints(active), Presents: prints(leaf),
 			Failure: "it cannot be probed with a client leaf of CN=ca@2: Secret/web-signer has no usable key of that CA",
 		})
-		if diff := cmp.Diff(want, observedOf(t, records)); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("no signer", func(t *testing.T) {
-		c, records := newCollector(t, &fixed{})
-		if err := c.Refresh(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		if got := observedOf(t, records); got.Failure == "" || len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
+	inBubble(t, "no signer", func(t *testing.T) {
+		if _, got := probed(t); got.Failure == "" || len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
 			t.Errorf("recorded %+v", got)
 		}
 	})
@@ -279,33 +287,32 @@ func TestUnmintable(t *testing.T) {
 
 // TestBareEndIsNoAcceptance: a stream that ends after the handshake is no orderly end of TLS.
 func TestBareEndIsNoAcceptance(t *testing.T) {
-	active := newAuthority(t, "ca@1")
-	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
-	listener := accepting(t, func(conn net.Conn) {
-		server := tls.Server(conn, &tls.Config{
-			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, ClientCAs: pool(active), SessionTicketsDisabled: true,
-			Certificates: []tls.Certificate{keyPair(t, leaf)},
+	pipenet.Test(t, func(t *testing.T) {
+		active := newAuthority(t, "ca@1")
+		leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
+		listener := accepting(t, func(conn net.Conn) {
+			server := tls.Server(conn, &tls.Config{
+				MinVersion: tls.VersionTLS13, ClientAuth: tls.RequestClientCert, ClientCAs: pool(active), SessionTicketsDisabled: true,
+				Certificates: []tls.Certificate{keyPair(t, leaf)},
+			})
+			_ = server.HandshakeContext(t.Context())
 		})
-		_ = server.HandshakeContext(t.Context())
+		d := domain(listener.Addr().String(), leaf.Certificate, active)
+		d.Parties[0].Members[0].Probes[0].Handshake = true
+		c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := observedOf(t, records); len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
+			t.Errorf("recorded %+v", got)
+		}
 	})
-	d := domain(listener.Addr().String(), leaf.Certificate, active)
-	d.Parties[0].Members[0].Probes[0].Handshake = true
-	c, records := newCollector(t, &fixed{}, signerSecret(t, active, nil))
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	if got := observedOf(t, records); len(got.Trusts) > 0 || !slices.Equal(got.Presents, prints(leaf)) {
-		t.Errorf("recorded %+v", got)
-	}
 }
 
 // accepting has every connection served, and closed afterwards without a word.
 func accepting(t *testing.T, serve func(conn net.Conn)) net.Listener {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := network.Listen()
 	var conns sync.WaitGroup
 	conns.Go(func() {
 		for {
@@ -328,7 +335,7 @@ func TestServerThatKeepsTheConnection(t *testing.T) {
 	active, next := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
 	leaf := newLeaf(t, active, serverDNS, pki.ServerAuth)
 	for name, version := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
-		t.Run(name, func(t *testing.T) {
+		inBubble(t, name, func(t *testing.T) {
 			over := make(chan struct{})
 			listener := accepting(t, func(conn net.Conn) {
 				server := tls.Server(conn, &tls.Config{

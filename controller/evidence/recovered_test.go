@@ -10,19 +10,26 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/pipenet"
 )
 
-// TestRecoveredUntil: a leaf that works though the anchor of its key has expired is one that a recovery has made, and is
-// recorded as such, also when the server cannot be reached later.
-func TestRecoveredUntil(t *testing.T) {
+// recoveredAuthority is an authority that has expired, and the same one signed again.
+func recoveredAuthority(t *testing.T) (expired, again *pki.Pair) {
+	t.Helper()
 	expired, err := pki.NewAuthority(pki.Profile{CommonName: "ca@1", Key: pki.ECDSAP256, Validity: time.Hour}, time.Now().Add(-2*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := expired.Resign(time.Now())
+	again, err = expired.Resign(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return expired, again
+}
+
+// TestRecoveredUntil: a leaf that works though the anchor of its key has expired is one that a recovery has made.
+func TestRecoveredUntil(t *testing.T) {
+	expired, again := recoveredAuthority(t)
 	leaf := newLeaf(t, again, serverDNS, pki.ServerAuth)
 	foreign := newLeaf(t, newAuthority(t, "foreign"), serverDNS, pki.ServerAuth)
 	tests := []struct {
@@ -49,22 +56,29 @@ func TestRecoveredUntil(t *testing.T) {
 			}
 		})
 	}
+}
 
-	s := serveTLS(t, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}})
-	d := domain(s.Addr().String(), leaf.Certificate, expired)
-	c, records := newCollector(t, &fixed{})
-	seen := func() *trust.Observation {
-		if err := c.Refresh(t.Context(), d); err != nil {
-			t.Fatal(err)
+// TestRecoveredIsRecorded: it is recorded as such, also when the server cannot be reached later.
+func TestRecoveredIsRecorded(t *testing.T) {
+	pipenet.Test(t, func(t *testing.T) {
+		expired, again := recoveredAuthority(t)
+		leaf := newLeaf(t, again, serverDNS, pki.ServerAuth)
+		s := serveTLS(t, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{keyPair(t, leaf)}})
+		d := domain(s.Addr().String(), leaf.Certificate, expired)
+		c, records := newCollector(t, &fixed{})
+		seen := func() *trust.Observation {
+			if err := c.Refresh(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			return observedOf(t, records)
 		}
-		return observedOf(t, records)
-	}
-	if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) || o.Failure == "" {
-		t.Errorf("observation %+v, want it recovered, and that the bundle does not verify it", o)
-	}
-	d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
-	_ = s.Close()
-	if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) {
-		t.Errorf("observation %+v of a server that is down, want what was seen before", o)
-	}
+		if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) || o.Failure == "" {
+			t.Errorf("observation %+v, want it recovered, and that the bundle does not verify it", o)
+		}
+		d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
+		_ = s.Close()
+		if o := seen(); !o.RecoveredUntil.Equal(leaf.Certificate.NotAfter) {
+			t.Errorf("observation %+v of a server that is down, want what was seen before", o)
+		}
+	})
 }

@@ -12,56 +12,59 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/pipenet"
 )
 
 // TestLookedOnce: in the stage Stable too each member is looked at once, and only then, and when the inventory knows what was
 // seen, something may be signed.
 func TestLookedOnce(t *testing.T) {
-	ca, other := newAuthority(t, "ca@1"), newAuthority(t, "ca@0")
-	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	// What runs trusts another CA than the domain has, as after a restore.
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(other), Certificates: []tls.Certificate{keyPair(t, leaf)},
+	pipenet.Test(t, func(t *testing.T) {
+		ca, other := newAuthority(t, "ca@1"), newAuthority(t, "ca@0")
+		leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
+		// What runs trusts another CA than the domain has, as after a restore.
+		s := serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(other), Certificates: []tls.Certificate{keyPair(t, leaf)},
+		})
+		now := timeNow()
+		d := domain(s.Addr().String(), leaf.Certificate, ca)
+		was := *at(s.Addr().String(), trust.Observation{TrustedSubjects: subjects(ca), Presents: prints(leaf), ObservedAt: now, Expires: now.Add(lease)})
+		d.Parties[0].Members[0].Observations = []trust.Observation{was}
+		if trust.Assess(d, now).InFlight() {
+			t.Fatal("the domain is in flight")
+		}
+		inv := &fixed{}
+		inv.set(d)
+		c, records := newCollector(t, inv)
+		keep(t, records, "web", "servers", "a", was)
+		told := make(chan string, 10)
+		c.OnLookedOnce(func(namespace string) { told <- namespace })
+		if c.LookedOnce(testNamespace, "web") {
+			t.Error("looked once before anything began")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.Run(ctx) }()
+		defer func() { cancel(); <-done }()
+		c.NamespaceChanged(testNamespace)
+		if got := <-told; got != testNamespace {
+			t.Errorf("told of namespace %s", got)
+		}
+		if c.LookedOnce(testNamespace, "web") {
+			t.Error("looked once before the inventory knows what was seen")
+		}
+		after := domain(s.Addr().String(), leaf.Certificate, ca)
+		after.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
+		if got := after.Parties[0].Members[0].Observations[0].TrustedSubjects; !slices.Equal(got, subjects(other)) {
+			t.Errorf("recorded %v", got)
+		}
+		inv.set(after)
+		if !c.LookedOnce(testNamespace, "web") {
+			t.Error("not looked once, although the inventory knows what was seen")
+		}
+		if c.LookedOnce(testNamespace, "other") {
+			t.Error("a domain that does not exist was looked at")
+		}
 	})
-	now := timeNow()
-	d := domain(s.Addr().String(), leaf.Certificate, ca)
-	was := *at(s.Addr().String(), trust.Observation{TrustedSubjects: subjects(ca), Presents: prints(leaf), ObservedAt: now, Expires: now.Add(lease)})
-	d.Parties[0].Members[0].Observations = []trust.Observation{was}
-	if trust.Assess(d, now).InFlight() {
-		t.Fatal("the domain is in flight")
-	}
-	inv := &fixed{}
-	inv.set(d)
-	c, records := newCollector(t, inv)
-	keep(t, records, "web", "servers", "a", was)
-	told := make(chan string, 10)
-	c.OnLookedOnce(func(namespace string) { told <- namespace })
-	if c.LookedOnce(testNamespace, "web") {
-		t.Error("looked once before anything began")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); c.Run(ctx) }()
-	defer func() { cancel(); <-done }()
-	c.NamespaceChanged(testNamespace)
-	if got := <-told; got != testNamespace {
-		t.Errorf("told of namespace %s", got)
-	}
-	if c.LookedOnce(testNamespace, "web") {
-		t.Error("looked once before the inventory knows what was seen")
-	}
-	after := domain(s.Addr().String(), leaf.Certificate, ca)
-	after.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
-	if got := after.Parties[0].Members[0].Observations[0].TrustedSubjects; !slices.Equal(got, subjects(other)) {
-		t.Errorf("recorded %v", got)
-	}
-	inv.set(after)
-	if !c.LookedOnce(testNamespace, "web") {
-		t.Error("not looked once, although the inventory knows what was seen")
-	}
-	if c.LookedOnce(testNamespace, "other") {
-		t.Error("a domain that does not exist was looked at")
-	}
 }
 
 func TestRounds(t *testing.T) {
@@ -140,19 +143,21 @@ func TestDomainWithNobodyToLookAt(t *testing.T) {
 
 // TestSilentMemberHoldsNothingUp: an attempt that is over is a look.
 func TestSilentMemberHoldsNothingUp(t *testing.T) {
-	ca := newAuthority(t, "ca@1")
-	leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
-	d := domain(silent(t), leaf.Certificate, ca)
-	d.Parties[0].Members[0].Probes[0].Timeout = 50 * time.Millisecond
-	inv := &fixed{}
-	inv.set(d)
-	c, records := newCollector(t, inv)
-	c.fanOut(t.Context(), testNamespace)
-	if _, err := c.visit(t.Context(), observed(d)[0].target); err != nil {
-		t.Fatal(err)
-	}
-	d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
-	if !c.LookedOnce(testNamespace, "web") {
-		t.Error("it is waited for who does not answer")
-	}
+	pipenet.Test(t, func(t *testing.T) {
+		ca := newAuthority(t, "ca@1")
+		leaf := newLeaf(t, ca, serverDNS, pki.ServerAuth)
+		d := domain(silent(t), leaf.Certificate, ca)
+		d.Parties[0].Members[0].Probes[0].Timeout = 50 * time.Millisecond
+		inv := &fixed{}
+		inv.set(d)
+		c, records := newCollector(t, inv)
+		c.fanOut(t.Context(), testNamespace)
+		if _, err := c.visit(t.Context(), observed(d)[0].target); err != nil {
+			t.Fatal(err)
+		}
+		d.Parties[0].Members[0].Observations = recordOf(t, records, "web", "servers", "a")
+		if !c.LookedOnce(testNamespace, "web") {
+			t.Error("it is waited for who does not answer")
+		}
+	})
 }

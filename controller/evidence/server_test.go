@@ -4,6 +4,7 @@
 package evidence
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -23,12 +24,34 @@ import (
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/pipenet"
 )
 
 const (
 	testNamespace = "demo"
 	serverDNS     = "web.demo.svc"
 )
+
+// network has the servers of all tests.
+var network pipenet.Network
+
+// inBubble runs a subtest in a bubble.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { pipenet.Test(t, test) })
+}
+
+// dialLoopback dials the servers of the test, and refuses what a dialer refuses that is allowed to do so.
+func dialLoopback(ctx context.Context, kind, address string) (net.Conn, error) {
+	endpoint, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).Judge(endpoint.Addr()); refusal != nil {
+		return nil, refusal
+	}
+	return network.DialContext(ctx, kind, address)
+}
 
 func newAuthority(t *testing.T, name string) *pki.Pair {
 	t.Helper()
@@ -86,10 +109,7 @@ func serveTLS(t *testing.T, config *tls.Config) *server {
 // serveEach has a process of its choice answer each connection.
 func serveEach(t *testing.T, choose func() *tls.Config) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := network.Listen()
 	s := &server{Listener: listener, results: make(chan error, 100)}
 	s.conns.Go(func() {
 		for {
@@ -119,10 +139,7 @@ func (s *server) serve(conn *tls.Conn) {
 // silent accepts connections and never says a word.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := network.Listen()
 	var conns sync.WaitGroup
 	conns.Go(func() {
 		var open []net.Conn
@@ -142,36 +159,10 @@ func silent(t *testing.T) string {
 }
 
 // speaking is a server that says one thing, and hangs up.
-func speaking(t *testing.T, text string) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+func speaking(text string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		return accepting(t, func(conn net.Conn) { _, _ = io.WriteString(conn, text) }).Addr().String()
 	}
-	var conns sync.WaitGroup
-	conns.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(conn, text)
-			_ = conn.Close()
-		}
-	})
-	t.Cleanup(func() { _ = listener.Close(); conns.Wait() })
-	return listener.Addr().String()
-}
-
-// refused is an address on which nobody listens.
-func refused(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // fixed is an Inventory with one namespace.
@@ -264,7 +255,7 @@ func collectorWith(t *testing.T, api *apifake.Server, cfg *Config) *Collector {
 	t.Helper()
 	cfg.Client, cfg.Records, cfg.Targets = api.Client, api.Own.ConfigV1alpha1(), api.Dynamic
 	if cfg.Dial == nil {
-		cfg.Dial = dial.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil).DialContext
+		cfg.Dial = dialLoopback
 	}
 	c, err := New(*cfg)
 	if err != nil {

@@ -5,7 +5,6 @@ package evidence
 
 import (
 	"crypto/tls"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,8 @@ import (
 
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/pipenet"
+	"certrotation.dev/test/property"
 )
 
 // TestSeveralProcessesBehindOneAddress: two replicas answer at one address, and one of them has been reloaded. Whichever the
@@ -34,8 +35,9 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 		next := 0
 		return func() *tls.Config { next++; return processes[next%len(processes)] }
 	}
+	random := property.Random(t)
 	atRandom := func(processes ...*tls.Config) func() *tls.Config {
-		return func() *tls.Config { return processes[rand.IntN(len(processes))] }
+		return func() *tls.Config { return processes[random.IntN(len(processes))] }
 	}
 	for _, test := range []struct {
 		name   string
@@ -53,7 +55,7 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 		},
 		{name: "by a handshake", handshake: true, choose: atRandom(serving(leaf, before), serving(leaf, before, after))},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		inBubble(t, test.name, func(t *testing.T) {
 			s := serveEach(t, test.choose)
 			d := domain(s.Addr().String(), leaf.Certificate, before, after)
 			d.Signer.Next = after.Certificate
@@ -81,108 +83,114 @@ func TestSeveralProcessesBehindOneAddress(t *testing.T) {
 // TestOneLookIsNotBelieved shows that the looks which follow the first one are what holds: without them the reloaded process
 // of two would have spoken for both.
 func TestOneLookIsNotBelieved(t *testing.T) {
-	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	first := true
-	s := serveEach(t, func() *tls.Config {
-		config := &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before), Certificates: []tls.Certificate{keyPair(t, leaf)},
+	pipenet.Test(t, func(t *testing.T) {
+		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+		first := true
+		s := serveEach(t, func() *tls.Config {
+			config := &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before), Certificates: []tls.Certificate{keyPair(t, leaf)},
+			}
+			if first {
+				config.ClientCAs = pool(before, after)
+			}
+			first = !first
+			return config
+		})
+		d := domain(s.Addr().String(), leaf.Certificate, before, after)
+		c, _ := newCollector(t, &fixed{})
+		subject := observed(d)[0]
+		place := &place{probe: &subject.member.Probes[0], endpoint: s.Addr().String(), anchors: d.Bundle.Anchors, kin: kinOf(subject), patience: &patience{left: time.Second}}
+		one := c.look(t.Context(), place, &identity{}, subject.relying, false)
+		if !slices.Contains(one.subjects, after.Certificate.SubjectHash) {
+			t.Fatalf("the first look shows %v, want that the process it met has reloaded", one)
 		}
-		if first {
-			config.ClientCAs = pool(before, after)
+		all := c.confirm(t.Context(), place, &identity{}, subject.relying, one)
+		if slices.Contains(all.subjects, after.Certificate.SubjectHash) || all.failure == "" {
+			t.Errorf("all looks show %+v", all)
 		}
-		first = !first
-		return config
 	})
-	d := domain(s.Addr().String(), leaf.Certificate, before, after)
-	c, _ := newCollector(t, &fixed{})
-	subject := observed(d)[0]
-	place := &place{probe: &subject.member.Probes[0], endpoint: s.Addr().String(), anchors: d.Bundle.Anchors, kin: kinOf(subject), patience: &patience{left: time.Second}}
-	one := c.look(t.Context(), place, &identity{}, subject.relying, false)
-	if !slices.Contains(one.subjects, after.Certificate.SubjectHash) {
-		t.Fatalf("the first look shows %v, want that the process it met has reloaded", one)
-	}
-	all := c.confirm(t.Context(), place, &identity{}, subject.relying, one)
-	if slices.Contains(all.subjects, after.Certificate.SubjectHash) || all.failure == "" {
-		t.Errorf("all looks show %+v", all)
-	}
 }
 
 // TestNegativeLookCountsAtOnce: what a process does not accept any more needs no second look.
 func TestNegativeLookCountsAtOnce(t *testing.T) {
-	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	s := serveTLS(t, &tls.Config{
-		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before), Certificates: []tls.Certificate{keyPair(t, leaf)},
+	pipenet.Test(t, func(t *testing.T) {
+		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+		s := serveTLS(t, &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(before), Certificates: []tls.Certificate{keyPair(t, leaf)},
+		})
+		address := s.Addr().String()
+		d := domain(address, leaf.Certificate, before, after)
+		now := timeNow()
+		was := *at(address, trust.Observation{
+			TrustedSubjects: subjects(before, after), Presents: prints(leaf), ObservedAt: now, Expires: now.Add(lease),
+		})
+		d.Parties[0].Members[0].Observations = []trust.Observation{was}
+		c, records := newCollector(t, &fixed{})
+		keep(t, records, "web", "servers", "a", was)
+		if err := c.Refresh(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := observedOf(t, records); !slices.Equal(got.TrustedSubjects, subjects(before)) || got.Failure != "" {
+			t.Errorf("recorded %+v", got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.conns.Wait()
+		if n := len(s.results); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
 	})
-	address := s.Addr().String()
-	d := domain(address, leaf.Certificate, before, after)
-	now := timeNow()
-	was := *at(address, trust.Observation{
-		TrustedSubjects: subjects(before, after), Presents: prints(leaf), ObservedAt: now, Expires: now.Add(lease),
-	})
-	d.Parties[0].Members[0].Observations = []trust.Observation{was}
-	c, records := newCollector(t, &fixed{})
-	keep(t, records, "web", "servers", "a", was)
-	if err := c.Refresh(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	if got := observedOf(t, records); !slices.Equal(got.TrustedSubjects, subjects(before)) || got.Failure != "" {
-		t.Errorf("recorded %+v", got)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.conns.Wait()
-	if n := len(s.results); n != 1 {
-		t.Errorf("%d connections, want 1", n)
-	}
 }
 
 // TestDifferingIsNotForgottenAtOnce: one of many processes lags, and looks meet it rarely. That a number of looks have not met
 // it does not mean that it is gone.
 func TestDifferingIsNotForgottenAtOnce(t *testing.T) {
-	before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
-	leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
-	serving := func(accepts ...*pki.Pair) *tls.Config {
-		return &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(accepts...), Certificates: []tls.Certificate{keyPair(t, leaf)},
+	pipenet.Test(t, func(t *testing.T) {
+		before, after := newAuthority(t, "ca@1"), newAuthority(t, "ca@2")
+		leaf := newLeaf(t, before, serverDNS, pki.ServerAuth)
+		serving := func(accepts ...*pki.Pair) *tls.Config {
+			return &tls.Config{
+				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, ClientCAs: pool(accepts...), Certificates: []tls.Certificate{keyPair(t, leaf)},
+			}
 		}
-	}
-	var lags atomic.Bool
-	var count atomic.Int64
-	s := serveEach(t, func() *tls.Config {
-		if count.Add(1)%5 == 0 && lags.Load() {
-			return serving(before)
+		var lags atomic.Bool
+		var count atomic.Int64
+		s := serveEach(t, func() *tls.Config {
+			if count.Add(1)%5 == 0 && lags.Load() {
+				return serving(before)
+			}
+			return serving(before, after)
+		})
+		address := s.Addr().String()
+		d := domain(address, leaf.Certificate, before, after)
+		d.Signer.Next = after.Certificate
+		c, records := newCollector(t, &fixed{})
+		start := timeNow()
+		for _, step := range []struct {
+			at      time.Duration
+			lags    bool
+			failure string
+			expires time.Duration
+		}{
+			{at: 0, lags: true, failure: differing(address), expires: leastQuiet},
+			{at: 5 * time.Second, failure: differing(address), expires: leastQuiet},
+			{at: leastQuiet / 2, lags: true, failure: differing(address), expires: leastQuiet / 2 * 3},
+			{at: leastQuiet, failure: differing(address), expires: leastQuiet / 2 * 3},
+			{at: leastQuiet / 2 * 3, expires: leastQuiet/2*3 + lease},
+		} {
+			lags.Store(step.lags)
+			c.clock = testingclock.NewFakeClock(start.Add(step.at))
+			if err := c.Refresh(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			seen := recordOf(t, records, "web", "servers", "a")
+			if seen[0].Failure != step.failure || !seen[0].Expires.Equal(start.Add(step.expires)) {
+				t.Errorf("after %s: failure %q until %s, want %q until %s", step.at, seen[0].Failure, seen[0].Expires.Sub(start), step.failure, step.expires)
+			}
+			d.Parties[0].Members[0].Observations = seen
 		}
-		return serving(before, after)
 	})
-	address := s.Addr().String()
-	d := domain(address, leaf.Certificate, before, after)
-	d.Signer.Next = after.Certificate
-	c, records := newCollector(t, &fixed{})
-	start := timeNow()
-	for _, step := range []struct {
-		at      time.Duration
-		lags    bool
-		failure string
-		expires time.Duration
-	}{
-		{at: 0, lags: true, failure: differing(address), expires: leastQuiet},
-		{at: 5 * time.Second, failure: differing(address), expires: leastQuiet},
-		{at: leastQuiet / 2, lags: true, failure: differing(address), expires: leastQuiet / 2 * 3},
-		{at: leastQuiet, failure: differing(address), expires: leastQuiet / 2 * 3},
-		{at: leastQuiet / 2 * 3, expires: leastQuiet/2*3 + lease},
-	} {
-		lags.Store(step.lags)
-		c.clock = testingclock.NewFakeClock(start.Add(step.at))
-		if err := c.Refresh(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		seen := recordOf(t, records, "web", "servers", "a")
-		if seen[0].Failure != step.failure || !seen[0].Expires.Equal(start.Add(step.expires)) {
-			t.Errorf("after %s: failure %q until %s, want %q until %s", step.at, seen[0].Failure, seen[0].Expires.Sub(start), step.failure, step.expires)
-		}
-		d.Parties[0].Members[0].Observations = seen
-	}
 }

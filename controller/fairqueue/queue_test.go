@@ -15,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"k8s.io/utils/clock"
+
+	"certrotation.dev/test/property"
 )
 
 func namespaceOf(key string) string {
@@ -90,7 +92,7 @@ func TestSilenceOfOneNamespace(t *testing.T) {
 // TestNothingIsLost: however keys come, all of them are worked on, each by one worker at a time, no namespace by more than its
 // share, and none is left asleep.
 func TestNothingIsLost(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		workers := rapid.IntRange(1, 5).Draw(rt, "workers")
 		keys := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) string {
 			return fmt.Sprintf("%d/%d", rapid.IntRange(0, 3).Draw(rt, "namespace"), rapid.IntRange(0, 5).Draw(rt, "key"))

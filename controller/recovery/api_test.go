@@ -234,7 +234,7 @@ func TestControllerGoesOnFromRecovery(t *testing.T) {
 func optionsFor(node *disktest.Node, now time.Time) Options {
 	return Options{
 		Layout:      nodedisk.Layout{Name: "etcd", ManifestDirectory: node.Manifests, ResourceDirectory: node.Resources},
-		PeerTimeout: time.Second, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
+		PeerTimeout: time.Minute, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
 		OutputDirectory: filepath.Join(node.Resources, "recovered"), Clock: testclock.NewFakePassiveClock(now),
 	}
 }

@@ -257,7 +257,7 @@ func TestReissueResumesWithoutPeers(t *testing.T) {
 	e.must(err)
 	e.must(plan.do[0]())
 	e.must(plan.do[1]())
-	e.o.Peers = []nodedisk.Member{nobody(t, "b"), nobody(t, "c")}
+	e.o.Peers = []nodedisk.Member{nobody("b"), nobody("c")}
 	mustRecover(t, e.o)
 	checkInUse(t, e.o, "9/9")
 }

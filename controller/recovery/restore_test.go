@@ -62,7 +62,7 @@ func TestRestore(t *testing.T) {
 			for i, p := range tc.peers {
 				name := fmt.Sprintf("peer-%d", i)
 				if p == nil {
-					o.Peers = append(o.Peers, nobody(t, name))
+					o.Peers = append(o.Peers, nobody(name))
 				} else {
 					o.Peers = append(o.Peers, p.serve(t, name))
 				}

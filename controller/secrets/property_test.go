@@ -18,6 +18,7 @@ import (
 	"certrotation.dev/controller/secrets/kinds"
 	"certrotation.dev/registry/edition"
 	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/property"
 )
 
 // history is a controller that lives on, with what happens to it drawn.
@@ -40,7 +41,7 @@ type history struct {
 //   - a second reconciliation writes nothing; see rests.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		h := &history{world: worldOf(t.Context(), rt), old: true, names: map[string]kinds.CertType{}, data: map[types.UID]string{}, mounted: map[string]string{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"reconcile": func(*rapid.T) { h.settle() },

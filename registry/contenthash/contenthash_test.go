@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/test/property"
 )
 
 // mounted is the layout of kubelet's atomic writer.
@@ -42,7 +44,7 @@ func hashOf(t interface{ Fatal(...any) }, directory fs.FS) string {
 
 func TestSecretConfigMapAndDirectoryAgree(t *testing.T) {
 	key := rapid.StringMatching(`[a-z0-9_-][a-z0-9._-]{0,10}`)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		content := rapid.MapOfN(key, rapid.SliceOfN(rapid.Byte(), 0, 20), 0, 6).Draw(t, "content")
 		config := &corev1.ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}}
 		for key, value := range content {

@@ -12,12 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"certrotation.dev/test/property"
 )
 
 // TestGateOfAnyHistory: whatever contents a ConfigMap has one after the other, and however often one of them has the same
 // anchors, who names one of them is let past by that one and by those after it, and by none before it.
 func TestGateOfAnyHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		config := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": "first"}}
 		history := []*corev1.ConfigMap{config}
 		for _, anchors := range rapid.SliceOfN(rapid.SampledFrom([]string{"first", "second", "both"}), 0, 2*MaxSuperseded).Draw(t, "anchors") {

@@ -17,6 +17,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 // TestEncodingsAgree decodes the same object from both encodings.
@@ -114,7 +115,7 @@ func TestOnlyListedNames(t *testing.T) {
 	p.Nodes.Shared.DNSNames = []string{"localhost"}
 	p.Nodes.Nodes[0].DNSNames = []string{"etcd.svc"}
 	p.Nodes.Nodes = append(p.Nodes.Nodes, Node{Name: "master-1", Names: Names{DNSNames: []string{"other.svc"}}})
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
 			"master-0", "localhost", "etcd.svc", "master-1", "other.svc", "evil", "*.svc", "MASTER-0", "master-0.", "10.0.0.10",
 		}), 1, 6, rapid.ID).Draw(r, "names")

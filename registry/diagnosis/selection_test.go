@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/test/property"
 )
 
 func trial(number int, verdicts ...Verdict) Trial {
@@ -19,7 +20,7 @@ func trial(number int, verdicts ...Verdict) Trial {
 // TestChooseNeedsQuorum plays any verdicts: what is chosen has a majority, and nothing newer has; or a person has named it
 // and nobody answers.
 func TestChooseNeedsQuorum(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		peers := rapid.IntRange(0, 4).Draw(t, "peers")
 		var trials []Trial
 		reached := false

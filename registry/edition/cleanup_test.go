@@ -12,13 +12,15 @@ import (
 	"pgregory.net/rapid"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/test/property"
 )
 
 // TestCleanupDeletesNothingInUse: whatever a run looks like, nothing goes that was asked for, that a pod or a configuration uses, that
 // an incomplete run has not named, or that has signed what stays.
 func TestCleanupDeletesNothingInUse(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		names := []string{"ca", "server", "client", "ca-bundle"}
 		chance := func(what string) bool { return rapid.Bool().Draw(t, what) }
 		run := &Run{

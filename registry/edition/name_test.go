@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 func TestObjectName(t *testing.T) {
@@ -37,7 +39,7 @@ func TestObjectName(t *testing.T) {
 func TestNamesFollow(t *testing.T) {
 	t.Parallel()
 	shape := regexp.MustCompile(`^n-[0-9a-f]{8}(-[0-9a-f]{5})?$`)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		w := Wanted{Name: "n", Config: rapid.Uint64().Draw(t, "config"), Signer: rapid.StringMatching(`([0-9a-f]{64})?`).Draw(t, "signer")}
 		w.Rotation = rapid.StringMatching(`([1-9][0-9]{9})?`).Draw(t, "rotation")
 		same := w
@@ -87,7 +89,7 @@ func TestRelabel(t *testing.T) {
 	t.Parallel()
 	keys := rapid.SampledFrom(append([]string{"app", "team", LabelGeneration, LabelKeyOutside}, owned...))
 	labels := rapid.MapOf(keys, rapid.SampledFrom([]string{"", "a", "b"}))
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		has, wanted := labels.Draw(t, "has"), labels.Draw(t, "wanted")
 		after := maps.Clone(has)
 		for key, value := range Relabel(has, wanted) {

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/test/property"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -72,7 +74,7 @@ func someEditions(t *rapid.T) []*Edition {
 // TestOrderIsOne: whatever order they are found in, editions have one order; and with numbers, a restore does not change it.
 func TestOrderIsOne(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		of := someEditions(t)
 		first := slices.Clone(of)
 		Order(first)
@@ -108,7 +110,7 @@ func TestNextNumber(t *testing.T) {
 // is noticed.
 func TestRotations(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		of := someEditions(t)
 		byName := ByName(of)
 		newest := byName["n"][len(of)-1]
@@ -138,7 +140,7 @@ func TestRotations(t *testing.T) {
 // TestRenewAt: a renewal is within the validity, not before half of it because of the ten days, and a renewed one is not due at once.
 func TestRenewAt(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		validity := time.Duration(rapid.Int64Range(1, 20*365*24*3600).Draw(t, "seconds")) * time.Second
 		percentage := rapid.IntRange(-1, 101).Draw(t, "percentage")
 		e := &Edition{Issued: noon, Until: noon.Add(validity), Labels: map[string]string{LabelRenewAfterValidityPercentage: strconv.Itoa(percentage)}}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 type leafOf struct {
@@ -82,7 +84,7 @@ func TestFieldsMatter(t *testing.T) {
 		}
 		return h
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		a := leafOf{Text: rapid.String().Draw(t, "text"), Number: rapid.Int().Draw(t, "number"), Bytes: rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")}
 		b := a
 		b.Ignore, b.Dash, b.hidden = rapid.String().Draw(t, "ignore"), "x", "y"

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/registry/revision"
+	"certrotation.dev/test/property"
 )
 
 // status is the record of a revision of rollout etcd.
@@ -82,7 +83,7 @@ func TestLookChoosesARevision(t *testing.T) {
 // TestLookNeverGuesses: whatever the records say, what is found has the restart hash of the pod, and is the pod's own or
 // recorded as installed on this very node.
 func TestLookNeverGuesses(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		hash := rapid.SampledFrom([]string{"x", "y"})
 		uid := rapid.SampledFrom([]types.UID{"", "uid", "old"})
 		f := Facts{Rollout: "etcd", Node: "a", NodeUID: "uid"}

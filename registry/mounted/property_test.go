@@ -17,6 +17,7 @@ import (
 
 	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 // cluster has ConfigMaps with bundles, one node whose kubelet keeps immutable ones in its cache while a pod mounts one of the name,
@@ -164,7 +165,7 @@ func (c *cluster) live(rule func(*Object) *Object) string {
 func TestWhatIsProvenWasRead(t *testing.T) {
 	anchors := []*pki.Certificate{newWorld(t).ca, newWorld(t).ca}
 	wrong := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		for name, rule := range map[string]func(*Object) *Object{
 			"all rules":   func(o *Object) *Object { return o },
 			"any name":    func(o *Object) *Object { o.byContent = true; return o },

@@ -23,6 +23,7 @@ import (
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/property"
 )
 
 const (
@@ -422,7 +423,7 @@ func TestNoLivingNodeLosesAnything(t *testing.T) {
 			all[name] = base.s.Secrets[name]
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		w := &world{t: base.t, s: &inventory.Sources{}}
 		*w.s = *base.s
 		w.s.Nodes = map[string]*inventory.Node{}

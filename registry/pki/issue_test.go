@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 // foreignSigner is a key of no kind that this package can encode.
@@ -311,7 +313,7 @@ func TestNormalized(t *testing.T) {
 func TestIssuedLeafProperty(t *testing.T) {
 	// RSA leaves are covered by TestIssue; generating one per draw would take minutes.
 	leafKeys := []KeyAlgorithm{ECDSAP256, ECDSAP384, ECDSAP521, Ed25519}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		ca := authorities[rapid.SampledFrom(KeyAlgorithms()).Draw(t, "signer")]()
 		lifetime := int64(ca.Certificate.NotAfter.Sub(ca.Certificate.NotBefore))
 		now := ca.Certificate.NotBefore.Add(time.Duration(rapid.Int64Range(0, lifetime-1).Draw(t, "now")))

@@ -10,6 +10,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/quorum"
+	"certrotation.dev/test/property"
 )
 
 // answers draws a cluster in which anything may be wrong.
@@ -63,7 +64,7 @@ func voters(list []quorum.Answer, disturb string) (all, healthy int) {
 }
 
 func TestNeverWithoutAQuorumOfTheOthers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		list := answers(t)
 		disturb := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(t, "disturb")
 		o := quorum.Observe(list)
@@ -84,7 +85,7 @@ func TestNeverWithoutAQuorumOfTheOthers(t *testing.T) {
 
 // TestOrderOfAnswers also has any answers give some verdict.
 func TestOrderOfAnswers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		list := answers(t)
 		strategy := rapid.SampledFrom([]configv1alpha1.QuorumStrategy{automatic, many, two, one}).Draw(t, "strategy")
 		disturb := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "disturb")

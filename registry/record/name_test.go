@@ -13,6 +13,7 @@ import (
 
 	"certrotation.dev/registry/record"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 func TestNames(t *testing.T) {
@@ -91,7 +92,7 @@ func TestNamesAreInjective(t *testing.T) {
 	word := rapid.OneOf(rapid.StringMatching(`[a.A-]{0,4}`), rapid.StringN(0, 300, 300),
 		rapid.StringMatching(`(Secret|secret|ConfigMap)?/?[a.]{0,2}`))
 	kind := rapid.SampledFrom([]string{"roster", "rotate", "abort", "waiver", "evidence", "refusal"})
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var things [2]thing
 		for i := range things {
 			things[i].kind = kind.Draw(t, "kind")

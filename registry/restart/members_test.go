@@ -18,6 +18,7 @@ import (
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/quorum"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 // members is an order whose pods are the members of an etcd cluster.
@@ -163,7 +164,7 @@ func TestMembersOneAtATime(t *testing.T) {
 // TestNeverTwoMembersAway has certrotation restart clusters in which pods break, are repaired and are taken by others at any time,
 // and looks at each eviction: the others are a quorum, and nobody who is well is taken while one that was evicted before is away.
 func TestNeverTwoMembersAway(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "members")
 		hash, state := make([]string, n), make([]byte, n)
 		for i := range n {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 // drawn is any Deployment or StatefulSet that the API may show, with any pods.
@@ -46,7 +47,7 @@ func drawn(t *rapid.T) (*Order, *Workload, []corev1.Pod) {
 // TestAssessProperties: whatever the API shows, nothing is written against anybody's will, nothing is done that is not, and
 // nothing waits without a word.
 func TestAssessProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		o, w, pods := drawn(t)
 		has := w.Annotations[contentKey] == newestHash
 		v := Assess(o, w, pods, nil)

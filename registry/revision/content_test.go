@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"certrotation.dev/test/property"
 )
 
 func sample() Content {
@@ -120,7 +122,7 @@ func TestHashIsInjective(t *testing.T) {
 			Companions:  object.Draw(t, "companions"),
 		}
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		a, b := content.Draw(t, "a"), content.Draw(t, "b")
 		equal := string(a.PodTemplate) == string(b.PodTemplate) && equalObjects(a.ConfigMaps, b.ConfigMaps) && equalObjects(a.Secrets, b.Secrets) &&
 			maps.EqualFunc(a.Companions, b.Companions, slices.Equal[[]byte])

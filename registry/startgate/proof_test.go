@@ -16,6 +16,7 @@ import (
 	"certrotation.dev/registry/contenthash"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 const (
@@ -205,7 +206,7 @@ func TestProveSeveralLeaves(t *testing.T) {
 // TestWhatIsProvenWasRead: whatever bundles there were one after the other, and whichever of them kubelet has shown to the gate
 // of a pod and at a later start of its containers, it is proven to have loaded what it has read, or nothing.
 func TestWhatIsProvenWasRead(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		bundle := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": "old"}}
 		history := []*corev1.ConfigMap{bundle}
 		for _, anchors := range rapid.SliceOfN(rapid.SampledFrom([]string{"old", "old and new", "new"}), 0, 6).Draw(t, "anchors") {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 const day = 24 * time.Hour
@@ -57,7 +58,7 @@ func dueOf(namespace, name string, c *pki.Certificate, p Policy) time.Time {
 // TestJitter: a due date depends on the name alone, stays within the jitter, and is never one at which the certificate
 // was just made.
 func TestJitter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9-]{1,40}`).Draw(t, "name")
 		p := Policy{
 			RenewAtPercent: rapid.Int32Range(1, 99).Draw(t, "percent"),

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 // paced is a domain of n leaves with one verifier, which loads whatever is published at once. When everything is issued
@@ -135,7 +136,7 @@ func TestPaceOfARotation(t *testing.T) {
 // TestPaceProperties: whatever is due when, the pace is kept by all that can wait, what cannot wait is never held back,
 // and whoever sleeps until Recheck comes to the end.
 func TestPaceProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n, perMinute := rapid.IntRange(1, 12).Draw(t, "leaves"), rapid.IntRange(1, 5).Draw(t, "per minute")
 		w, index := paced(t, n, perMinute)
 		for i := range w.d.Leaves {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 func TestPlanRotation(t *testing.T) {
@@ -71,7 +73,7 @@ func TestPlanRotation(t *testing.T) {
 // TestPlanIsExecuted: with any evidence kinds, the plan that is shown has the hash that the rotation records, and when
 // everybody loads at once, its steps are what is done, in their order.
 func TestPlanIsExecuted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		kinds := []EvidenceKind{TLSProbe, Acknowledgement}
 		f := newFleet(t, topology{
 			servers: rapid.SliceOfN(rapid.SampledFrom(kinds), 1, 3).Draw(t, "servers"),

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 // drawPods is a domain with pods in any state, at any point of a rotation.
@@ -82,7 +84,7 @@ func TestOneOfManyCountsAsAmongThem(t *testing.T) {
 	says := func(p *Party, m *Member) string {
 		return fmt.Sprint(p.Name, p.Kind, p.Verifies, p.recorded, p.unwatched, m.Name, m.Instance, m.Holds, m.Pod, len(m.Observations))
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		w := drawPods(rt)
 		if rapid.Bool().Draw(rt, "the party is not configured any more") {
 			w.d.Parties = w.d.Parties[1:]
@@ -117,7 +119,7 @@ func TestOneOfManyCountsAsAmongThem(t *testing.T) {
 // TestUnknownPodMakesNothingPossible: one more pod that runs, and of which nothing is known, only ever holds up. What is
 // proposed then and was not before would have been admitted before: it only waited for a write that comes alone.
 func TestUnknownPodMakesNothingPossible(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		w := drawPods(rt)
 		w.records()
 		before := *w.clone()
@@ -141,7 +143,7 @@ func TestUnknownPodMakesNothingPossible(t *testing.T) {
 
 // TestPodThatIsGoneBlocksNothing: a pod that is proven to be gone is waited for by nobody, and nobody else is because of that.
 func TestPodThatIsGoneBlocksNothing(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		w := drawPods(rt)
 		w.records()
 		if len(w.pods().Members) == 0 {

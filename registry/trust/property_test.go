@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 var (
@@ -24,13 +25,13 @@ var (
 // TestNobodyIsEverCutOff: no sequence of edits that the guard admits, of time, and of what the controller does makes a step
 // possible that is not proven. No handshake fails at any moment, and in the end every story comes to rest.
 func TestNobodyIsEverCutOff(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) { plays(rt, (*tale).handshakes) })
+	property.Check(t, func(rt *rapid.T) { plays(rt, (*tale).handshakes) })
 }
 
 // TestJudgeAdmitsWhatAssessProposes: guard and controller are one relation, in every state that a story comes to, and for
 // everything that is proposed in it.
 func TestJudgeAdmitsWhatAssessProposes(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) { plays(rt, (*tale).proposals) })
+	property.Check(t, func(rt *rapid.T) { plays(rt, (*tale).proposals) })
 }
 
 // plays a random story of a trust domain: the controller, the processes, their observation, time and people move in any

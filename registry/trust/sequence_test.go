@@ -4,7 +4,6 @@
 package trust
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,12 +12,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 // TestSequencesOfEdits: no chain of single edits that the guard allows, each by anybody who may make it, and of what the
 // controller does meanwhile, removes an anchor that a live leaf needs, or makes a step possible that is not proven.
 func TestSequencesOfEdits(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) { playsEdits(rt, configurationRules(), nil) })
+	property.Check(t, func(rt *rapid.T) { playsEdits(rt, configurationRules(), nil) })
 }
 
 // TestSequencesFindMissingRules plays without one rule at a time, and with the edits that it is about more often: the promise
@@ -34,13 +35,10 @@ func TestSequencesFindMissingRules(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			hunts := &hunt{TB: t}
-			quietly(t, "rapid.nofailfile", "true")
-			quietly(t, "rapid.shrinktime", "1ms")
-			quietly(t, "rapid.checks", "3000")
-			quietly(t, "rapid.seed", "5")
 			func() {
 				defer func() { _ = recover() }()
-				rapid.Check(hunts, func(rt *rapid.T) { playsEdits(rt, withoutRule(rule), edits) })
+				search := property.Search{Seed: 5, Checks: 3000, ShrinkTime: time.Millisecond}
+				search.Check(hunts, func(rt *rapid.T) { playsEdits(rt, withoutRule(rule), edits) })
 			}()
 			if !strings.Contains(hunts.found, "in the stage") {
 				t.Errorf("the promise holds without the rule: %s", hunts.found)
@@ -48,19 +46,6 @@ func TestSequencesFindMissingRules(t *testing.T) {
 			t.Log(hunts.found)
 		})
 	}
-}
-
-// quietly sets a flag of rapid for one test.
-func quietly(t *testing.T, name, value string) {
-	was := flag.Lookup(name).Value.String()
-	if err := flag.Set(name, value); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := flag.Set(name, was); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // hunt is a test that is meant to fail.

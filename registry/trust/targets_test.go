@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 var guard = InjectionTarget{Kind: "ValidatingWebhookConfiguration", Name: "guard.example"}
@@ -41,7 +42,7 @@ func (w *world) holds(since time.Time, anchors ...*pki.Certificate) {
 func TestTargetsHaveMembers(t *testing.T) {
 	word := rapid.StringMatching(`[A-Z][a-zA-Z]{0,5}`)
 	name := rapid.StringMatching(`[a-z.]{1,8}`)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		target := InjectionTarget{Kind: word.Draw(t, "kind"), Name: name.Draw(t, "name")}
 		if got, ok := TargetOf(target.Member()); !ok || got != target {
 			t.Fatalf("%s is the member %s, which is %s", target, target.Member(), got)

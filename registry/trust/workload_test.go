@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/pki"
+	"certrotation.dev/test/property"
 )
 
 // TestRestartsOfARotation: who never reloads is restarted once for trust and once for its leaf, or once for both.
@@ -287,7 +288,7 @@ func TestRestartThatIsUnderWay(t *testing.T) {
 // TestStartedPodsAreNeverCutOff: whatever the order of things is, each process that runs accepts what is presented to it, and
 // nothing is restarted in vain.
 func TestStartedPodsAreNeverCutOff(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		w := newStartWorld(rt, webWorkload, jobWorkload)
 		for range rapid.IntRange(1, 40).Draw(rt, "moves") {
 			w.now = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "minutes")) * time.Minute)

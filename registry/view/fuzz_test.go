@@ -56,7 +56,7 @@ func FuzzClientVersions(f *testing.F) {
 	f.Add("", "eyJ2IjoidjAifQ==", int64(2), byte(0), true)
 
 	f.Fuzz(func(t *testing.T, version, token string, limit int64, match byte, namespaced bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if namespaced {
 			ctx = genericapirequest.WithNamespace(ctx, "ns")

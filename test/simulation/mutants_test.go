@@ -6,7 +6,6 @@ package simulation
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 
@@ -16,25 +15,25 @@ import (
 // patience is how many steps a mutant may take until it is found.
 const patience = 100_000
 
-// hunts is how often each mutant is searched for: once in a test, and with STEPS of the environment (`make simulate`) as often as its
-// median is worth something.
-func hunts() uint64 {
-	if os.Getenv("STEPS") != "" {
-		return 3
-	}
-	return 1
+// TestMutantsAreCaught plays every broken protocol that is not rare until a promise is broken, without the guard between the
+// leader and the server.
+func TestMutantsAreCaught(t *testing.T) {
+	catchMutants(t, 1, slices.DeleteFunc(allMutants(), func(m mutant) bool { return m.rare }))
 }
 
-// TestMutantsAreCaught plays every broken protocol until a promise is broken, without the guard between the leader and
-// the server.
-func TestMutantsAreCaught(t *testing.T) {
+// TestExtendedMutantsAreCaught plays all of them, each so often that its median is worth something.
+func TestExtendedMutantsAreCaught(t *testing.T) { catchMutants(t, 3, allMutants()) }
+
+func allMutants() []mutant { return slices.Concat(mutants(), ofPods()) }
+
+func catchMutants(t *testing.T, hunts uint64, hunted []mutant) {
+	t.Helper()
 	var all []int
-	hunted := slices.Concat(mutants(), ofPods())
 	for _, m := range hunted {
 		t.Run(m.name, func(t *testing.T) {
 			var took []int
 			var found error
-			for seed := range hunts() {
+			for seed := range hunts {
 				steps, err := hunt(&m, seed+1)
 				if err == nil {
 					t.Fatalf("not caught in %d steps with the seed %d", steps, seed+1)

@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 // rapidDice has rapid roll. rapid ends a story by a panic, which must not reach the controller, as that survives panics:
@@ -52,28 +52,6 @@ func budget(t *testing.T) int {
 	return steps
 }
 
-// defaultSeed of `make test`, which always plays the same stories, so that it fails for what changed and not by luck.
-const defaultSeed = 20261121
-
-// seed is where rapid begins: SEED of the environment; without it one of the clock for a search that was asked for by
-// STEPS (`make simulate`), and the default for a test.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	text := os.Getenv("SEED")
-	switch {
-	case text != "":
-	case os.Getenv("STEPS") != "":
-		return uint64(time.Now().UnixNano())
-	default:
-		return defaultSeed
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("SEED=%q is no seed", text)
-	}
-	return n
-}
-
 // worlds are what is rolled, and what has to happen in it: one world in five has pods, and each if WORLDS of the environment
 // is "pods".
 func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
@@ -99,18 +77,13 @@ const worldsPerCheck = 100
 
 // TestSimulation plays random stories until the budget is used up, and lets each come to rest.
 func TestSimulation(t *testing.T) {
-	steps, first, total := budget(t), seed(t), newCounts()
+	steps, first, total := budget(t), property.Seed(t), newCounts()
 	draw, least := worlds(t)
-	for name, value := range map[string]string{
-		"rapid.checks": strconv.Itoa(worldsPerCheck), "rapid.steps": "50", "rapid.nofailfile": "true", "rapid.shrinktime": "20s",
-	} {
-		set(t, name, value)
-	}
 	begin, told := time.Now(), time.Now()
-	for n := uint64(0); total.steps < steps; n++ {
-		set(t, "rapid.seed", strconv.FormatUint(first+n, 10))
+	search := property.Search{Seed: first, Checks: worldsPerCheck, Steps: 50, ShrinkTime: 20 * time.Second}
+	for ; total.steps < steps; search.Seed++ {
 		// rapid plays a story that failed again and again; only the first time counts.
-		rapid.Check(t, func(rt *rapid.T) { play(rt, draw, total) })
+		search.Check(t, func(rt *rapid.T) { play(rt, draw, total) })
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
 			fmt.Printf("simulation: seed %d, %.0f steps/s, %s\n", first, rate(total, begin), total)
@@ -127,13 +100,6 @@ func TestSimulation(t *testing.T) {
 }
 
 func rate(c *counts, begin time.Time) float64 { return float64(c.steps) / time.Since(begin).Seconds() }
-
-func set(t *testing.T, name, value string) {
-	t.Helper()
-	if err := flag.Set(name, value); err != nil {
-		t.Fatalf("set -%s: %v", name, err)
-	}
-}
 
 // play is one story.
 func play(rt *rapid.T, draw func(dice) topology, c *counts) {

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"certrotation.dev/test/property"
 )
 
 // partyOf presents its own leaves and verifies those of others; leaves are named as parties.
@@ -122,7 +124,7 @@ func progresses(domain *TrustDomain) bool {
 }
 
 func TestRenewalOrderIsRefusedExactlyWhenItCannotProgress(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		leaves := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 3, rapid.ID[string])
 		kinds := rapid.SampledFrom([]EvidenceKind{EvidenceRenewed, EvidenceRenewed, EvidenceAcknowledgement})
 		var parties []RelyingParty

@@ -163,8 +163,6 @@ func TestWaitOverTheWire(t *testing.T) {
 }
 
 func TestErrorsOverTheWire(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	missing := httptest.NewServer(http.NotFoundHandler())
 	defer missing.Close()
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -172,7 +170,7 @@ func TestErrorsOverTheWire(t *testing.T) {
 	}))
 	defer down.Close()
 	tests := []struct{ name, server, want string }{
-		{"nothing listens", closed.URL, "Is the API server running"},
+		{"nothing listens", "http://127.0.0.1:1", "Is the API server running"},
 		{"the API is not installed", missing.URL, "the API certrotation.dev/v1alpha1 is not served by this cluster\nLook at: kubectl get apiservice v1alpha1.certrotation.dev"},
 		{"the API is down", down.URL, "kubectl get apiservice v1alpha1.certrotation.dev"},
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"certrotation.dev/registry/nodedisk"
+	"certrotation.dev/test/property"
 )
 
 // story is what a node goes through while the power may go.
@@ -62,8 +63,8 @@ func stories() []story {
 	}
 }
 
-// outcomes are what may be left of changes that were not synced.
-func outcomes(seeds int) map[string]func(m *machine) *machine {
+// outcomes are what may be left of changes that were not synced: some for sure, and some of so many seeds from the first.
+func outcomes(first uint64, seeds int) map[string]func(m *machine) *machine {
 	out := map[string]func(*machine) *machine{
 		"nothing unsynced is left": func(m *machine) *machine {
 			return m.restart(func() bool { return false }, func([]byte) []byte { return nil })
@@ -73,9 +74,9 @@ func outcomes(seeds int) map[string]func(m *machine) *machine {
 		},
 		"the process was killed": (*machine).clone,
 	}
-	for seed := range seeds {
-		out[fmt.Sprintf("random %d", seed)] = func(m *machine) *machine {
-			random := rand.New(rand.NewPCG(uint64(seed), 1))
+	for n := range seeds {
+		out[fmt.Sprintf("random %d of SEED=%d", n, first)] = func(m *machine) *machine {
+			random := rand.New(rand.NewPCG(first+uint64(n), 1))
 			return m.restart(func() bool { return random.IntN(2) == 0 }, func(data []byte) []byte {
 				return data[:random.IntN(len(data)+1)]
 			})
@@ -97,7 +98,13 @@ func (m *machine) cutAt(n int) {
 
 // TestPowerLoss cuts the power at each operation of each story, brings it back with what may be on the disk then, and has
 // the story told again, with another cut in it.
-func TestPowerLoss(t *testing.T) {
+func TestPowerLoss(t *testing.T) { losePower(t, 1) }
+
+// TestExtendedPowerLoss does so with more of what may be on the disk.
+func TestExtendedPowerLoss(t *testing.T) { losePower(t, 6) }
+
+func losePower(t *testing.T, seeds int) {
+	t.Helper()
 	for _, s := range stories() {
 		t.Run(s.name, func(t *testing.T) {
 			base := newMachine()
@@ -118,7 +125,7 @@ func TestPowerLoss(t *testing.T) {
 				if !errors.Is(err, errPowerLoss) {
 					t.Fatalf("cut at operation %d: %v", cut, err)
 				}
-				for name, after := range outcomes(6) {
+				for name, after := range outcomes(property.Seed(t), seeds) {
 					tried++
 					s.check(t, after(m), fmt.Sprintf("cut at operation %d, %s", cut, name), cut)
 				}

@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 	}()
 	w.controller.NamespaceChanged(testNamespace)
 	// The status is the first thing that it writes.
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for w.statusText() == "" {

@@ -4,7 +4,6 @@
 package staticpod
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,14 +12,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"certrotation.dev/test/property"
 )
 
 // TestSimulation lets anything happen at any time and checks that never two members restart at once, that nobody is
 // restarted whom the others need, that leaves restart nobody, and that everything converges once nothing happens any more.
 func TestSimulation(t *testing.T) {
 	ctx := testContext(t)
-	chooseStories(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, ctx, rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(rt, "nodes"))
 		defer w.close()
 		w.onInstall = w.checkInstall
@@ -45,19 +45,6 @@ func TestSimulation(t *testing.T) {
 			}
 		}
 	})
-}
-
-// chooseStories has a test play the same stories each time, so that it fails for what changed and not by luck. A search
-// (`make simulate`) gives rapid a seed.
-func chooseStories(t *testing.T) {
-	t.Helper()
-	seed := flag.Lookup("rapid.seed")
-	if seed.Value.String() != seed.DefValue {
-		return
-	}
-	if err := seed.Value.Set("20261121"); err != nil {
-		t.Fatalf("set -rapid.seed: %v", err)
-	}
 }
 
 // misfortune is one thing that happens.

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"certrotation.dev/registry/trust"
+	"certrotation.dev/test/property"
 )
 
 func TestBlockersText(t *testing.T) {
@@ -46,7 +47,7 @@ func TestManyBlockersAreCounted(t *testing.T) {
 }
 
 func TestBoundedNeverBreaksACharacter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		in := rapid.StringN(0, 2000, -1).Draw(t, "message")
 		out := bounded(in)
 		if len(out) > maxMessage || utf8.ValidString(in) && !utf8.ValidString(out) {

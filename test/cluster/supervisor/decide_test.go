@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"certrotation.dev/test/property"
 )
 
 func TestDecide(t *testing.T) {
@@ -52,7 +54,7 @@ func TestDecide(t *testing.T) {
 // TestDecideProperties: whatever the situation is, no more than one server is on its way up, and the last that serves is
 // never stopped unless it is alone.
 func TestDecideProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		s := situation{held: rapid.Bool().Draw(t, "held"), leafPending: rapid.Bool().Draw(t, "leafPending")}
 		for i := range rapid.IntRange(1, 4).Draw(t, "servers") {
 			server := serverSituation{name: fmt.Sprint(i), stale: rapid.Bool().Draw(t, "stale"), ready: rapid.Bool().Draw(t, "ready")}
@@ -88,7 +90,7 @@ func TestDecideProperties(t *testing.T) {
 
 // TestDecideEnds: when each restarted server becomes ready, decide comes to an end, with the leaf moved once and last.
 func TestDecideEnds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		s := situation{leafPending: rapid.Bool().Draw(t, "leafPending")}
 		stale := 0
 		for i := range rapid.IntRange(1, 4).Draw(t, "servers") {

@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Errorf("it ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it does not end")
 	}
 }
@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 func answers(t *testing.T, url string, code int, want string) {
 	t.Helper()
 	got := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		response, err := http.Get(url)
 		if err != nil {
 			return false, nil

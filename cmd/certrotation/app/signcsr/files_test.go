@@ -168,7 +168,7 @@ func TestShutdown(t *testing.T) {
 		answered <- code
 	}()
 	// The request is in flight once its connection waits for the lock of the store; ending before that would refuse it.
-	for deadline := time.Now().Add(10 * time.Second); w.server.inFlight.Load() == 0; {
+	for deadline := time.Now().Add(time.Minute); w.server.inFlight.Load() == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the request does not arrive")
 		}

@@ -165,7 +165,7 @@ func (w *world) client(pair *pki.Pair) *http.Client {
 	}
 	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, ForceAttemptHTTP2: true}
 	w.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	return &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
 func (w *world) tlsConfig() *tls.Config {
