@@ -83,6 +83,7 @@ func reason(err error) string {
 	var invalid x509.CertificateInvalidError
 	var hostname x509.HostnameError
 	var alert tls.AlertError
+	var timeout net.Error
 	var network *net.OpError
 	var answer apierrors.APIStatus
 	switch {
@@ -94,6 +95,8 @@ func reason(err error) string {
 		return "wrong name"
 	case errors.As(err, &alert):
 		return "alert: " + alert.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
 	case errors.As(err, &network):
 		return "network: " + network.Op
 	case errors.As(err, &answer):
@@ -126,7 +129,7 @@ func (s *stats) total(ctx context.Context) counters {
 }
 
 func fetch(ctx context.Context, url string) (counters, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var c counters
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
