@@ -185,6 +185,7 @@ spec:
 `
 
 func TestNodeWithoutAddressHarmsOnlyItsLeaves(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	before := s.lifesigns()
 	const namespace, lost = "bad-node", "e2e-node-3"

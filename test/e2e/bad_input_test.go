@@ -108,15 +108,13 @@ func (s *system) write(t *testing.T, namespace string, o object, values map[stri
 	})
 }
 
+// retryConflict repeats a write that was based on what is not the newest any more: somebody else has written each time.
 func retryConflict(write func() error) error {
-	err := write()
-	for range 5 {
-		if !apierrors.IsConflict(err) {
+	for {
+		if err := write(); !apierrors.IsConflict(err) {
 			return err
 		}
-		err = write()
 	}
-	return err
 }
 
 // remove deletes an object, which may be gone.

@@ -125,6 +125,7 @@ func (b *badObject) spoil(t *testing.T, s *system, namespace string) error {
 const objectsOfWeb = 7
 
 func TestBadObjectHarmsOnlyItself(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	before := s.lifesigns()
 	t.Run("unguarded", func(t *testing.T) {
@@ -210,18 +211,18 @@ func (b *badObject) mend(t *testing.T, s *system, namespace string, good map[str
 			return true, ""
 		}
 		return false, fmt.Sprintf("%s, blockers %v; %s; %s", c.Status.Stage, c.Status.Blockers, missing,
-			s.acknowledge(ctx, namespace, webSigner.name, webBundle.name))
+			s.acknowledge(ctx, namespace, "browser", webSigner.name, webBundle.name))
 	})
 }
 
-// acknowledge reports that browser has loaded what is in the bundle. It returns what went wrong.
-func (s *system) acknowledge(ctx context.Context, namespace, signer, bundle string) string {
+// acknowledge reports that a party has loaded what is in the bundle. It returns what went wrong.
+func (s *system) acknowledge(ctx context.Context, namespace, party, signer, bundle string) string {
 	b, err := s.rot.CertrotationV1alpha1().BundleStatuses(namespace).Get(ctx, bundle, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
 	}
 	now := metav1.NowMicro()
-	report := &v1alpha1.Acknowledgement{Party: "browser", Instance: "0", StartedAt: now, ObservedAt: now}
+	report := &v1alpha1.Acknowledgement{Party: party, Instance: "0", StartedAt: now, ObservedAt: now}
 	for i := range b.Status.Anchors {
 		report.Trusts = append(report.Trusts, b.Status.Anchors[i].Fingerprint)
 	}
@@ -241,9 +242,7 @@ func TestEmptiedBundleIsFilledAgain(t *testing.T) {
 	s.waitHealthy(t, namespace, objectsOfWeb)
 	good := s.data(t.Context(), t, namespace, webBundle)
 
-	if err := s.Controller.Kill(); err != nil {
-		t.Fatalf("kill -9 the controller: %v", err)
-	}
+	s.killController(t)
 	if err := s.write(t, namespace, webBundle, map[string][]byte{"ca-bundle.crt": nil}); err != nil {
 		t.Fatal(err)
 	}
@@ -253,9 +252,7 @@ func TestEmptiedBundleIsFilledAgain(t *testing.T) {
 	})
 	s.assertReadyBut(t, namespace, webBundle.String(), "Secret/web-signer", "Secret/web-server", "Secret/web-client")
 	s.assertElsewhereUnharmed(t)
-	if err := s.Controller.Start(); err != nil {
-		t.Fatalf("start the controller: %v", err)
-	}
+	s.startController(t)
 	s.waitHealthy(t, namespace, objectsOfWeb)
 	if got := s.data(t.Context(), t, namespace, webBundle); !bytes.Equal(got["ca-bundle.crt"], good["ca-bundle.crt"]) {
 		t.Error("the bundle is another one than before")

@@ -11,6 +11,7 @@ import (
 
 // TestRefusedBySchema applies what the API server refuses by itself, with or without the guard.
 func TestRefusedBySchema(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	const namespace = "schema"
 	s.namespace(t, namespace, nil)

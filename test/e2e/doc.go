@@ -5,6 +5,7 @@
 // their ServiceAccounts, and the sample's programs as traffic. They run what a person would run: kubectl, the plugin,
 // openssl and kill -9.
 //
-// All tests share one system, started by the first of them. Each leaves every trust domain Stable. When they have ended, all
-// that was logged and said is searched for the private keys of all Secrets that there were meanwhile.
+// All tests share one system, started by the first of them. Each leaves every trust domain Stable. Parallel are those with
+// namespaces of their own that end no process. When all have ended, what was logged and said is searched for the private keys of
+// all Secrets that there were meanwhile.
 package e2e

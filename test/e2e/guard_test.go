@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/trust"
 )
 
 // openssl runs openssl in a directory.
@@ -120,11 +121,13 @@ func TestGuardLetsSafeEditsThrough(t *testing.T) {
 		s.must(t, "delete", "secret", "-n", demo, "service-client-a")
 		s.waitForNewLeaf(t, "service-client-a", before)
 	})
-	t.Run("a deleted certificate-not-after asks for a new leaf", func(t *testing.T) {
-		before := s.rotation(t.Context(), t, demo, "service-client-a").Status.Certificate.Fingerprint
-		s.must(t, "annotate", "-n", demo, "secret", "service-client-a", "auth.openshift.io/certificate-not-after-")
-		s.waitForNewLeaf(t, "service-client-a", before)
-	})
+	for _, date := range []string{trust.AnnotationNotAfter, trust.AnnotationNotBefore} {
+		t.Run("a deleted "+date+" asks for a new leaf", func(t *testing.T) {
+			before := s.rotation(t.Context(), t, demo, "service-client-a").Status.Certificate.Fingerprint
+			s.must(t, "annotate", "-n", demo, "secret", "service-client-a", date+"-")
+			s.waitForNewLeaf(t, "service-client-a", before)
+		})
+	}
 	t.Run("a deleted stable bundle is rebuilt", func(t *testing.T) {
 		s.must(t, "delete", "configmap", "-n", demo, bundle)
 		eventually(t, "the bundle is back", func(ctx context.Context) (bool, string) {
@@ -201,6 +204,7 @@ func (s *system) withoutOldAnchor(t *testing.T) string {
 }
 
 func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	const namespace = "going-away"
 	s.must(t, "create", "namespace", namespace)

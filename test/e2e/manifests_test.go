@@ -28,6 +28,7 @@ func manifest(t *testing.T, name string) string {
 
 // TestDeploymentIsAcceptedByTheAPIServer applies the manifests for a cluster of several nodes without writing anything.
 func TestDeploymentIsAcceptedByTheAPIServer(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	out := s.must(t, "apply", "--dry-run=server", "-k", manifest(t, "overlays/ha"))
 	for _, want := range []string{
@@ -47,6 +48,7 @@ func TestDeploymentIsAcceptedByTheAPIServer(t *testing.T) {
 
 // TestDeploymentUsesFlagsThatExist compares the arguments of the Deployments with the help of the binary.
 func TestDeploymentUsesFlagsThatExist(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	rendered := s.must(t, "kustomize", manifest(t, "deployment"))
 	found := 0

@@ -10,13 +10,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
-
-// objectsOfService counts what the API shows of the preset mtls-service with one client.
-const objectsOfService = 4
 
 // party is a relying party whose part the test itself plays: it loads the current material when it is told to.
 type party struct {
@@ -87,18 +83,15 @@ func (s *system) load(ctx context.Context, t *testing.T, namespace string, p *pa
 	return ""
 }
 
-// stays asserts for a while, during which the controller works, that a signer does not change; wrong returns what has
-// changed.
-func (s *system) stays(t *testing.T, namespace string, wrong func(*v1alpha1.CertificateRotation) string) {
+// stays asserts that a signer does not change although the controller decides about it again and again, which the Secret of a leaf
+// shows; wrong returns what has changed.
+func (s *system) stays(t *testing.T, namespace, leaf string, wrong func(*v1alpha1.CertificateRotation) string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 12*time.Second, true, func(context.Context) (bool, error) {
+	for range 5 {
+		s.decidesAgain(t, 1, namespace, leaf)
 		if what := wrong(s.rotation(t.Context(), t, namespace, signer)); what != "" {
-			return false, fmt.Errorf("it did not stay: %s", what)
+			t.Fatalf("it did not stay: %s", what)
 		}
-		return false, nil
-	})
-	if !wait.Interrupted(err) {
-		t.Fatal(err)
 	}
 }
 

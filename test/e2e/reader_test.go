@@ -11,6 +11,7 @@ import (
 // TestReaderSeesEverythingAndMayNothing acts as a user with get, list and watch on our two resources and no other
 // right.
 func TestReaderSeesEverythingAndMayNothing(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	s.must(t, "create", "clusterrolebinding", "e2e-reader", "--clusterrole=certrotation-viewer", "--user=e2e-reader")
 	kubeconfig, err := s.Cluster.UserKubeconfig("e2e-reader")
@@ -35,7 +36,7 @@ func TestReaderSeesEverythingAndMayNothing(t *testing.T) {
 		{"field selector", []string{"get", "certificaterotations", "-A", "--field-selector=spec.role=Signer"}, []string{"etcd-signer", "service-signer"}},
 		{"describe", []string{"describe", "certificaterotation", "-n", demo, "service-server"}, []string{"Fingerprint", "Ready"}},
 		{"explain", []string{"explain", "certificaterotations.status.stage"}, []string{"stage"}},
-		{"wait", []string{"wait", "--for=condition=Ready", "certificaterotation/service-server", "-n", demo, "--timeout=10s"}, []string{"condition met"}},
+		{"wait", []string{"wait", "--for=condition=Ready", "certificaterotation/service-server", "-n", demo, "--timeout=2m"}, []string{"condition met"}},
 		{"tree", []string{"certrotation", "tree", "-n", demo}, []string{"service-signer", "service-ca-bundle", "client-b"}},
 	}
 	for _, tt := range allowed {

@@ -10,8 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,27 +19,69 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// replicated is a service whose replicas stand behind one address, which is what is probed.
+// replicated is a service whose replicas stand behind one address, which is probed as often as can be.
 const replicated = `apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
 metadata: {name: service}
 spec:
-  preset:
-    name: mtls-service
-    mtlsService: {clients: [a], serverAddresses: [%q], ipAddresses: [127.0.0.1]}
+  trustDomains:
+  - name: service
+    signer: {secretName: service-signer}
+    bundle: {configMapName: service-ca-bundle}
+    leaves:
+    - {secretName: service-server, usages: [ServerAuth], dnsNames: [localhost], ipAddresses: [127.0.0.1]}
+    - {secretName: service-client-a, usages: [ClientAuth], commonName: client-a}
+    relyingParties:
+    - name: server
+      verifies: {usages: [ClientAuth]}
+      presents: [service-server]
+      evidence: {kind: tlsProbe, tlsProbe: {endpoints: [{address: %q}], serverName: localhost, clientLeaf: service-client-a, interval: 1s}}
+    - {name: client-a, verifies: {usages: [ServerAuth]}, presents: [service-client-a], evidence: {kind: acknowledgement}}
 `
 
-// alternate listens at one address and distributes the connections to the replicas in turn, as a Service does.
-func alternate(t *testing.T, replicas []string) string {
+// objectsOfReplicated counts what the API shows of replicated.
+const objectsOfReplicated = 4
+
+// balancer distributes the connections to its address to the replicas in turn, as a Service does.
+type balancer struct {
+	address string
+
+	mu       sync.Mutex
+	replicas []string
+	accepted int
+}
+
+func (b *balancer) add(replica string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.replicas = append(b.replicas, replica)
+}
+
+// next returns the replica for another connection, "" if there is none.
+func (b *balancer) next() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.accepted++
+	if len(b.replicas) == 0 {
+		return ""
+	}
+	return b.replicas[b.accepted%len(b.replicas)]
+}
+
+func (b *balancer) connections() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.accepted
+}
+
+func startBalancer(t *testing.T) *balancer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var (
-		running sync.WaitGroup
-		turn    atomic.Uint32
-	)
+	b := &balancer{address: listener.Addr().String()}
+	var running sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()
@@ -52,10 +94,10 @@ func alternate(t *testing.T, replicas []string) string {
 			if err != nil {
 				return
 			}
-			running.Go(func() { join(ctx, client, replicas[int(turn.Add(1))%len(replicas)]) })
+			running.Go(func() { join(ctx, client, b.next()) })
 		}
 	})
-	return listener.Addr().String()
+	return b
 }
 
 // join copies both ways until either side closes its connection.
@@ -79,71 +121,100 @@ func join(ctx context.Context, client net.Conn, replica string) {
 	copying.Wait()
 }
 
-// startReplica starts a server of the service that listens there, and returns where it is held.
-func (s *system) startReplica(t *testing.T, namespace, address string) (control string) {
+// startReplica starts a server of the service and returns its address, and where it is held. It takes other ports if another program
+// was faster.
+func (s *system) startReplica(t *testing.T, namespace string) (address, control string) {
+	t.Helper()
+	for {
+		address, control = freeAddress(t), freeAddress(t)
+		process := cluster.NewProcess(cluster.ProcessConfig{
+			Name: "replica", Path: s.Binary("mtls-service"), Dir: t.TempDir(),
+			Args: []string{
+				"server", "--kubeconfig=" + s.Cluster.Kubeconfig(), "--namespace=" + namespace, "--leaf=service-server",
+				"--listen=" + address, "--stats=" + control,
+			},
+		})
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := process.Kill(); err != nil {
+				t.Errorf("kill the replica at %s: %v", address, err)
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := process.WaitReady(ctx, func(ctx context.Context) error {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		})
+		cancel()
+		switch {
+		case err == nil:
+			return address, "http://" + control
+		case !strings.Contains(process.LogTail(), "address already in use"):
+			t.Fatal(err)
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	port, err := cluster.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := cluster.NewProcess(cluster.ProcessConfig{
-		Name: "replica", Path: s.Binary("mtls-service"), Dir: t.TempDir(),
-		Args: []string{
-			"server", "--kubeconfig=" + s.Cluster.Kubeconfig(), "--namespace=" + namespace, "--leaf=service-server",
-			"--listen=" + address, fmt.Sprintf("--stats=127.0.0.1:%d", port),
-		},
-	})
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := process.Kill(); err != nil {
-			t.Errorf("kill the replica at %s: %v", address, err)
-		}
-	})
-	eventually(t, "the replica listens at "+address, func(ctx context.Context) (bool, string) {
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return false, err.Error()
-		}
-		return conn.Close() == nil, ""
-	})
-	return fmt.Sprintf("http://127.0.0.1:%d", port)
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 // TestOneReplicaOfTwoHoldsTheRotation: both replicas answer at the one address that is probed, and only one has
 // reloaded. The CA must not be promoted when a probe happens to reach that one.
 func TestOneReplicaOfTwoHoldsTheRotation(t *testing.T) {
-	s := theSystem(t)
-	const namespace = "replicas"
-	s.namespace(t, namespace, nil)
-	var addresses []string
-	for range 2 {
-		port, err := cluster.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
-	}
-	s.mustConfigure(t, namespace, fmt.Sprintf(replicated, alternate(t, addresses)))
-	s.waitHealthy(t, namespace, objectsOfService)
-	var held string
-	for _, address := range addresses {
-		held = s.startReplica(t, namespace, address)
-	}
-	client := &party{name: "client-a", leaf: "service-client-a", startedAt: time.Now()}
+	t.Parallel()
+	theSystem(t).heldByReplica(t, "replica-holds")
+}
 
-	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
+// TestExtendedReplicasThatAgreeEndTheRotation takes longer than a minute: for that long no probe may differ.
+func TestExtendedReplicasThatAgreeEndTheRotation(t *testing.T) {
+	t.Parallel()
+	s := theSystem(t)
+	const namespace = "replicas-agree"
+	before, held, client := s.heldByReplica(t, namespace)
+	s.http(t, http.MethodPost, held+"/resume")
+	s.rotated(t, namespace, before, client)
+}
+
+// heldByReplica begins a rotation that a replica holds. It returns the CA before, where the replica is held, and the client.
+func (s *system) heldByReplica(t *testing.T, namespace string) (before, held string, client *party) {
+	t.Helper()
+	s.namespace(t, namespace, nil)
+	service := startBalancer(t)
+	s.mustConfigure(t, namespace, fmt.Sprintf(replicated, service.address))
+	s.waitHealthy(t, namespace, objectsOfReplicated)
+	for range 2 {
+		var address string
+		address, held = s.startReplica(t, namespace)
+		service.add(address)
+	}
+	client = &party{name: "client-a", leaf: "service-client-a", startedAt: time.Now()}
+
+	before = fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
 	s.http(t, http.MethodPost, held+"/hold")
 	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
 	s.blockedBy(t, namespace, "server", "server", client)
-	// Two rounds of probes, each of which reaches one replica or the other.
-	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
-		if c.Status.Stage != v1alpha1.StageDistributing && c.Status.Stage != v1alpha1.StageReissuing || fingerprintOf(c) != before {
-			return fmt.Sprintf("stage %s, CA %s", c.Status.Stage, fingerprintOf(c))
-		}
-		return ""
-	})
-	s.http(t, http.MethodPost, held+"/resume")
-	s.rotated(t, namespace, before, client)
+	for range 3 {
+		probed := service.connections()
+		eventually(t, "both replicas are probed", func(context.Context) (bool, string) {
+			return service.connections() >= probed+4, fmt.Sprintf("%d connections, %d before", service.connections(), probed)
+		})
+		s.stays(t, namespace, "service-client-a", func(c *v1alpha1.CertificateRotation) string {
+			if c.Status.Stage != v1alpha1.StageDistributing && c.Status.Stage != v1alpha1.StageReissuing || fingerprintOf(c) != before {
+				return fmt.Sprintf("stage %s, CA %s", c.Status.Stage, fingerprintOf(c))
+			}
+			return ""
+		})
+	}
+	return before, held, client
 }

@@ -13,6 +13,7 @@ import (
 
 // TestWhoMayWhat makes requests as several accounts. None of the answers depends on the admission webhook.
 func TestWhoMayWhat(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	const namespace = "rights"
 	a, _ := s.startReaders(t, namespace)

@@ -4,16 +4,30 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 )
+
+// observed waits until the controller has seen the present configuration.
+func (s *system) observed(t *testing.T, namespace, name string) {
+	t.Helper()
+	eventually(t, "the controller observes the configuration "+namespace+"/"+name, func(ctx context.Context) (bool, string) {
+		cfg, err := s.rot.ConfigV1alpha1().RotationConfigurations(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		return cfg.Status.ObservedGeneration == cfg.Generation, fmt.Sprintf("generation %d of %d", cfg.Status.ObservedGeneration, cfg.Generation)
+	})
+}
 
 // TestLaggardRemovedInFlightStillCounts: a member that counts when a rotation begins counts until it ends, whatever the
 // configuration says by then. The webhook refuses to remove the member, and an edit that gets past the webhook has no
@@ -39,7 +53,8 @@ func TestLaggardRemovedInFlightStillCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	s.stays(t, namespace, func(c *v1alpha1.CertificateRotation) string {
+	s.observed(t, namespace, "service")
+	s.stays(t, namespace, "service-server", func(c *v1alpha1.CertificateRotation) string {
 		holds := slices.ContainsFunc(c.Status.Blockers, func(b v1alpha1.Blocker) bool { return b.Party == "reader" && b.Member == "b" })
 		if !holds || fingerprintOf(c) != before {
 			return fmt.Sprintf("stage %s, CA %s, blockers %+v", c.Status.Stage, fingerprintOf(c), c.Status.Blockers)

@@ -18,11 +18,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/generated/clientset/versioned"
+	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/canary"
 	"certrotation.dev/test/cluster"
 	"certrotation.dev/test/cluster/installation"
@@ -93,9 +95,9 @@ func startSystem() (*system, func() error, error) {
 }
 
 func install(ctx context.Context, c *cluster.Cluster) (*system, error) {
-	// A short lease: the tests kill the leader again and again.
+	// No machine is too slow to renew this lease. killController takes it from a leader that it has killed.
 	in, err := installation.Prepare(c, installation.Config{ControllerFlags: []string{
-		"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+		"--leader-elect-lease-duration=3m", "--leader-elect-renew-deadline=2m", "--leader-elect-retry-period=500ms",
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
@@ -210,7 +212,7 @@ func eventually(t *testing.T, what string, condition func(ctx context.Context) (
 func (s *system) rotation(ctx context.Context, t *testing.T, namespace, name string) *v1alpha1.CertificateRotation {
 	t.Helper()
 	var got *v1alpha1.CertificateRotation
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var err error
 		got, err = s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, name, metav1.GetOptions{})
 		return err == nil, nil
@@ -219,6 +221,43 @@ func (s *system) rotation(ctx context.Context, t *testing.T, namespace, name str
 		t.Fatalf("get certificaterotation %s/%s: %v", namespace, name, err)
 	}
 	return got
+}
+
+// killController kills the leader and gives up its Lease, as time would do.
+func (s *system) killController(t *testing.T) {
+	t.Helper()
+	if err := s.Controller.Kill(); err != nil {
+		t.Fatalf("kill -9 the controller: %v", err)
+	}
+	_, err := s.kube.CoordinationV1().Leases(own).Patch(t.Context(), "certrotation-controller", types.MergePatchType,
+		[]byte(`{"spec":{"holderIdentity":""}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatalf("give up the Lease of the controller: %v", err)
+	}
+}
+
+func (s *system) startController(t *testing.T) {
+	t.Helper()
+	if err := s.Controller.Start(); err != nil {
+		t.Fatalf("start the controller: %v", err)
+	}
+}
+
+// decidesAgain waits until the controller has looked at a trust domain once more, n times: where nothing else is due, it restores an
+// annotation that the test deletes.
+func (s *system) decidesAgain(t *testing.T, n int, namespace, secret string) {
+	t.Helper()
+	for range n {
+		_, err := s.kube.CoreV1().Secrets(namespace).Patch(t.Context(), secret, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, trust.AnnotationRefreshPeriod), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatalf("delete an annotation of Secret %s/%s: %v", namespace, secret, err)
+		}
+		eventually(t, "the controller looks at "+namespace, func(ctx context.Context) (bool, string) {
+			got, err := s.kube.CoreV1().Secrets(namespace).Get(ctx, secret, metav1.GetOptions{})
+			return err == nil && got.Annotations[trust.AnnotationRefreshPeriod] != "", fmt.Sprint(err)
+		})
+	}
 }
 
 // waitForStage waits until a signer is in a stage.

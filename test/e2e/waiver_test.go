@@ -10,6 +10,7 @@ import (
 
 // TestWaiverLetsARotationEnd waives a member that does not report.
 func TestWaiverLetsARotationEnd(t *testing.T) {
+	t.Parallel()
 	s := theSystem(t)
 	const namespace = "waived"
 	a, _ := s.startReaders(t, namespace)

@@ -144,7 +144,7 @@ func (s *stats) total(ctx context.Context) counters {
 }
 
 func fetch(ctx context.Context, url string) (counters, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var c counters
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
