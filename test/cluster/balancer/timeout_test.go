@@ -17,8 +17,8 @@ import (
 // TestServerThatSaysNothing costs its first client the time for an answer, and no other one.
 func TestServerThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Checks are rare: the balancer does not know yet.
-		w := newWorldOn(t, &pipes{}, 2, func(cfg *Config) { cfg.CheckEvery = time.Hour })
+		// Checks are rare: the balancer does not know yet. Its client waits for longer than it does.
+		w := newWorldOn(t, &pipes{}, 2, func(cfg *Config) { cfg.CheckEvery, cfg.AnswerTimeout = time.Hour, patience/2 })
 		w.allReady()
 		w.servers[0].mute.Store(true)
 		begun := time.Now()
