@@ -5,13 +5,12 @@ package balancer
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"certrotation.dev/test/pipenet"
 )
 
 // TestServerThatSaysNothing costs its first client the time for an answer, and no other one.
@@ -55,69 +54,10 @@ func TestPatienceEnds(t *testing.T) {
 }
 
 // pipes is a network in memory, for a bubble of synctest, whose clock makes the time-outs.
-type pipes struct {
-	mu        sync.Mutex
-	listeners []*pipeListener
+type pipes struct{ pipenet.Network }
+
+func (p *pipes) listen(*testing.T) net.Listener { return p.Listen() }
+
+func (p *pipes) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return p.DialContext(ctx, network, address)
 }
-
-func (p *pipes) listen(*testing.T) net.Listener {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := &pipeListener{address: fmt.Sprint(len(p.listeners)), conns: make(chan net.Conn), closed: make(chan struct{})}
-	p.listeners = append(p.listeners, l)
-	return l
-}
-
-func (p *pipes) dial(ctx context.Context, _, address string) (net.Conn, error) {
-	l := p.find(address)
-	if l == nil {
-		return nil, syscall.ECONNREFUSED
-	}
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.closed:
-		return nil, syscall.ECONNREFUSED
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) find(address string) *pipeListener {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, l := range p.listeners {
-		if l.address == address {
-			return l
-		}
-	}
-	return nil
-}
-
-type pipeListener struct {
-	address string
-	conns   chan net.Conn
-	closing sync.Once
-	closed  chan struct{}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.closing.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return l }
-
-// Network and String make it its own address.
-func (l *pipeListener) Network() string { return "pipe" }
-func (l *pipeListener) String() string  { return l.address }
