@@ -141,9 +141,11 @@ test-oldest-nodes: node-tools build local-image
 	@CERTROTATION_KUBERNETES=$(OLDEST:kubernetes-%=%) go test -count=1 -timeout 30m -run '$(REHEARSAL)' ./test/e2e/pods
 
 .PHONY: simulate
-simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an order of events that breaks them; SEED repeats a search.
-	@STEPS=$(STEPS) SEED=$(SEED) go test -count=1 -v -timeout 0 -run '^TestSimulation$$' ./test/simulation
-	@go test -count=1 -timeout 0 -run '^TestSimulation$$' ./controller/rollout/staticpod -rapid.checks=$(STORIES) -rapid.seed=$(or $(SEED),$$(date +%s))
+simulate: ## Search STEPS (2000000) steps, and STORIES (2000) of nodes, for an order of events that breaks them, from a fresh SEED.
+	@seed='$(SEED)'; export SEED="$${seed:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}"; \
+	echo "to repeat this search: make simulate SEED=$$SEED STEPS=$(STEPS) STORIES=$(STORIES)"; \
+	STEPS=$(STEPS) go test -count=1 -v -timeout 0 -run '^TestSimulation$$' ./test/simulation && \
+	go test -count=1 -timeout 0 -run '^TestSimulation$$' ./controller/rollout/staticpod -rapid.checks=$(STORIES)
 
 .PHONY: bench
 bench: tools build ## Run the benchmarks; prints the tables of docs/benchmarks.md. BENCH has flags, such as -sections=view.
