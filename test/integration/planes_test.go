@@ -101,15 +101,17 @@ func (s *sharedPlane) use(t *testing.T) *plane {
 		defer cancel()
 		s.plane, s.err = s.start(ctx)
 	})
+	t.Cleanup(func() {
+		if t.Failed() {
+			cluster.KeepLogs(t, "", map[string]string{filepath.Join(s.dir, "logs"): ""})
+		}
+	})
 	if s.err != nil {
 		t.Fatalf("start the control plane: %v", s.err)
 	}
 	t.Cleanup(func() {
 		if err := s.plane.Err(); err != nil {
 			t.Errorf("a process of the control plane has ended by itself: %v", err)
-		}
-		if t.Failed() {
-			cluster.KeepLogs(t, "", map[string]string{s.plane.LogDir(): ""})
 		}
 	})
 	return s.plane
