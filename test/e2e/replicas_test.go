@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -154,7 +153,7 @@ func (s *system) startReplica(t *testing.T, namespace string) (address, control 
 		switch {
 		case err == nil:
 			return address, "http://" + control
-		case !strings.Contains(process.LogTail(), "address already in use"):
+		case !process.LostPort():
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,7 +70,19 @@ func Prepare(c *cluster.Cluster, cfg Config) (*Installation, error) {
 	if _, err := os.Stat(in.cfg.Program); err != nil {
 		return nil, fmt.Errorf("certrotation is not built, run `make build`: %w", err)
 	}
+	if err := in.lookAtInputs(); err != nil {
+		return nil, err
+	}
 	return in, in.loadPorts(apiPort, controllerPort)
+}
+
+// lookAtInputs makes inputs of go's test cache of what kubectl runs and reads: the plugin and the manifests. What a test itself opens
+// or runs is one anyway.
+func (in *Installation) lookAtInputs() error {
+	if _, err := os.Stat(in.Binary("kubectl-certrotation")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at the plugin: %w", err)
+	}
+	return filepath.WalkDir(filepath.Join(in.root, "manifests"), func(_ string, _ fs.DirEntry, err error) error { return err })
 }
 
 // Install applies the manifests, starts both processes and returns when the API answers through kube-apiserver.
