@@ -49,7 +49,7 @@ func overlay(t *testing.T, edits []edit) string {
 func program(t *testing.T, edits []edit) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "certrotation")
-	run(t, "go", "build", "-trimpath", "-overlay="+overlay(t, edits), "-o", path, "./cmd/certrotation")
+	run(t, "go", "build", "-trimpath", "-buildvcs=false", "-overlay="+overlay(t, edits), "-o", path, "./cmd/certrotation")
 	return path
 }
 

@@ -5,89 +5,71 @@ package security
 
 import "testing"
 
-// consents is the border that objects have to consent.
-func consents() []edit {
-	return []edit{
-		{
-			file: "registry/trust/consent.go",
-			old:  `return configuration != "" && annotations[AnnotationConfiguration] == configuration`,
-			new:  `return configuration != ""`,
-		},
-		{
-			file: "registry/view/inventory/parse_secret.go",
-			old:  `return meta.Annotations[trust.AnnotationConfiguration] != ""`,
-			new:  `return true`,
-		},
-	}
-}
-
-// TestClaims attacks a running system.
-func TestClaims(t *testing.T) {
-	w := newWorld(t)
-	for _, c := range []claim{
-		{name: "unmanaged", attack: attackUnmanaged, border: []edit{
+// borders are attacked in a running system.
+func borders() []border {
+	return []border{
+		{claims: []claim{{"unmanaged", attackUnmanaged}}, without: []edit{
 			{"registry/view/inventory/managed.go", `opts.LabelSelector = trust.LabelManaged + "=" + trust.ManagedValue`, `opts.LabelSelector = ""`},
 			{"registry/view/inventory/managed.go", `case namespace.GetLabels()[trust.LabelManaged] == trust.ManagedValue:`, `case true:`},
 		}},
-		{name: "existing CA", attack: attackExistingCA, border: consents()},
-		{name: "collected", attack: attackCopies, border: consents()},
-		{name: "copies", attack: attackNamespace, border: []edit{
+		// Objects have to consent.
+		{claims: []claim{{"existing CA", attackExistingCA}, {"collected", attackCopies}, {"reader", attackReader}}, without: []edit{
+			{
+				"registry/trust/consent.go",
+				`return configuration != "" && annotations[AnnotationConfiguration] == configuration`, `return configuration != ""`,
+			},
+			{"registry/view/inventory/parse_secret.go", `return meta.Annotations[trust.AnnotationConfiguration] != ""`, `return true`},
+		}},
+		{claims: []claim{{"copies", attackNamespace}}, without: []edit{
 			{"registry/trust/copies.go", `if !slices.Contains(accepted, c.Copy) {`, `if false && !slices.Contains(accepted, c.Copy) {`},
 		}},
-		{name: "pod shape", attack: attackNode, border: []edit{
+		{claims: []claim{{"pod shape", attackNode}}, without: []edit{
 			{"registry/revision/permits.go", `return errors.Join(j.faults...)`, `return nil`},
 		}},
-		{name: "node keys", attack: attackNodeKeys, border: []edit{{
+		{claims: []claim{{"node keys", attackNodeKeys}}, without: []edit{{
 			"controller/rollout/staticpod/nodecopy.go", `keys := pairKeys(l.rollout.Leaves[node.Name])`,
 			"var keys []string\n\tfor _, leaves := range l.rollout.Leaves {\n\t\tkeys = append(keys, pairKeys(leaves)...)\n\t}",
 		}}},
-		{name: "addresses", attack: attackAddress, border: []edit{
+		{claims: []claim{{"addresses", attackAddress}}, without: []edit{
 			{"registry/address/judge.go", "\tip, err := netip.ParseAddr(text)\n\tif err != nil {\n\t\treturn doubt(", "\tip, err := netip.ParseAddr(text)\n\tif err == nil {\n\t\treturn nil\n\t}\n\tif err != nil {\n\t\treturn doubt("},
 		}},
-		{name: "evidence", attack: attackEvidence, border: []edit{
+		{claims: []claim{{"evidence", attackEvidence}}, without: []edit{
 			{"registry/certificaterotation/reporter.go", `return a.authorizedByName(ctx, t, who, trust.ReportName(t.name, party, member))`, `return nil`},
 		}},
-		{name: "evidence of pods", attack: attackPodEvidence, border: []edit{
+		{claims: []claim{{"evidence of pods", attackPodEvidence}}, without: []edit{
 			{"registry/trust/podreport.go", `case len(pods) == 0:`, `case true:`},
 		}},
-		{name: "gate", attack: attackGate, border: []edit{
+		{claims: []claim{{"gate", attackGate}}, without: []edit{
 			{"registry/trust/judge_configuration.go", `return judgeConfiguration(configurationRules(), name, before, after, now)`, `return judgeConfiguration(nil, name, before, after, now)`},
 		}},
-		{name: "ports", attack: attackPorts, border: []edit{
+		{claims: []claim{{"ports", attackPorts}}, without: []edit{
 			{"cmd/certrotation/app/ports/callers.go", `case !anonymous(a.GetUser()):`, `case true:`},
 		}},
-		{name: "dial", attack: attackDial, border: []edit{
+		{claims: []claim{{"dial", attackDial}}, without: []edit{
 			{"controller/dial/dialer.go", `if refusal := d.Judge(at); refusal != nil {`, `if refusal := d.Judge(at); false {`},
 		}},
-		{name: "keys", attack: attackKeys, border: []edit{
+		{claims: []claim{{"keys", attackKeys}}, without: []edit{
 			{"controller/rotation/content.go", `	secret.Data[inventory.ActiveKeyKey] = key
 `, `	secret.Data[inventory.ActiveKeyKey] = key
 	println(string(key))
 `},
 		}},
-		{name: "reader", attack: attackReader, border: consents()},
-	} {
-		w.hold(t, c)
 	}
-	t.Run("stolen token", func(t *testing.T) {
-		w.use(t, w.ours)
-		testStolenToken(t, w)
-	})
 }
 
-// TestModelClaims attacks the model and what one process does, where that is all there is to attack.
-func TestModelClaims(t *testing.T) {
-	for _, c := range []modelClaim{
-		{name: "sequences", inside: "registry/trust", test: "TestSequencesOfEdits", border: []edit{
+// modelBorders are attacked in the model and in what one process does, where that is all there is to attack.
+func modelBorders() []modelBorder {
+	return []modelBorder{
+		{name: "sequences", inside: "registry/trust", test: "TestSequencesOfEdits", without: []edit{
 			{"registry/trust/judge_bundle.go", `if users := j.before.neededBy(ca); len(users) > 0 {`, `if users := j.before.neededBy(ca); false {`},
 		}},
-		{name: "bounds", inside: "registry/view/inventory", test: "TestTooLargeConfiguration", border: []edit{
+		{name: "bounds", inside: "registry/view/inventory", test: "TestTooLargeConfiguration", without: []edit{
 			{"registry/view/inventory/expand.go", `if err := b.checkExtent(cfg); err != nil {`, `if err := b.checkExtent(cfg); false {`},
 		}},
-		{name: "fair queues", inside: "controller/fairqueue", test: "TestSilenceOfOneNamespace", border: []edit{
+		{name: "fair queues", inside: "controller/fairqueue", test: "TestSilenceOfOneNamespace", without: []edit{
 			{"controller/fairqueue/queue.go", `return max(1, workers/2)`, `return workers`},
 		}},
-		{name: "memory", inside: "registry/view/inventory", test: "TestHeapHoldsNoParsedKey", border: []edit{
+		{name: "memory", inside: "registry/view/inventory", test: "TestHeapHoldsNoParsedKey", without: []edit{
 			{"registry/pki/checkedkeys.go", `	_, err := matchKey(cert, keyPEM)
 	c.keys.insert(`, `	key, err := matchKey(cert, keyPEM)
 	leaked = append(leaked, key)
@@ -96,7 +78,51 @@ func TestModelClaims(t *testing.T) {
 
 type checkedKey struct {`},
 		}},
-	} {
-		holdInModel(t, c)
+	}
+}
+
+// TestClaims makes each attack on the build that is shipped.
+func TestClaims(t *testing.T) {
+	w := newWorld(t)
+	for _, b := range borders() {
+		for _, c := range b.claims {
+			c.fails(t, w)
+		}
+	}
+	claim{"stolen token", attackStolenToken}.fails(t, w)
+}
+
+// TestExtendedClaims makes each attack where its border was taken away.
+func TestExtendedClaims(t *testing.T) {
+	w := newWorld(t)
+	for _, verb := range []string{"create", "update", "patch", "delete"} {
+		restore := w.loosen(t, verb)
+		claim{"stolen token that may " + verb, attackStolenToken}.succeeds(t, w)
+		restore()
+	}
+	for _, b := range borders() {
+		w.use(t, program(t, b.without))
+		for _, c := range b.claims {
+			c.succeeds(t, w)
+		}
+	}
+}
+
+// TestExtendedModelClaims runs the tests of the model's borders without these.
+func TestExtendedModelClaims(t *testing.T) {
+	for _, b := range modelBorders() {
+		b.breaks(t)
+	}
+}
+
+// TestBorders holds the mutants of the extended tests to the source: what they edit is there, and so are the tests that hold
+// the model's borders.
+func TestBorders(t *testing.T) {
+	for _, b := range borders() {
+		overlay(t, b.without)
+	}
+	for _, b := range modelBorders() {
+		overlay(t, b.without)
+		b.exists(t)
 	}
 }
