@@ -22,40 +22,26 @@ import (
 // restricted has no right but what bind gives it.
 const restricted = "restricted"
 
-// TestNamedNamespacesOnControlPlane runs with a Role in one namespace and no right in the cluster: that namespace is
-// served although another one is not bound, and the other as soon as it is, without a restart.
-func TestNamedNamespacesOnControlPlane(t *testing.T) {
-	c := cluster.ForTest(t)
-	if err := c.ApplyDefinitions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+// testNamedNamespaces runs with a Role in one namespace and no right in the cluster: that namespace is served although
+// another one is not bound, and the other as soon as it is, without a restart.
+func testNamedNamespaces(t *testing.T, c *cluster.Cluster) {
 	admin := NewOptions()
 	admin.Kubeconfig, admin.BindAddress, admin.LeaderElection.LeaderElect = c.Kubeconfig(), "", false
 	owner, err := admin.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"demo", "later"} {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := owner.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		configuration, err := configv1alpha1.Decode([]byte(demoConfig))
-		if err != nil {
-			t.Fatal(err)
-		}
-		configuration.Namespace = name
-		if _, err := owner.Own.ConfigV1alpha1().RotationConfigurations(name).Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range []string{"bound", "later"} {
+		createNamespace(t, owner, name, false)
+		configure(t, owner, name)
 	}
-	bind(t, owner.Client, "demo")
+	bind(t, owner.Client, "bound")
 	// The kubelets are witnesses of the clock for every installation.
 	bind(t, owner.Client, corev1.NamespaceNodeLease)
 
 	o := NewOptions()
 	o.Kubeconfig, o.BindAddress, o.LeaderElection.LeaderElect, o.InjectCA = impersonating(t, c.Kubeconfig()), "", false, false
-	o.Namespaces = []string{"demo", "later"}
+	o.Namespaces = []string{"bound", "later"}
 	config, err := o.Config()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +53,7 @@ func TestNamedNamespacesOnControlPlane(t *testing.T) {
 			return err == nil
 		}
 	}
-	until(t, "the namespace that is bound is served", made("demo"))
+	until(t, "the namespace that is bound is served", made("bound"))
 	if made("later")(t.Context()) {
 		t.Error("something was written without a right")
 	}

@@ -24,65 +24,57 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// TestRefusedOnControlPlane has a real API server refuse writes, by a policy of somebody else and by a quota: what it
-// answers is recorded, shown in the status, and taken back when it is refused no longer.
-func TestRefusedOnControlPlane(t *testing.T) {
-	c := cluster.ForTest(t)
-	if err := c.ApplyDefinitions(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+// refusing is the namespace in which writes are refused.
+const refusing = "refusing"
+
+// testRefused has the API server refuse writes, by a policy of somebody else and by a quota: what it answers is recorded,
+// shown in the status, and taken back when it is refused no longer.
+func testRefused(t *testing.T, c *cluster.Cluster) {
 	o := NewOptions()
 	o.Kubeconfig, o.BindAddress, o.LeaderElection.LeaderElect = c.Kubeconfig(), "", false
+	o.Namespaces = []string{refusing}
 	config, err := o.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, own := config.Client, config.Own.ConfigV1alpha1()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo", Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	createNamespace(t, config, refusing, false)
 	limit := quota(t, client, "2")
-	configuration, err := configv1alpha1.Decode([]byte(demoConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := own.RotationConfigurations("demo").Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, config, refusing)
 	defer start(t, config)()
 
 	// Signer and leaf fill the quota; the aggregate is one too many.
 	expectRefusal(t, own, "Secret/all-certs", "create", "exceeded quota")
 	until(t, "the status says so", func(ctx context.Context) bool { return waitsFor(ctx, t, own, "Secret/all-certs") })
-	if _, err := client.CoreV1().Secrets("demo").Get(t.Context(), "web-server", metav1.GetOptions{}); err != nil {
+	if _, err := client.CoreV1().Secrets(refusing).Get(t.Context(), "web-server", metav1.GetOptions{}); err != nil {
 		t.Errorf("what has a place in the quota is not there: %v", err)
 	}
-	if err := client.CoreV1().ResourceQuotas("demo").Delete(t.Context(), limit, metav1.DeleteOptions{}); err != nil {
+	if err := client.CoreV1().ResourceQuotas(refusing).Delete(t.Context(), limit, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	expectAccepted(t, own, "Secret/all-certs")
-	until(t, "the status says that it is ready", func(ctx context.Context) bool { return readyStatus(ctx, t, own) })
+	until(t, "the status says that it is ready", func(ctx context.Context) bool { return readyStatus(ctx, t, own, refusing) })
 
-	before, err := client.CoreV1().Secrets("demo").Get(t.Context(), "web-server", metav1.GetOptions{})
+	before, err := client.CoreV1().Secrets(refusing).Get(t.Context(), "web-server", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lift := deny(t, client, before)
-	request, err := record.OfRequest("demo", "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-server"}, "somebody")
+	request, err := record.OfRequest(refusing, "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-server"}, "somebody")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := own.RotationRecords("demo").Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
+	if _, err := own.RotationRecords(refusing).Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	expectRefusal(t, own, "Secret/web-server", "update", "nobody changes this")
 	lift()
 	expectAccepted(t, own, "Secret/web-server")
 	until(t, "the leaf is another one", func(ctx context.Context) bool {
-		now, err := client.CoreV1().Secrets("demo").Get(ctx, "web-server", metav1.GetOptions{})
+		now, err := client.CoreV1().Secrets(refusing).Get(ctx, "web-server", metav1.GetOptions{})
 		return err == nil && string(now.Data[inventory.ActiveCertKey]) != string(before.Data[inventory.ActiveCertKey])
 	})
+	until(t, "an event says of each write that it is refused", func(context.Context) bool { return warnings(t, client) >= 2 })
 	if got := warnings(t, client); got != 2 {
 		t.Errorf("%d events say that a write is refused, want one for each", got)
 	}
@@ -92,14 +84,14 @@ func TestRefusedOnControlPlane(t *testing.T) {
 func quota(t *testing.T, client kubernetes.Interface, most string) string {
 	t.Helper()
 	hard := corev1.ResourceList{corev1.ResourceSecrets: resource.MustParse(most)}
-	made, err := client.CoreV1().ResourceQuotas("demo").Create(t.Context(), &corev1.ResourceQuota{
+	made, err := client.CoreV1().ResourceQuotas(refusing).Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "small"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{corev1.ResourceSecrets: resource.MustParse("0")}}
-	if _, err := client.CoreV1().ResourceQuotas("demo").UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+	if _, err := client.CoreV1().ResourceQuotas(refusing).UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return made.Name
@@ -112,7 +104,9 @@ func deny(t *testing.T, client kubernetes.Interface, secret *corev1.Secret) (lif
 	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "somebody-else"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			MatchConstraints: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: refusing},
+			}, ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 				ResourceNames: []string{secret.Name},
 				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
@@ -134,7 +128,7 @@ func deny(t *testing.T, client kubernetes.Interface, secret *corev1.Secret) (lif
 		t.Fatal(err)
 	}
 	until(t, "the policy is in force", func(ctx context.Context) bool {
-		_, err := client.CoreV1().Secrets("demo").Update(ctx, secret, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.CoreV1().Secrets(refusing).Update(ctx, secret, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "nobody changes this")
 	})
 	return func() {
@@ -147,7 +141,7 @@ func deny(t *testing.T, client kubernetes.Interface, secret *corev1.Secret) (lif
 func expectRefusal(t *testing.T, own configclient.ConfigV1alpha1Interface, object, verb, answer string) {
 	t.Helper()
 	until(t, object+" is recorded as refused", func(ctx context.Context) bool {
-		r, err := own.RotationRecords("demo").Get(ctx, record.RefusalName(object), metav1.GetOptions{})
+		r, err := own.RotationRecords(refusing).Get(ctx, record.RefusalName(object), metav1.GetOptions{})
 		if err != nil {
 			return false
 		}
@@ -159,7 +153,7 @@ func expectRefusal(t *testing.T, own configclient.ConfigV1alpha1Interface, objec
 func expectAccepted(t *testing.T, own configclient.ConfigV1alpha1Interface, object string) {
 	t.Helper()
 	until(t, object+" is not recorded as refused any more", func(ctx context.Context) bool {
-		_, err := own.RotationRecords("demo").Get(ctx, record.RefusalName(object), metav1.GetOptions{})
+		_, err := own.RotationRecords(refusing).Get(ctx, record.RefusalName(object), metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 }
@@ -167,7 +161,7 @@ func expectAccepted(t *testing.T, own configclient.ConfigV1alpha1Interface, obje
 // waitsFor says whether the status names an object that the domain waits for.
 func waitsFor(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1Interface, object string) bool {
 	t.Helper()
-	cfg, err := own.RotationConfigurations("demo").Get(ctx, "web", metav1.GetOptions{})
+	cfg, err := own.RotationConfigurations(refusing).Get(ctx, "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +172,7 @@ func waitsFor(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1
 // warnings counts the events that say that a write is refused.
 func warnings(t *testing.T, client kubernetes.Interface) int {
 	t.Helper()
-	list, err := client.EventsV1().Events("demo").List(t.Context(), metav1.ListOptions{})
+	list, err := client.EventsV1().Events(refusing).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

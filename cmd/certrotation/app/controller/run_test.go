@@ -31,14 +31,14 @@ import (
 const demoConfig = `
 apiVersion: config.certrotation.dev/v1alpha1
 kind: RotationConfiguration
-metadata: {name: web, namespace: demo}
+metadata: {name: web}
 spec:
   trustDomains:
   - name: web
     signer: {secretName: web-signer}
     bundle: {configMapName: web-bundle}
     leaves:
-    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}
+    - {secretName: web-server, dnsNames: [web.svc], usages: [ServerAuth]}
     relyingParties:
     - name: clients
       verifies: {usages: [ServerAuth]}
@@ -54,13 +54,33 @@ spec:
     bundles: [{key: web.crt, configMapName: web-bundle}]
 `
 
-// TestRunOnControlPlane takes a trust domain from nothing through a rotation on a real API server, with a change of the
-// leader in the middle of it.
-func TestRunOnControlPlane(t *testing.T) {
+// patience is for what has to happen, however busy the machine is.
+const patience = 3 * time.Minute
+
+// TestOnControlPlane runs controllers on a real API server, each story one for namespaces of its own: the first for those that
+// have opted in, the others for those that they name.
+func TestOnControlPlane(t *testing.T) {
 	c := cluster.ForTest(t)
 	if err := c.ApplyDefinitions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for _, story := range []struct {
+		name string
+		tell func(*testing.T, *cluster.Cluster)
+	}{
+		{"a rotation over a change of the leader", testRotation},
+		{"writes are refused", testRefused},
+		{"few rights in named namespaces", testNamedNamespaces},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			t.Parallel()
+			story.tell(t, c)
+		})
+	}
+}
+
+// testRotation takes a trust domain from nothing through a rotation, with a change of the leader in the middle of it.
+func testRotation(t *testing.T, c *cluster.Cluster) {
 	config := func() *Config {
 		o := NewOptions()
 		o.Kubeconfig, o.BindAddress = c.Kubeconfig(), "127.0.0.1:0"
@@ -72,24 +92,15 @@ func TestRunOnControlPlane(t *testing.T) {
 	}
 	first := config()
 	client := first.Client
-	for _, name := range []string{"certrotation-system", "demo"} {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{trust.LabelManaged: trust.ManagedValue}}}
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const namespace = "rotating"
+	createNamespace(t, first, "certrotation-system", true)
+	createNamespace(t, first, namespace, true)
 	own := first.Own.ConfigV1alpha1()
-	configuration, err := configv1alpha1.Decode([]byte(demoConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := own.RotationConfigurations("demo").Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, first, namespace)
 
 	stop := start(t, first)
 	until(t, "the aggregate exists", func(ctx context.Context) bool {
-		_, err := client.CoreV1().Secrets("demo").Get(ctx, "all-certs", metav1.GetOptions{})
+		_, err := client.CoreV1().Secrets(namespace).Get(ctx, "all-certs", metav1.GetOptions{})
 		return err == nil
 	})
 	for path, want := range map[string]string{"/readyz": "ok", "/livez": "ok", "/metrics": "certrotation_actions_total"} {
@@ -107,41 +118,42 @@ func TestRunOnControlPlane(t *testing.T) {
 	if code, _ := get(t, &rest.Config{BearerToken: "x"}, "https://"+first.Port.Addr().String()+"/metrics"); code != http.StatusUnauthorized {
 		t.Errorf("/metrics answers a token that nobody gave with %d, want 401", code)
 	}
-	until(t, "the status says that it is ready", func(ctx context.Context) bool { return readyStatus(ctx, t, own) })
-	before := signer(t, client)
-	request, err := record.OfRequest("demo", "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "somebody")
+	until(t, "the status says that it is ready", func(ctx context.Context) bool { return readyStatus(ctx, t, own, namespace) })
+	before := signer(t, client, namespace)
+	request, err := record.OfRequest(namespace, "web", &trust.Request{Kind: trust.RequestRotate, Secret: "web-signer", Reason: "test"}, "somebody")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := own.RotationRecords("demo").Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
+	if _, err := own.RotationRecords(namespace).Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the rotation has begun", func(context.Context) bool {
-		return len(signer(t, client).Data[inventory.NextCertKey]) > 0 || len(signer(t, client).Data[inventory.PreviousCertKey]) > 0
+		now := signer(t, client, namespace)
+		return len(now.Data[inventory.NextCertKey]) > 0 || string(now.Data[inventory.ActiveCertKey]) != string(before.Data[inventory.ActiveCertKey])
 	})
 	stop()
 
 	stop = start(t, config())
 	defer stop()
 	until(t, "the rotation has ended", func(context.Context) bool {
-		now := signer(t, client)
+		now := signer(t, client, namespace)
 		return string(now.Data[inventory.ActiveCertKey]) != string(before.Data[inventory.ActiveCertKey]) &&
 			now.Data[inventory.NextCertKey] == nil && now.Data[inventory.PreviousCertKey] == nil
 	})
-	bundle, err := client.CoreV1().ConfigMaps("demo").Get(t.Context(), "web-bundle", metav1.GetOptions{})
+	bundle, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "web-bundle", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(bundle.Data[inventory.BundleKey], "BEGIN"); n != 1 {
 		t.Errorf("%d anchors at the end, want 1", n)
 	}
-	until(t, "the status says that it is ready again", func(ctx context.Context) bool { return readyStatus(ctx, t, own) })
+	until(t, "the status says that it is ready again", func(ctx context.Context) bool { return readyStatus(ctx, t, own, namespace) })
 	until(t, "the request is closed", func(ctx context.Context) bool {
-		_, err := own.RotationRecords("demo").Get(ctx, request.Name, metav1.GetOptions{})
+		_, err := own.RotationRecords(namespace).Get(ctx, request.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 	until(t, "the end is an event", func(ctx context.Context) bool {
-		events, err := client.EventsV1().Events("demo").List(ctx, metav1.ListOptions{})
+		events, err := client.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false
 		}
@@ -155,9 +167,9 @@ func TestRunOnControlPlane(t *testing.T) {
 }
 
 // readyStatus says whether the status is that of a configuration at rest.
-func readyStatus(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1Interface) bool {
+func readyStatus(ctx context.Context, t *testing.T, own configclient.ConfigV1alpha1Interface, namespace string) bool {
 	t.Helper()
-	cfg, err := own.RotationConfigurations("demo").Get(ctx, "web", metav1.GetOptions{})
+	cfg, err := own.RotationConfigurations(namespace).Get(ctx, "web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,6 +177,30 @@ func readyStatus(ctx context.Context, t *testing.T, own configclient.ConfigV1alp
 		meta.IsStatusConditionTrue(cfg.Status.Conditions, configv1alpha1.ConditionReady) &&
 		cfg.Status.ObservedGeneration == cfg.Generation && len(cfg.Status.TrustDomains) == 1 &&
 		cfg.Status.TrustDomains[0].Stage == string(trust.Stable)
+}
+
+// createNamespace makes a namespace, which opts in or does not.
+func createNamespace(t *testing.T, c *Config, name string, managed bool) {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if managed {
+		ns.Labels = map[string]string{trust.LabelManaged: trust.ManagedValue}
+	}
+	if _, err := c.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configure makes the configuration of the stories in a namespace.
+func configure(t *testing.T, c *Config, namespace string) {
+	t.Helper()
+	configuration, err := configv1alpha1.Decode([]byte(demoConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Own.ConfigV1alpha1().RotationConfigurations(namespace).Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // start runs the controller; the returned function ends it as SIGTERM does.
@@ -181,15 +217,15 @@ func start(t *testing.T, c *Config) (stop func()) {
 			if err != nil {
 				t.Errorf("Run returned %v, want nil", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("Run does not end")
 		}
 	}
 }
 
-func signer(t *testing.T, client kubernetes.Interface) *corev1.Secret {
+func signer(t *testing.T, client kubernetes.Interface, namespace string) *corev1.Secret {
 	t.Helper()
-	secret, err := client.CoreV1().Secrets("demo").Get(t.Context(), "web-signer", metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "web-signer", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +234,7 @@ func signer(t *testing.T, client kubernetes.Interface) *corev1.Secret {
 
 func until(t *testing.T, what string, done func(context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) { return done(ctx), nil })
 	if errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("it does not come to pass that %s", what)
