@@ -21,7 +21,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"certrotation.dev/controller/recovery/disktest"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/heldport"
 )
 
 // member is a node on which the test does what kubelet would: it runs what the manifest says.
@@ -37,7 +39,7 @@ func newMembers(t *testing.T, n int) []*member {
 	var initial []string
 	for i := range members {
 		node := disktest.NewNode(t, fmt.Sprintf("node-%d", i))
-		node.ClientURL, node.PeerURL = loopback(t), loopback(t)
+		node.ClientURL, node.PeerURL = fmt.Sprintf("https://127.0.0.1:%d", heldport.Take(t)), fmt.Sprintf("https://127.0.0.1:%d", heldport.Take(t))
 		initial = append(initial, node.Name+"="+node.PeerURL)
 		members[i] = &member{Node: node}
 	}
@@ -47,16 +49,7 @@ func newMembers(t *testing.T, n int) []*member {
 	return members
 }
 
-func loopback(t *testing.T) string {
-	t.Helper()
-	port, err := cluster.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("https://127.0.0.1:%d", port)
-}
-
-// start runs the first container of the manifest, with the paths that its mounts stand for.
+// start runs the first container of the manifest, with the paths that its mounts stand for, on the ports that the test holds.
 func (m *member) start(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(m.Manifest())
@@ -68,7 +61,7 @@ func (m *member) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	container := pod.Spec.Containers[0]
-	args := container.Command[1:]
+	args := append(container.Command[1:], "--socket-reuse-port=true")
 	for _, mount := range container.VolumeMounts {
 		for _, volume := range pod.Spec.Volumes {
 			if volume.Name != mount.Name {
@@ -98,7 +91,7 @@ func (m *member) stop(t *testing.T) {
 	if m.etcd == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	if err := m.etcd.Stop(ctx); err != nil {
 		t.Errorf("stop %s: %v", m.Name, err)
@@ -121,6 +114,16 @@ func (m *member) log() string {
 // client connects to one member with the files of a client.
 func (m *member) client(t *testing.T, caPEM, certPEM, keyPEM []byte) *clientv3.Client {
 	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.ClientURL}, TLS: clientConfig(t, caPEM, certPEM, keyPEM)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func clientConfig(t *testing.T, caPEM, certPEM, keyPEM []byte) *tls.Config {
+	t.Helper()
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		t.Fatal(err)
@@ -129,23 +132,53 @@ func (m *member) client(t *testing.T, caPEM, certPEM, keyPEM []byte) *clientv3.C
 	if !roots.AppendCertsFromPEM(caPEM) {
 		t.Fatal("the bundle holds no certificate")
 	}
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{m.ClientURL}, DialTimeout: 2 * time.Second,
-		TLS: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-	})
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
+}
+
+// refuses shows that neither side of a handshake between members accepts what has expired.
+func (m *member) refuses(t *testing.T, ca, leaf *pki.Pair) {
+	t.Helper()
+	config := clientConfig(t, ca.Certificate.PEM(), leaf.CertPEM(), keyOf(t, leaf))
+	address := strings.TrimPrefix(m.PeerURL, "https://")
+	var invalid x509.CertificateInvalidError
+	if conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("a member is accepted whose certificate has expired")
+	} else if !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
+		t.Errorf("a member is not accepted because of %v, want that its certificate has expired", err)
+	}
+	// Who has no clock goes on, and learns by reading that the member does not accept it.
+	config.InsecureSkipVerify = true
+	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", address)
+	if err == nil {
+		_, err = conn.Read(make([]byte, 1))
+		_ = conn.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "remote error: tls: expired certificate") {
+		t.Errorf("a member does not accept an expired certificate because of %v, want that it has expired", err)
+	}
+}
+
+// served is how often the member has begun to serve clients, which it does when it has a quorum.
+func (m *member) served(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(m.etcd.LogFile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return strings.Count(string(text), `"msg":"ready to serve client requests"`)
 }
 
+// patience is for what has to happen.
+const patience = 5 * time.Minute
+
 // until waits for a condition, and fails with the last error of it.
-func until(t *testing.T, timeout time.Duration, what string, condition func(ctx context.Context) error) {
+func until(t *testing.T, what string, condition func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := cluster.Until(ctx, 200*time.Millisecond, 3*time.Second, condition); err != nil {
+	// A request without a quorum is answered by etcd itself, after 7 s.
+	if err := cluster.Until(ctx, 200*time.Millisecond, time.Minute, condition); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

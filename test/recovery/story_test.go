@@ -24,35 +24,24 @@ import (
 	"certrotation.dev/registry/pki"
 )
 
-// shortLife is how long the cluster has before everything expires: time enough to form and to store the Secrets.
-const shortLife = 40 * time.Second
-
 // TestExpiredWhileOff is a cluster of three members that was off until every certificate of it had expired, the CA
 // included. Each node recovers alone.
 func TestExpiredWhileOff(t *testing.T) {
-	end := time.Now().Add(shortLife)
-	ca := disktest.Authority(t, "openshift-etcd_etcd-signer@1", end)
+	key, err := pki.GenerateKey(pki.ECDSAP256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const signer = "openshift-etcd_etcd-signer@1"
+	end := time.Now().Add(-time.Hour)
+	ca := disktest.AuthorityOf(t, key, signer, end)
 	client := disktest.Leaf(t, ca, "etcd-client", end)
 	members := newMembers(t, 3)
+	form(t, members, disktest.AuthorityOf(t, key, signer, time.Now().Add(time.Hour)), map[string]*pki.Pair{"etcd-signer": ca, "etcd-client": client})
+
+	// The time passes: what is on the disks is of the same CA, and over.
 	for _, m := range members {
 		m.Install(7, 7, m.Files(ca, end))
-		m.start(t)
 	}
-	writer := members[0].client(t, ca.Certificate.PEM(), client.CertPEM(), keyOf(t, client))
-	until(t, shortLife, "form the cluster", func(ctx context.Context) error {
-		_, err := writer.Put(ctx, "/registry/data", "kept")
-		return err
-	})
-	for name, pair := range map[string]*pki.Pair{"etcd-signer": ca, "etcd-client": client} {
-		if _, err := writer.Put(t.Context(), disktest.Key(name), string(disktest.Encode(t, disktest.Secret(t, name, pair)))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, m := range members {
-		m.stop(t)
-	}
-
-	<-time.After(time.Until(ca.Certificate.NotAfter.Add(2 * time.Second)))
 	expiredFormNoQuorum(t, members, ca, client)
 	for i, m := range members {
 		m.recover(t)
@@ -67,36 +56,58 @@ func TestExpiredWhileOff(t *testing.T) {
 	output := filepath.Join(members[2].Resources, "recovered")
 	for _, m := range members {
 		reader := m.client(t, read(t, output, "etcd-ca-bundle.crt"), read(t, output, "etcd-client.crt"), read(t, output, "etcd-client.key"))
-		until(t, time.Minute, "read through "+m.Name, func(ctx context.Context) error {
-			return linearizable(ctx, reader, "/registry/data", "kept")
+		until(t, "read and write through "+m.Name, func(ctx context.Context) error {
+			if err := linearizable(ctx, reader, "/registry/data", "kept"); err != nil {
+				return err
+			}
+			_, err := reader.Put(ctx, "/registry/after", m.Name)
+			return err
 		})
-		if _, err := reader.Put(t.Context(), "/registry/after", m.Name); err != nil {
-			t.Errorf("write through %s: %v", m.Name, err)
-		}
 	}
 	members[1].healthy(t)
 }
 
-// expiredFormNoQuorum starts the members with what has expired: doctor says so, recover refuses to work under them, and
-// nobody can read.
-func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) {
+// form has a cluster form with certificates that are valid, stores data and Secrets in it, and stops it.
+func form(t *testing.T, members []*member, valid *pki.Pair, secrets map[string]*pki.Pair) {
 	t.Helper()
 	for _, m := range members {
+		m.Install(7, 7, m.Files(valid, valid.Certificate.NotAfter))
 		m.start(t)
 	}
-	reader := members[0].client(t, ca.Certificate.PEM(), client.CertPEM(), keyOf(t, client))
-	until(t, time.Minute, "listen", func(ctx context.Context) error {
-		sightings, err := recovery.Probe(ctx, generation(t, members[1], 7), files(members[1]), []nodedisk.Member{{Name: "node-0", Address: strings.TrimPrefix(members[0].PeerURL, "https://")}}, time.Second)
+	client := disktest.Leaf(t, valid, "etcd-client", valid.Certificate.NotAfter)
+	writer := members[0].client(t, valid.Certificate.PEM(), client.CertPEM(), keyOf(t, client))
+	stored := map[string]string{"/registry/data": "kept"}
+	for name, pair := range secrets {
+		stored[disktest.Key(name)] = string(disktest.Encode(t, disktest.Secret(t, name, pair)))
+	}
+	for key, value := range stored {
+		until(t, "store "+key, func(ctx context.Context) error {
+			_, err := writer.Put(ctx, key, value)
+			return err
+		})
+	}
+	for _, m := range members {
+		m.stop(t)
+	}
+}
+
+// expiredFormNoQuorum starts the members with what has expired: none gets past a handshake with another one, none serves
+// clients, doctor says so, and recover refuses to work under them.
+func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) {
+	t.Helper()
+	served := map[string]int{}
+	for _, m := range members {
+		m.start(t)
+		served[m.Name] = m.served(t)
+	}
+	until(t, "listen", func(ctx context.Context) error {
+		sightings, err := recovery.Probe(ctx, generation(t, members[1], 7), files(members[1]), []nodedisk.Member{{Name: "node-0", Address: strings.TrimPrefix(members[0].PeerURL, "https://")}}, patience)
 		if err == nil && !sightings[0].Met {
 			err = errors.New(sightings[0].Failure)
 		}
 		return err
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if err := linearizable(ctx, reader, "/registry/data", "kept"); err == nil {
-		t.Fatal("members whose certificates have expired serve a read; there is nothing to recover")
-	}
+	members[0].refuses(t, ca, client)
 	if _, err := recovery.New(t.Context(), members[0].options()); !errors.Is(err, recovery.ErrRunning) {
 		t.Errorf("recover beside a running etcd: %v, want ErrRunning", err)
 	}
@@ -107,6 +118,9 @@ func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) 
 		}
 	}
 	for _, m := range members {
+		if m.served(t) != served[m.Name] {
+			t.Errorf("%s serves clients although its certificates have expired", m.Name)
+		}
 		m.stop(t)
 	}
 }
@@ -114,7 +128,7 @@ func expiredFormNoQuorum(t *testing.T, members []*member, ca, client *pki.Pair) 
 func (m *member) options() recovery.Options {
 	return recovery.Options{
 		Layout:      nodedisk.Layout{Name: "etcd", ManifestDirectory: m.Manifests, ResourceDirectory: m.Resources},
-		PeerTimeout: time.Second, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
+		PeerTimeout: patience, EtcdPrefix: "/registry", Namespace: disktest.Namespace, ClientSecrets: []string{"etcd-client"},
 		OutputDirectory: filepath.Join(m.Resources, "recovered"), Clock: clock.RealClock{},
 	}
 }
@@ -186,7 +200,7 @@ func (m *member) doctor(t *testing.T) string {
 	var out bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&out)
-	command.SetArgs([]string{"--manifest-dir=" + m.Manifests, "--resource-dir=" + m.Resources, "--output=json", "--peer-timeout=2s"})
+	command.SetArgs([]string{"--manifest-dir=" + m.Manifests, "--resource-dir=" + m.Resources, "--output=json", "--peer-timeout=" + patience.String()})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@
 package disktest
 
 import (
+	"crypto"
 	"testing"
 	"time"
 
@@ -16,7 +17,17 @@ const Life = 10 * time.Hour
 // Authority makes a CA that ends at a moment.
 func Authority(t testing.TB, name string, end time.Time) *pki.Pair {
 	t.Helper()
-	ca, err := pki.NewAuthority(pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: time.Second, Backdate: Life}, end.Add(-time.Second))
+	key, err := pki.GenerateKey(pki.ECDSAP256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return AuthorityOf(t, key, name, end)
+}
+
+// AuthorityOf makes a CA of a key that ends at a moment.
+func AuthorityOf(t testing.TB, key crypto.Signer, name string, end time.Time) *pki.Pair {
+	t.Helper()
+	ca, err := pki.NewAuthorityOf(key, pki.Profile{CommonName: name, Key: pki.ECDSAP256, Validity: time.Second, Backdate: Life}, end.Add(-time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
