@@ -20,16 +20,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const (
-	probesPerSecond = 20
-	probeTimeout    = 20 * time.Second
-)
+const probesPerSecond = 20
 
 // probes are clients of the API from the first to the last moment of a test.
 type probes struct {
 	t *testing.T
 	// fresh requests have a connection each; kept ones are those of an ordinary client-go client with its one connection.
-	fresh, freshFailed, kept, keptFailed atomic.Int64
+	fresh, freshDone, freshFailed, kept, keptFailed atomic.Int64
 	// plain requests keep a connection and repeat nothing: told is how many were asked to come again later.
 	plain, plainFailed, told atomic.Int64
 	// forgiving: a process was killed just now, and requests that it was working on fail.
@@ -81,6 +78,7 @@ func every(ctx context.Context, pause time.Duration, do func()) {
 // askFresh makes a connection, reads through etcd and closes.
 func (p *probes) askFresh(host string, config *tls.Config) {
 	p.fresh.Add(1)
+	defer p.freshDone.Add(1)
 	transport := &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
 	begun := time.Now()
@@ -98,7 +96,7 @@ func (p *probes) askFresh(host string, config *tls.Config) {
 func (p *probes) askKept(client kubernetes.Interface) {
 	p.kept.Add(1)
 	// The context of the requests is not the one of the loop: a request that is begun is finished.
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	name := fmt.Sprintf("probe-%d", p.lastWrites.Add(1))
 	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -125,7 +123,7 @@ func (p *probes) keepAsking(ctx context.Context, host string, config *tls.Config
 }
 
 func get(transport *http.Transport, url string) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -147,6 +145,20 @@ func (p *probes) failed(count *atomic.Int64, who string, status int, err error) 
 	}
 	count.Add(1)
 	p.t.Errorf("%s %s: status %d, error %v", time.Now().UTC().Format("15:04:05.000"), who, status, err)
+}
+
+// comeBy waits until new connections have been answered that were made after now.
+func (p *probes) comeBy() {
+	p.t.Helper()
+	begun, want := time.Now(), p.fresh.Load()+probesPerSecond
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for p.freshDone.Load() < want {
+		if time.Since(begun) > patience {
+			p.t.Fatalf("%d new connections are answered after %s, want %d", p.freshDone.Load(), patience, want)
+		}
+		<-tick.C
+	}
 }
 
 func (p *probes) report() {

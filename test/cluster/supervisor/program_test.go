@@ -33,7 +33,7 @@ func TestProgram(t *testing.T) {
 	a := newSigner(t, "signer-a")
 	w := &realWorld{t: t, dir: t.TempDir()}
 	t.Cleanup(w.keepLogs)
-	ports := freeAddresses(t, 5)
+	ports := heldAddresses(t, 5)
 	pkiDir := filepath.Join(w.dir, "pki")
 	if err := cluster.MakePKI(pkiDir); err != nil {
 		t.Fatal(err)
@@ -43,8 +43,8 @@ func TestProgram(t *testing.T) {
 		"--dir=" + filepath.Join(w.dir, "supervisor"), "--seed-dir=" + seed(t, filepath.Join(w.dir, "seed"), bundle(a), certPEM, keyPEM),
 		"--kube-apiserver=" + filepath.Join(root, "bin", "tools", cluster.APIServer), "--kubeconfig=" + kubeconfig(t, pkiDir, "https://"+ports[2]),
 		"--listen=" + ports[2], "--control=" + ports[3], "--server=kube-apiserver-0=" + ports[4],
-		"--bundle=" + namespace + "/etcd-ca-bundle", "--leaf=" + namespace + "/etcd-client", "--",
-		"--etcd-servers=https://" + ports[0], "--endpoint-reconciler-type=none", "--advertise-address=127.0.0.1",
+		"--bundle=" + namespace + "/etcd-ca-bundle", "--leaf=" + namespace + "/etcd-client", "--permit-port-sharing", "--",
+		"--etcd-servers=https://" + ports[0], "--permit-port-sharing=true", "--endpoint-reconciler-type=none", "--advertise-address=127.0.0.1",
 	}
 	p := cluster.NewProcess(cluster.ProcessConfig{Name: "apiserver-supervisor", Path: program, Args: append(args, cluster.APIServerFlags(pkiDir)...), Dir: w.dir})
 	t.Cleanup(func() { _ = p.Stop(context.WithoutCancel(t.Context())) })
@@ -124,7 +124,7 @@ func askStatus(ctx context.Context, control string) (status Status, err error) {
 // gone waits until there is no such process; a zombie is none.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil || len(line) == 0 {
 			return

@@ -24,6 +24,7 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/heldport"
 )
 
 const (
@@ -52,7 +53,7 @@ func newRealWorld(t *testing.T, etcdTrusts []byte, server *pki.Pair, seedBundle 
 	tools := filepath.Join(root, "bin", "tools")
 	w := &realWorld{t: t, dir: t.TempDir()}
 	t.Cleanup(w.keepLogs)
-	ports := freeAddresses(t, 4)
+	ports := heldAddresses(t, 4)
 	w.startEtcd(filepath.Join(tools, cluster.Etcd), ports[0], ports[1], etcdTrusts, server)
 
 	pkiDir := filepath.Join(w.dir, "pki")
@@ -81,7 +82,8 @@ func newRealWorld(t *testing.T, etcdTrusts []byte, server *pki.Pair, seedBundle 
 		Dir: filepath.Join(w.dir, "supervisor"), SeedDir: seed(t, filepath.Join(w.dir, "seed"), seedBundle, certPEM, keyPEM),
 		Program: filepath.Join(tools, cluster.APIServer),
 		Flags: append(cluster.APIServerFlags(pkiDir), "--etcd-servers=https://"+ports[0],
-			"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"),
+			"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", "--permit-port-sharing=true"),
+		Patience: patience, StopTimeout: patience, ReadyPatience: patience,
 		Servers:   []Server{{Name: "kube-apiserver-0", Address: ports[2]}, {Name: "kube-apiserver-1", Address: ports[3]}},
 		Listeners: []net.Listener{listener},
 		Client:    supervisors,
@@ -113,7 +115,7 @@ func (w *realWorld) startEtcd(program, client, peer string, trusts []byte, serve
 	w.writeEtcdLeaf(server)
 	path := func(file string) string { return filepath.Join(dir, file) }
 	args := []string{
-		"--name=default", "--data-dir=" + filepath.Join(w.dir, "etcd"), "--unsafe-no-fsync=true",
+		"--name=default", "--data-dir=" + filepath.Join(w.dir, "etcd"), "--unsafe-no-fsync=true", "--socket-reuse-port=true",
 		"--listen-client-urls=https://" + client, "--advertise-client-urls=https://" + client,
 		"--listen-peer-urls=https://" + peer, "--initial-advertise-peer-urls=https://" + peer, "--initial-cluster=default=https://" + peer,
 	}
@@ -138,17 +140,12 @@ func (w *realWorld) writeEtcdLeaf(signer *pki.Pair) {
 	}
 }
 
-// freeAddresses are addresses that nobody listened on a moment ago.
-func freeAddresses(t *testing.T, n int) []string {
+// heldAddresses are held for programs that share them.
+func heldAddresses(t *testing.T, n int) []string {
 	t.Helper()
 	var out []string
 	for range n {
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		out = append(out, listener.Addr().String())
+		out = append(out, fmt.Sprintf("127.0.0.1:%d", heldport.Take(t)))
 	}
 	return out
 }

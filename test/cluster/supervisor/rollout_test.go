@@ -98,13 +98,13 @@ func (w *smallWorld) take() []string {
 
 func (w *smallWorld) until(what string, condition func() bool) {
 	w.t.Helper()
-	tick, timeout := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+	tick, timeout := time.NewTicker(time.Millisecond), time.After(patience)
 	defer tick.Stop()
 	for !condition() {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			w.t.Fatalf("not within 20 s: %s", what)
+			w.t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }

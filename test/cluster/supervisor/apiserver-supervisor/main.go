@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"certrotation.dev/test/cluster/heldport"
 	"certrotation.dev/test/cluster/supervisor"
 )
 
@@ -39,6 +40,7 @@ type options struct {
 	kubeconfig, control       string
 	bundle, leaf              string
 	listen, servers, acknowls []string
+	sharePorts                bool
 }
 
 func newCommand() *cobra.Command {
@@ -66,6 +68,7 @@ func newCommand() *cobra.Command {
 	flags.StringArrayVar(&o.serverFlags, "server-flag", nil, "A flag of one API server alone: NAME=--FLAG=VALUE. May be repeated.")
 	flags.StringArrayVar(&o.listen, "listen", nil, "HOST:PORT where the balancer listens. May be repeated.")
 	flags.StringVar(&o.control, "control", "", "HOST:PORT for /status, /kill, /restart, /hold and /resume. Nothing when empty.")
+	flags.BoolVar(&o.sharePorts, "permit-port-sharing", false, "Listen with SO_REUSEPORT, where somebody holds the ports for this program.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "How to reach the API, through the balancer.")
 	flags.StringVar(&o.bundle, "bundle", "", "NAMESPACE/NAME of the ConfigMap with the anchors of etcd's servers.")
 	flags.StringVar(&o.config.BundleKey, "bundle-key", "ca-bundle.crt", "Key of the ConfigMap.")
@@ -88,15 +91,19 @@ func (o *options) run(ctx context.Context) error {
 	if o.config.Client, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig); err != nil {
 		return fmt.Errorf("load --kubeconfig %s: %w", o.kubeconfig, err)
 	}
+	listening := &net.ListenConfig{}
+	if o.sharePorts {
+		listening.Control = heldport.Share
+	}
 	for _, address := range o.listen {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		listener, err := listening.Listen(ctx, "tcp", address)
 		if err != nil {
 			return fmt.Errorf("--listen: %w", err)
 		}
 		o.config.Listeners = append(o.config.Listeners, listener)
 	}
 	if o.control != "" {
-		if o.config.Control, err = (&net.ListenConfig{}).Listen(ctx, "tcp", o.control); err != nil {
+		if o.config.Control, err = listening.Listen(ctx, "tcp", o.control); err != nil {
 			return fmt.Errorf("--control: %w", err)
 		}
 	}
