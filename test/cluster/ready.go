@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// checkTimeout bounds one readiness check, so that a server that accepts but never answers does not hold WaitReady.
-	checkTimeout = 5 * time.Second
+	// checkTimeout bounds one readiness check, so that a server that accepts but never answers does not hold WaitReady for ever.
+	checkTimeout = 30 * time.Second
 	tailLines    = 20
 	tailBytes    = 64 << 10
 )
@@ -35,9 +35,7 @@ func (p *Process) WaitReady(ctx context.Context, check func(context.Context) err
 		if !r.alive() {
 			return p.describe(fmt.Sprintf("ended before it was ready (%s)", r.ended), nil)
 		}
-		attempt, cancel := context.WithTimeout(ctx, checkTimeout)
-		last := check(attempt)
-		cancel()
+		last := r.whileAlive(ctx, check)
 		if last == nil {
 			return nil
 		}
@@ -47,6 +45,18 @@ func (p *Process) WaitReady(ctx context.Context, check func(context.Context) err
 			return p.describe("is not ready", errors.Join(ctx.Err(), last))
 		}
 	}
+}
+
+// whileAlive asks check once, and no longer than the process lives: something else may hold the port on which it is asked.
+func (r *run) whileAlive(ctx context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	go func() {
+		if r.wait(ctx) == nil {
+			cancel()
+		}
+	}()
+	return check(ctx)
 }
 
 // Until asks check every interval, and gives it as long as timeout each time, until it returns nil. It fails with ctx, and
@@ -130,8 +140,8 @@ func (p *Process) output() []byte {
 	return text[:n]
 }
 
-// lostPort says whether the newest start ended because another process had taken its port.
-func (p *Process) lostPort() bool {
+// LostPort says whether the newest start ended because another process had taken its port.
+func (p *Process) LostPort() bool {
 	r := p.newest()
 	return r != nil && !r.alive() && bytes.Contains(p.output(), []byte("address already in use"))
 }

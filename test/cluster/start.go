@@ -37,7 +37,7 @@ func (c *Cluster) startOne(ctx context.Context, name string, args func() []strin
 			fmt.Fprintf(c.cfg.Progress, "%-24s %s (pid %d)\n", name, state, p.Pid())
 			return p, nil
 		}
-		lost := p.lostPort()
+		lost := p.LostPort()
 		if stopErr := p.Kill(); stopErr != nil {
 			return nil, stopErr
 		}

@@ -9,13 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"certrotation.dev/test/cluster"
 )
@@ -50,15 +47,10 @@ type Installation struct {
 	Controller, Serve *cluster.Process
 	cfg               Config
 	root              string
-	ports             ports
-}
-
-// ports of the processes on the loopback interface.
-type ports struct {
-	API        int `json:"api"`
-	Controller int `json:"controller"`
-	// Named are the ports that samples ask for.
-	Named map[string]int `json:"named,omitempty"`
+	ports             map[string]int
+	started           map[string]*cluster.Process
+	// applied is the port of the API for which the base was applied, 0 for none.
+	applied int
 }
 
 // Prepare finds the binaries and the ports; nothing is started.
@@ -70,25 +62,28 @@ func Prepare(c *cluster.Cluster, cfg Config) (*Installation, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = io.Discard
 	}
-	in := &Installation{Cluster: c, cfg: cfg, root: root}
+	in := &Installation{Cluster: c, cfg: cfg, root: root, started: map[string]*cluster.Process{}}
 	if in.cfg.Program == "" {
 		in.cfg.Program = in.Binary("certrotation")
 	}
 	if _, err := os.Stat(in.cfg.Program); err != nil {
 		return nil, fmt.Errorf("certrotation is not built, run `make build`: %w", err)
 	}
-	return in, in.loadPorts()
+	return in, in.loadPorts(apiPort, controllerPort)
 }
 
 // Install applies the manifests, starts both processes and returns when the API answers through kube-apiserver.
 func (in *Installation) Install(ctx context.Context) error {
-	if err := in.applyBase(ctx); err != nil {
-		return err
-	}
-	if err := in.startController(ctx); err != nil {
-		return err
-	}
-	if err := in.startServe(ctx); err != nil {
+	err := in.onFreePorts(func() error {
+		if err := in.applyBase(ctx); err != nil {
+			return err
+		}
+		if err := in.startController(ctx); err != nil {
+			return err
+		}
+		return in.startServe(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	return in.waitForAPI(ctx)
@@ -103,13 +98,7 @@ func (in *Installation) Exchange(ctx context.Context, program string) error {
 		}
 	}
 	in.cfg.Program = program
-	if err := in.startController(ctx); err != nil {
-		return err
-	}
-	if err := in.startServe(ctx); err != nil {
-		return err
-	}
-	return in.waitForAPI(ctx)
+	return in.Install(ctx)
 }
 
 // Binary is the path of one of our programs.
@@ -117,67 +106,16 @@ func (in *Installation) Binary(name string) string { return filepath.Join(in.roo
 
 // APIURL is where serve listens itself, not behind the aggregator.
 func (in *Installation) APIURL() string {
-	return fmt.Sprintf("https://%s:%d", loopback, in.ports.API)
+	return fmt.Sprintf("https://%s:%d", loopback, in.ports[apiPort])
 }
 
 // ControllerURL is where the controller serves /livez, /readyz and /metrics.
 func (in *Installation) ControllerURL() string {
-	return fmt.Sprintf("https://%s:%d", loopback, in.ports.Controller)
+	return fmt.Sprintf("https://%s:%d", loopback, in.ports[controllerPort])
 }
 
 func (in *Installation) say(format string, args ...any) {
 	fmt.Fprintf(in.cfg.Progress, format+"\n", args...)
-}
-
-func (in *Installation) portsFile() string {
-	return filepath.Join(in.Cluster.Dir(), "installation.json")
-}
-
-func (in *Installation) loadPorts() error {
-	data, err := os.ReadFile(in.portsFile())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		in.ports.Named = map[string]int{}
-		for _, port := range []*int{&in.ports.API, &in.ports.Controller} {
-			if *port, err = cluster.FreePort(); err != nil {
-				return fmt.Errorf("find a free port: %w", err)
-			}
-		}
-		return in.savePorts()
-	case err != nil:
-		return fmt.Errorf("read %s: %w", in.portsFile(), err)
-	}
-	if err := json.Unmarshal(data, &in.ports); err != nil {
-		return fmt.Errorf("read %s: %w", in.portsFile(), err)
-	}
-	if in.ports.Named == nil {
-		in.ports.Named = map[string]int{}
-	}
-	return nil
-}
-
-func (in *Installation) savePorts() error {
-	data, err := json.Marshal(in.ports)
-	if err != nil {
-		return fmt.Errorf("encode ports: %w", err)
-	}
-	if err := os.WriteFile(in.portsFile(), data, 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", in.portsFile(), err)
-	}
-	return nil
-}
-
-// Port is a free port that keeps its name.
-func (in *Installation) Port(name string) (int, error) {
-	if port, ok := in.ports.Named[name]; ok {
-		return port, nil
-	}
-	port, err := cluster.FreePort()
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	in.ports.Named[name] = port
-	return port, in.savePorts()
 }
 
 // serviceAccountKubeconfig is a kubeconfig with exactly the rights of a ServiceAccount.
@@ -197,11 +135,11 @@ func (in *Installation) startController(ctx context.Context) error {
 	}
 	args := append([]string{
 		"controller", "--kubeconfig=" + kubeconfig, "--leader-elect",
-		"--metrics-bind-address=" + loopback + ":" + strconv.Itoa(in.ports.Controller),
+		"--metrics-bind-address=" + loopback + ":" + strconv.Itoa(in.ports[controllerPort]),
 		// What is observed here listens on this machine.
 		"--allowed-cidrs=" + cmp.Or(in.cfg.AllowedCIDRs, "127.0.0.0/8,::1/128"),
 	}, in.cfg.ControllerFlags...)
-	in.Controller, err = in.start(ctx, Controller, in.cfg.Program, args, httpReady(in.ControllerURL()+"/readyz"))
+	in.Controller, err = in.start(ctx, Controller, in.cfg.Program, args, httpReady(in.ControllerURL()+"/readyz"), controllerPort)
 	return err
 }
 
@@ -214,20 +152,32 @@ func (in *Installation) startServe(ctx context.Context) error {
 		"serve", "--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=" + loopback,
-		"--secure-port=" + strconv.Itoa(in.ports.API),
+		"--secure-port=" + strconv.Itoa(in.ports[apiPort]),
 	}, in.cfg.ServeFlags...)
-	in.Serve, err = in.start(ctx, Serve, in.cfg.Program, args, httpReady(in.APIURL()+"/readyz"))
+	in.Serve, err = in.start(ctx, Serve, in.cfg.Program, args, httpReady(in.APIURL()+"/readyz"), apiPort)
 	return err
 }
 
-// start starts a process, or takes it over if it runs already, and waits until it is ready.
-func (in *Installation) start(ctx context.Context, name, path string, args []string, ready func(context.Context) error) (*cluster.Process, error) {
+// start starts a process that listens on ports of these names, or takes it over if an earlier command has left it running, and
+// waits until it is ready.
+func (in *Installation) start(
+	ctx context.Context, name, path string, args []string, ready func(context.Context) error, ports ...string,
+) (*cluster.Process, error) {
+	if before := in.started[name]; before != nil {
+		if err := before.Stop(ctx); err != nil {
+			return nil, err
+		}
+	}
 	p := in.Cluster.AddProcess(name, path, args...)
+	in.started[name] = p
 	running, err := p.StartOrAdopt(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	if err := p.WaitReady(ctx, ready); err != nil {
+		if p.LostPort() {
+			return nil, &lostPortsError{ports: ports, cause: errors.Join(err, p.Kill())}
+		}
 		return nil, err
 	}
 	state := "started"

@@ -36,7 +36,11 @@ spec:
   ports: [{port: %d}]
 `
 
+// applyBase applies the base, unless that is done: only the port of the API can change.
 func (in *Installation) applyBase(ctx context.Context) error {
+	if in.applied == in.ports[apiPort] {
+		return nil
+	}
 	if err := in.Cluster.ApplyDefinitions(ctx); err != nil {
 		return err
 	}
@@ -46,12 +50,13 @@ func (in *Installation) applyBase(ctx context.Context) error {
 		return err
 	}
 	err = in.ApplyOverlay(ctx, dir, map[string]string{
-		"kustomization.yaml": fmt.Sprintf(overlay, base, in.ports.API),
-		"service.yaml":       fmt.Sprintf(external, in.ports.API),
+		"kustomization.yaml": fmt.Sprintf(overlay, base, in.ports[apiPort]),
+		"service.yaml":       fmt.Sprintf(external, in.ports[apiPort]),
 	})
 	if err != nil {
 		return err
 	}
+	in.applied = in.ports[apiPort]
 	in.say("%-24s applied (definitions, RBAC, APIService, webhook, configuration)", "manifests/base")
 	return nil
 }

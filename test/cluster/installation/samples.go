@@ -32,6 +32,15 @@ var sampleClients = []string{"a", "b"}
 // MTLSNamespace is the namespace of the sample mtls-service.
 const MTLSNamespace = "mtls-demo"
 
+// Names of the ports of the sample's server.
+const (
+	mtlsPort  = "mtls-server"
+	statsPort = "sample-server"
+)
+
+// clientPort is the name of the port of a client.
+func clientPort(client string) string { return "sample-client-" + client }
+
 const sampleOverlay = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
@@ -44,8 +53,17 @@ patches:
 
 // InstallMTLSService applies the sample mtls-service and starts its programs.
 func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error) {
+	var s *Sample
+	err := in.onFreePorts(func() (err error) {
+		s, err = in.installMTLSService(ctx)
+		return err
+	})
+	return s, err
+}
+
+func (in *Installation) installMTLSService(ctx context.Context) (*Sample, error) {
 	s := &Sample{Namespace: MTLSNamespace, Clients: map[string]*cluster.Process{}, ControlURL: map[string]string{}}
-	port, err := in.Port("mtls-server")
+	port, err := in.Port(mtlsPort)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +72,7 @@ func (in *Installation) InstallMTLSService(ctx context.Context) (*Sample, error)
 		return nil, err
 	}
 	for _, client := range sampleClients {
-		port, err := in.Port("sample-client-" + client)
+		port, err := in.Port(clientPort(client))
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +113,7 @@ func (in *Installation) asAccount(name string) ([]string, error) {
 }
 
 func (in *Installation) startClient(ctx context.Context, s *Sample, client string) error {
-	name := "sample-client-" + client
+	name := clientPort(client)
 	common, err := in.asAccount("client-" + client)
 	if err != nil {
 		return err
@@ -105,7 +123,7 @@ func (in *Installation) startClient(ctx context.Context, s *Sample, client strin
 		"--server=" + s.ServerAddress, "--server-name=service.mtls-demo.svc",
 		"--stats=" + strings.TrimPrefix(s.ControlURL[client], "http://"),
 	}, common...)
-	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(s.ControlURL[client]+"/stats"))
+	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(s.ControlURL[client]+"/stats"), clientPort(client))
 	return err
 }
 
@@ -114,7 +132,7 @@ func (in *Installation) startServer(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
-	port, err := in.Port("sample-server")
+	port, err := in.Port(statsPort)
 	if err != nil {
 		return err
 	}
@@ -136,7 +154,7 @@ func (in *Installation) startServer(ctx context.Context, s *Sample) error {
 			return fmt.Errorf("connect to the sample's server: %w", err)
 		}
 		return conn.Close()
-	})
+	}, mtlsPort, statsPort)
 	return err
 }
 
