@@ -50,65 +50,59 @@ func wantGone(t *testing.T, records []record) {
 	}
 }
 
-// TestStartStopTwice goes on with the data, the certificates and the ports of the first start.
-func TestStartStopTwice(t *testing.T) {
-	cfg := Config{Dir: t.TempDir(), ControllerManager: true, Progress: t.Output()}
-	var url string
-	for round := range 2 {
-		c, err := Start(t.Context(), cfg)
+// TestControlPlane looks at one control plane from several sides. Others have taken the ports that it was going to use.
+func TestControlPlane(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	chosen := loseAll(t, dir)
+	c := ForTest(t, WithControllerManager, func(cfg *Config) { cfg.Dir = dir })
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"it moves to other ports", func(t *testing.T) { testLostPorts(t, c, chosen) }},
+		{"users", func(t *testing.T) { testUsers(t, c) }},
+		{"namespaces come and go", func(t *testing.T) { testNamespaces(t, c) }},
+		{"another one beside it", func(t *testing.T) { testBeside(t, c) }},
+		{"etcd refuses strangers", func(t *testing.T) { testStrangers(t, c) }},
+	} {
+		t.Run(test.name, test.run)
+	}
+}
+
+// loseAll takes the ports that a cluster in dir is going to use.
+func loseAll(t *testing.T, dir string) ports {
+	t.Helper()
+	chosen, err := choosePorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []*int{&chosen.Etcd, &chosen.APIServer, &chosen.ControllerManager} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		records := recordsOf(t, c)
-		if len(records) != 3 {
-			t.Errorf("round %d: %d processes are recorded, want 3", round, len(records))
-		}
-		client := clientFor(t, c.AdminConfig()).CoreV1().ConfigMaps("default")
-		if round == 0 {
-			url = c.URL()
-			if _, err := client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
-				t.Error(err)
-			}
-		}
-		if _, err := client.Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
-			t.Errorf("round %d: %v", round, err)
-		}
-		if c.URL() != url {
-			t.Errorf("round %d: URL %s, before %s", round, c.URL(), url)
-		}
-		begun := time.Now()
-		for range 2 { // Stop is idempotent.
-			if err := c.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		t.Logf("stopped in %.1f s", time.Since(begun).Seconds())
-		wantGone(t, records)
+		t.Cleanup(func() { l.Close() })
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	if err := chosen.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	return chosen
+}
+
+func testLostPorts(t *testing.T, c *Cluster, lost ports) {
+	if c.ports.Etcd == lost.Etcd || c.ports.APIServer == lost.APIServer || c.ports.ControllerManager == lost.ControllerManager {
+		t.Errorf("ports %+v; want others than the taken %+v", c.ports, lost)
+	}
+	out, err := exec.CommandContext(t.Context(), c.Tool("kubectl"), "--kubeconfig", c.Kubeconfig(), "get", "--raw=/readyz").CombinedOutput()
+	if err != nil || string(out) != "ok" {
+		t.Errorf("kubectl with the kubeconfig: %v, %s", err, out)
 	}
 }
 
-func TestClustersInParallel(t *testing.T) {
-	for _, name := range []string{"a", "b"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := ForTest(t)
-			client := clientFor(t, c.AdminConfig()).CoreV1().ConfigMaps("default")
-			if _, err := client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			list, err := client.List(t.Context(), metav1.ListOptions{})
-			if err != nil || len(list.Items) != 1 || list.Items[0].Name != name {
-				t.Errorf("%d ConfigMaps, %v; want only our own", len(list.Items), err)
-			}
-		})
-	}
-}
-
-// TestAccess covers who may do what, kubectl with the kubeconfig, and that namespaces come and go.
-func TestAccess(t *testing.T) {
-	c := ForTest(t, WithControllerManager)
-	admin := clientFor(t, c.AdminConfig())
-
+// testUsers covers who may do what, and kubectl with a kubeconfig.
+func testUsers(t *testing.T, c *Cluster) {
 	config, err := c.UserConfig("bob", "readers")
 	if err != nil {
 		t.Fatal(err)
@@ -124,52 +118,61 @@ func TestAccess(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "team/bob") || !strings.Contains(string(out), "readers") {
 		t.Errorf("kubectl auth whoami: %v\n%s", err, out)
 	}
+	authentication, err := clientFor(t, c.AdminConfig()).CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+	if err != nil || authentication.Data["requestheader-client-ca-file"] == "" || authentication.Data["client-ca-file"] == "" {
+		t.Errorf("extension-apiserver-authentication: %v, keys of %v; want both CAs", err, authentication.Data)
+	}
+}
 
+func testNamespaces(t *testing.T, c *Cluster) {
+	admin := clientFor(t, c.AdminConfig())
 	if _, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "brief"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kubectl := exec.CommandContext(t.Context(), c.Tool("kubectl"), "--kubeconfig", c.Kubeconfig(), "delete", "namespace", "brief", "--timeout=60s")
+	kubectl := exec.CommandContext(t.Context(), c.Tool("kubectl"), "--kubeconfig", c.Kubeconfig(), "delete", "namespace", "brief", "--timeout=120s")
 	if out, err := kubectl.CombinedOutput(); err != nil {
 		t.Errorf("delete a namespace: %v\n%s", err, out)
 	}
+}
 
-	proxy, err := admin.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
-	if err != nil || proxy.Data["requestheader-client-ca-file"] == "" || proxy.Data["client-ca-file"] == "" {
-		t.Errorf("extension-apiserver-authentication: %v, keys of %v; want both CAs", err, proxy.Data)
+// testBeside has another cluster on this machine, with objects of its own.
+func testBeside(t *testing.T, c *Cluster) {
+	beside := clientFor(t, ForTest(t).AdminConfig()).CoreV1().ConfigMaps("default")
+	if _, err := beside.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := beside.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "beside" {
+		t.Errorf("%d ConfigMaps, %v; want only its own", len(list.Items), err)
+	}
+	if _, err := clientFor(t, c.AdminConfig()).CoreV1().ConfigMaps("default").Get(t.Context(), "beside", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the first cluster has the ConfigMap of the other one: %v", err)
 	}
 }
 
-func TestKilledAPIServerIsNamedAndRestarts(t *testing.T) {
-	c := ForTest(t)
-	server := c.Process(APIServer)
-	if err := c.Err(); err != nil {
+// testStrangers: the store of every Secret must not be open to whoever can reach the port.
+func testStrangers(t *testing.T, c *Cluster) {
+	stranger := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.certs.pool("etcd-ca"), MinVersion: tls.VersionTLS12}}
+	defer stranger.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.EtcdURL()+"/version", http.NoBody)
+	if err != nil {
 		t.Fatal(err)
 	}
-	// Past Process.Kill on purpose: nobody asked for this end.
-	if err := server.newest().handle.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := server.Wait(within(t, 10*time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, c.Err(), APIServer+" ended by itself", "signal: killed", server.LogFile(), "make down")
-	if strings.Contains(c.Err().Error(), Etcd+" ended") {
-		t.Errorf("etcd lives, but the error says %v", c.Err())
-	}
-
-	start(t, server)
-	if err := server.WaitReady(within(t, time.Minute), c.apiServerReady); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Err(); err != nil {
-		t.Errorf("Err() after the restart = %v", err)
+	if response, err := stranger.RoundTrip(request); err == nil {
+		response.Body.Close()
+		t.Errorf("etcd answered %s to a client without a certificate", response.Status)
 	}
 }
 
-// TestDetachedClusterIsTakenOver is what `make up` twice and `make down` do.
-func TestDetachedClusterIsTakenOver(t *testing.T) {
+// TestDirectoryIsUsedAgain is what `make up` twice, `make down` and another start do: it goes on with what runs, starts a killed
+// kube-apiserver again, and has the data, the certificates and the ports of the first start.
+func TestDirectoryIsUsedAgain(t *testing.T) {
+	t.Parallel()
 	var progress strings.Builder
 	cfg := Config{Dir: t.TempDir(), Detach: true, Progress: &progress}
+	holdPorts(t, &cfg)
+	attached := cfg
+	attached.Detach = false
 	t.Cleanup(func() {
 		if err := StopDir(context.WithoutCancel(t.Context()), cfg.Dir, t.Output()); err != nil {
 			t.Error(err)
@@ -179,14 +182,14 @@ func TestDetachedClusterIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attached := cfg
-	attached.Detach = false
+	if _, err := clientFor(t, first.AdminConfig()).CoreV1().ConfigMaps("default").Create(
+		t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
 	if _, err := Start(t.Context(), attached); err == nil || !strings.Contains(err.Error(), "is in use by process") {
 		t.Errorf("a second, attached Start in the same directory: %v; want an error that names the process", err)
 	}
-	if err := first.Process(APIServer).Kill(); err != nil {
-		t.Fatal(err)
-	}
+	killAPIServer(t, first)
 	progress.Reset()
 	second, err := Start(t.Context(), cfg)
 	if err != nil {
@@ -198,11 +201,59 @@ func TestDetachedClusterIsTakenOver(t *testing.T) {
 	if second.Process(APIServer).Pid() == first.Process(APIServer).Pid() {
 		t.Error("kube-apiserver was not started again")
 	}
+	if err := second.Err(); err != nil {
+		t.Errorf("Err() after the restart = %v", err)
+	}
+	wantKept(t, second, first.URL())
 	records := recordsOf(t, second)
 	if err := StopDir(t.Context(), cfg.Dir, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	wantGone(t, records)
+
+	third, err := Start(t.Context(), attached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantKept(t, third, first.URL())
+	if records = recordsOf(t, third); len(records) != 2 {
+		t.Errorf("%d processes are recorded, want 2", len(records))
+	}
+	for range 2 { // Stop is idempotent.
+		if err := third.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	wantGone(t, records)
+}
+
+// killAPIServer is past Process.Kill on purpose: nobody asks for this end, and it is named.
+func killAPIServer(t *testing.T, c *Cluster) {
+	t.Helper()
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	server := c.Process(APIServer)
+	if err := server.newest().handle.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Wait(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Err(), APIServer+" ended by itself", "signal: killed", server.LogFile(), "make down")
+	if strings.Contains(c.Err().Error(), Etcd+" ended") {
+		t.Errorf("etcd lives, but the error says %v", c.Err())
+	}
+}
+
+func wantKept(t *testing.T, c *Cluster, url string) {
+	t.Helper()
+	if _, err := clientFor(t, c.AdminConfig()).CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if c.URL() != url {
+		t.Errorf("URL %s, before %s", c.URL(), url)
+	}
 }
 
 func TestStartErrors(t *testing.T) {
@@ -229,50 +280,4 @@ func TestStartErrors(t *testing.T) {
 			t.Errorf("error %v; want DeadlineExceeded", err)
 		}
 	})
-}
-
-// TestLostPort takes the ports that a cluster was going to use.
-func TestLostPort(t *testing.T) {
-	dir := t.TempDir()
-	var taken []net.Listener
-	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		taken = append(taken, l)
-	}
-	chosen, err := choosePorts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	chosen.Etcd = taken[0].Addr().(*net.TCPAddr).Port
-	chosen.APIServer = taken[1].Addr().(*net.TCPAddr).Port
-	if err := chosen.save(dir); err != nil {
-		t.Fatal(err)
-	}
-	c := ForTest(t, func(cfg *Config) { cfg.Dir = dir })
-	if c.ports.Etcd == chosen.Etcd || c.ports.APIServer == chosen.APIServer {
-		t.Errorf("ports %+v; want others than the taken %+v", c.ports, chosen)
-	}
-	out, err := exec.CommandContext(t.Context(), c.Tool("kubectl"), "--kubeconfig", c.Kubeconfig(), "get", "--raw=/readyz").CombinedOutput()
-	if err != nil || string(out) != "ok" {
-		t.Errorf("kubectl with the kubeconfig: %v, %s", err, out)
-	}
-}
-
-// TestEtcdRefusesStrangers: the store of every Secret must not be open to whoever can reach the port.
-func TestEtcdRefusesStrangers(t *testing.T) {
-	c := ForTest(t)
-	stranger := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.certs.pool("etcd-ca"), MinVersion: tls.VersionTLS12}}
-	defer stranger.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.EtcdURL()+"/version", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if response, err := stranger.RoundTrip(request); err == nil {
-		response.Body.Close()
-		t.Errorf("etcd answered %s to a client without a certificate", response.Status)
-	}
 }

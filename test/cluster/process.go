@@ -17,7 +17,7 @@ import (
 )
 
 // killTimeout bounds how long the kernel may take to end a process after SIGKILL.
-const killTimeout = 15 * time.Second
+const killTimeout = time.Minute
 
 // ProcessConfig describes a program to run.
 type ProcessConfig struct {
