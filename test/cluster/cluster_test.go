@@ -52,6 +52,7 @@ func wantGone(t *testing.T, records []record) {
 
 // TestControlPlane looks at one control plane from several sides. Others have taken the ports that it was going to use.
 func TestControlPlane(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	chosen := loseAll(t, dir)
 	c := ForTest(t, WithControllerManager, func(cfg *Config) { cfg.Dir = dir })
@@ -64,7 +65,6 @@ func TestControlPlane(t *testing.T) {
 		{"namespaces come and go", func(t *testing.T) { testNamespaces(t, c) }},
 		{"another one beside it", func(t *testing.T) { testBeside(t, c) }},
 		{"etcd refuses strangers", func(t *testing.T) { testStrangers(t, c) }},
-		{"a killed kube-apiserver is named and restarts", func(t *testing.T) { testKilledAPIServer(t, c) }},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -164,37 +164,13 @@ func testStrangers(t *testing.T, c *Cluster) {
 	}
 }
 
-func testKilledAPIServer(t *testing.T, c *Cluster) {
-	server := c.Process(APIServer)
-	if err := c.Err(); err != nil {
-		t.Fatal(err)
-	}
-	// Past Process.Kill on purpose: nobody asked for this end.
-	if err := server.newest().handle.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := server.Wait(patient(t)); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, c.Err(), APIServer+" ended by itself", "signal: killed", server.LogFile(), "make down")
-	if strings.Contains(c.Err().Error(), Etcd+" ended") {
-		t.Errorf("etcd lives, but the error says %v", c.Err())
-	}
-
-	start(t, server)
-	if err := server.WaitReady(patient(t), c.apiServerReady); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Err(); err != nil {
-		t.Errorf("Err() after the restart = %v", err)
-	}
-}
-
-// TestDirectoryIsUsedAgain is what `make up` twice, `make down` and another start do: it goes on with what runs, and with the
-// data, the certificates and the ports of the first start.
+// TestDirectoryIsUsedAgain is what `make up` twice, `make down` and another start do: it goes on with what runs, starts a killed
+// kube-apiserver again, and has the data, the certificates and the ports of the first start.
 func TestDirectoryIsUsedAgain(t *testing.T) {
+	t.Parallel()
 	var progress strings.Builder
-	cfg := Config{Dir: t.TempDir(), ControllerManager: true, Detach: true, Progress: &progress}
+	cfg := Config{Dir: t.TempDir(), Detach: true, Progress: &progress}
+	holdPorts(t, &cfg)
 	attached := cfg
 	attached.Detach = false
 	t.Cleanup(func() {
@@ -213,9 +189,7 @@ func TestDirectoryIsUsedAgain(t *testing.T) {
 	if _, err := Start(t.Context(), attached); err == nil || !strings.Contains(err.Error(), "is in use by process") {
 		t.Errorf("a second, attached Start in the same directory: %v; want an error that names the process", err)
 	}
-	if err := first.Process(APIServer).Kill(); err != nil {
-		t.Fatal(err)
-	}
+	killAPIServer(t, first)
 	progress.Reset()
 	second, err := Start(t.Context(), cfg)
 	if err != nil {
@@ -226,6 +200,9 @@ func TestDirectoryIsUsedAgain(t *testing.T) {
 	}
 	if second.Process(APIServer).Pid() == first.Process(APIServer).Pid() {
 		t.Error("kube-apiserver was not started again")
+	}
+	if err := second.Err(); err != nil {
+		t.Errorf("Err() after the restart = %v", err)
 	}
 	wantKept(t, second, first.URL())
 	records := recordsOf(t, second)
@@ -239,8 +216,8 @@ func TestDirectoryIsUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKept(t, third, first.URL())
-	if records = recordsOf(t, third); len(records) != 3 {
-		t.Errorf("%d processes are recorded, want 3", len(records))
+	if records = recordsOf(t, third); len(records) != 2 {
+		t.Errorf("%d processes are recorded, want 2", len(records))
 	}
 	for range 2 { // Stop is idempotent.
 		if err := third.Stop(t.Context()); err != nil {
@@ -248,6 +225,25 @@ func TestDirectoryIsUsedAgain(t *testing.T) {
 		}
 	}
 	wantGone(t, records)
+}
+
+// killAPIServer is past Process.Kill on purpose: nobody asks for this end, and it is named.
+func killAPIServer(t *testing.T, c *Cluster) {
+	t.Helper()
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	server := c.Process(APIServer)
+	if err := server.newest().handle.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Wait(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Err(), APIServer+" ended by itself", "signal: killed", server.LogFile(), "make down")
+	if strings.Contains(c.Err().Error(), Etcd+" ended") {
+		t.Errorf("etcd lives, but the error says %v", c.Err())
+	}
 }
 
 func wantKept(t *testing.T, c *Cluster, url string) {

@@ -5,8 +5,11 @@ package cluster
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"certrotation.dev/test/cluster/heldport"
 )
 
 // ForTest starts a cluster for t and stops it at the end of t. It fails t when the cluster cannot start, as it does when
@@ -18,6 +21,7 @@ func ForTest(t testing.TB, options ...func(*Config)) *Cluster {
 	for _, option := range options {
 		option(&cfg)
 	}
+	holdPorts(t, &cfg)
 	t.Cleanup(func() {
 		if t.Failed() {
 			KeepLogs(t, "", map[string]string{filepath.Join(cfg.Dir, "logs"): ""})
@@ -36,6 +40,21 @@ func ForTest(t testing.TB, options ...func(*Config)) *Cluster {
 		}
 	})
 	return c
+}
+
+// holdPorts keeps the ports of a new cluster for it, whatever a test does with its processes.
+func holdPorts(t testing.TB, cfg *Config) {
+	t.Helper()
+	if _, err := os.Stat(portsFile(cfg.Dir)); err == nil || cfg.Balanced || cfg.Address != "" || cfg.ExternalURL != "" {
+		return
+	}
+	held := ports{Etcd: heldport.Take(t), EtcdPeer: heldport.Take(t), APIServer: heldport.Take(t), ControllerManager: heldport.Take(t)}
+	if err := held.save(cfg.Dir); err != nil {
+		t.Fatal(err)
+	}
+	cfg.EtcdFlags = append(cfg.EtcdFlags, "--socket-reuse-port=true")
+	cfg.APIServerFlags = append(cfg.APIServerFlags, "--permit-port-sharing=true")
+	cfg.ControllerManagerFlags = append(cfg.ControllerManagerFlags, "--permit-port-sharing=true")
 }
 
 // WithControllerManager is an option of ForTest: see Config.ControllerManager.

@@ -29,7 +29,7 @@ type ports struct {
 
 // loadPorts reads the ports of an earlier start, or chooses and saves new ones.
 func loadPorts(dir string) (ports, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
+	text, err := os.ReadFile(portsFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		chosen, err := choosePorts()
 		if err != nil {
@@ -42,7 +42,7 @@ func loadPorts(dir string) (ports, error) {
 	}
 	var p ports
 	if err := json.Unmarshal(text, &p); err != nil {
-		return ports{}, fmt.Errorf("parse %s: %w", filepath.Join(dir, "cluster.json"), err)
+		return ports{}, fmt.Errorf("parse %s: %w", portsFile(dir), err)
 	}
 	return p, nil
 }
@@ -52,8 +52,10 @@ func (p ports) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, "cluster.json"), append(text, '\n'), 0o644)
+	return writeFile(portsFile(dir), append(text, '\n'), 0o644)
 }
+
+func portsFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
 // choosePorts chooses free ones. Nothing reserves a port until the process listens on it; a start that loses its port
 // in between is repeated on another one.

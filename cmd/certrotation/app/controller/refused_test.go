@@ -32,12 +32,13 @@ const refusing = "refusing"
 func testRefused(t *testing.T, c *cluster.Cluster) {
 	o := NewOptions()
 	o.Kubeconfig, o.BindAddress, o.LeaderElection.LeaderElect = c.Kubeconfig(), "", false
+	o.Namespaces = []string{refusing}
 	config, err := o.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, own := config.Client, config.Own.ConfigV1alpha1()
-	createNamespace(t, config, refusing, true)
+	createNamespace(t, config, refusing, false)
 	limit := quota(t, client, "2")
 	configure(t, config, refusing)
 	defer start(t, config)()

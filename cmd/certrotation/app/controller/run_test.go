@@ -57,7 +57,8 @@ spec:
 // patience is for what has to happen, however busy the machine is.
 const patience = 3 * time.Minute
 
-// TestOnControlPlane runs the controller on a real API server, for namespaces of its own in each story.
+// TestOnControlPlane runs controllers on a real API server, each story one for namespaces of its own: the first for those that
+// have opted in, the others for those that they name.
 func TestOnControlPlane(t *testing.T) {
 	c := cluster.ForTest(t)
 	if err := c.ApplyDefinitions(t.Context()); err != nil {
@@ -71,7 +72,10 @@ func TestOnControlPlane(t *testing.T) {
 		{"writes are refused", testRefused},
 		{"few rights in named namespaces", testNamedNamespaces},
 	} {
-		t.Run(story.name, func(t *testing.T) { story.tell(t, c) })
+		t.Run(story.name, func(t *testing.T) {
+			t.Parallel()
+			story.tell(t, c)
+		})
 	}
 }
 
