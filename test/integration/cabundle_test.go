@@ -95,7 +95,7 @@ func TestCABundlesFollowTheRotation(t *testing.T) {
 	defer stop()
 	seen := w.followTrustBundles(ctx, t, &running)
 	running.Go(func() { server.reload(ctx) })
-	calls := w.callOften(ctx, t, &running)
+	calls := w.callOften(ctx, t, &running, 2, server.reviews.Load)
 	rotated := map[string]bool{}
 	for range 3 {
 		rotated[w.rotate(t, "hook-signer")] = true
@@ -163,10 +163,20 @@ type calls struct {
 	failed, late []string
 }
 
-// callOften has the webhook called until ctx ends, from when that succeeds.
-func (w *hookWorld) callOften(ctx context.Context, t *testing.T, running *sync.WaitGroup) *calls {
+// callOften has webhooks called until ctx ends, from the first call that all of them have reviewed. Before kube-apiserver knows of a
+// webhook, calls succeed without it.
+func (w *hookWorld) callOften(ctx context.Context, t *testing.T, running *sync.WaitGroup, webhooks int64, reviews func() int64) *calls {
 	t.Helper()
-	eventually(t, "the webhook is called", w.call)
+	eventually(t, "the webhooks are called", func(ctx context.Context) error {
+		before := reviews()
+		if err := w.call(ctx); err != nil {
+			return err
+		}
+		if made := reviews() - before; made < webhooks {
+			return fmt.Errorf("there were %d reviews, want %d", made, webhooks)
+		}
+		return nil
+	})
 	out := &calls{}
 	running.Go(func() {
 		tick := time.NewTicker(callEvery)
