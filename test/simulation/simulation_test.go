@@ -64,7 +64,7 @@ func worlds(t *testing.T) (func(dice) topology, map[happening]int) {
 	case "started":
 		return drawStarted, nil
 	default:
-		t.Fatalf("WORLDS=%q is neither empty nor pods", text)
+		t.Fatalf("WORLDS=%q is neither empty, pods nor started", text)
 		return nil, nil
 	}
 }

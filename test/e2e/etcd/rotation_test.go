@@ -50,8 +50,8 @@ func fingerprintOf(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestSignersRotateTogether rotates both signers at once. Each alone is rotated by the tests that harm something meanwhile.
-func TestSignersRotateTogether(t *testing.T) {
+// TestExtendedSignersRotateTogether rotates both signers at once. Each alone is rotated by the tests that harm something meanwhile.
+func TestExtendedSignersRotateTogether(t *testing.T) {
 	s := theSystem(t)
 	signers := []string{etcdSigner, metricSigner}
 	before := s.fingerprints(t)

@@ -19,9 +19,8 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
-// longestPause is how long no write may be acknowledged. A restart of etcd's leader is followed by an election, which takes seconds:
-// more than a minute is an outage.
-const longestPause = time.Minute
+// longestPause is how long no write may be acknowledged: a restart of etcd's leader is followed by an election.
+const longestPause = 20 * time.Second
 
 // clientOf asks the kube-apiserver of one node, as administrator.
 func (k *kubeadmPlane) clientOf(node *nodes.Node) (*kubernetes.Clientset, error) {
