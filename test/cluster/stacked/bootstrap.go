@@ -15,6 +15,9 @@ import (
 	"certrotation.dev/test/cluster/nodes"
 )
 
+// preset is the line of the sample's configuration behind which Config.Preset is put.
+const preset = "      key: ECDSA-P256\n"
+
 const nodeManifest = `---
 apiVersion: v1
 kind: Node
@@ -63,8 +66,15 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the sample etcd-nodes has no class with the image %s", unbuilt)
 	}
 	sample = strings.ReplaceAll(sample, unbuilt, c.installer)
-	var out strings.Builder
-	out.WriteString(sample)
+	if !strings.Contains(sample, preset) {
+		return "", fmt.Errorf("the sample etcd-nodes has no line %q", preset)
+	}
+	var more, out strings.Builder
+	more.WriteString(preset)
+	for _, line := range c.cfg.Preset {
+		more.WriteString("      " + line + "\n")
+	}
+	out.WriteString(strings.Replace(sample, preset, more.String(), 1))
 	for _, node := range c.Network.Nodes() {
 		fmt.Fprintf(&out, nodeManifest, node.Name(), controlPlaneLabel, node.IP())
 	}

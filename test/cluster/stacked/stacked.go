@@ -33,6 +33,8 @@ type Config struct {
 	Detach bool
 	// Members are the names of the nodes. Defaults to master-0, master-1 and master-2.
 	Members []string
+	// Preset is put behind the parameters of the preset openshift-etcd, as YAML lines without indentation.
+	Preset []string
 	// ControllerFlags are put behind our own.
 	ControllerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.

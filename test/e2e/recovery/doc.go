@@ -5,9 +5,9 @@
 // expired: `certrotation doctor` and `certrotation recover` on each node, without an API server, until etcd serves again,
 // the kube-apiservers come up with what was recovered, and the controller goes on rotating.
 //
-// The clock of a container cannot be changed without changing that of the whole machine. So when all nodes are off, the
-// certificates on their disks are signed anew with dates of the past, by the same keys, and so are those that the API
-// server has stored.
+// The clock of a container cannot be changed without changing that of the whole machine. So the certificates are valid
+// for some minutes only, all nodes are powered off as soon as the cluster is complete, and the test waits until the
+// last certificate on the last disk has expired.
 //
 // The certificates of kubelets and kube-apiservers are long-lived here, and not managed by certrotation.
 //

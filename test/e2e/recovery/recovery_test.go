@@ -4,6 +4,7 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,11 @@ func TestExpiredWhileOff(t *testing.T) {
 	s := startSystem(t)
 	until(t, "the cluster is Stable", s.stable)
 	s.remember(t)
-	was := s.signerKey(t)
-	s.expire(t)
+	was := s.signer(t)
+	if err := s.powerOff(); err != nil {
+		t.Fatal(err)
+	}
+	s.waitForTheEnd(t)
 
 	if err := s.powerOn(t.Context()); err != nil {
 		t.Fatal(err)
@@ -59,7 +63,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	s.controllerKeepsTheKey(t, was)
 	s.apply(t)
 	until(t, "everybody trusts and presents what was recovered", s.settled)
-	if s.signerKey(t) != was {
+	if now := s.signer(t); !bytes.Equal(now.spki, was.spki) {
 		t.Error("the signer has another key: it was not recovered but replaced")
 	}
 	s.rotate(t)
@@ -97,8 +101,13 @@ func (s *system) remember(t *testing.T) {
 	}
 }
 
-// signerKey returns the hash of the public key of etcd's signer.
-func (s *system) signerKey(t *testing.T) string {
+// authority is the CA of etcd as its Secret has it.
+type authority struct {
+	fingerprint pki.Fingerprint
+	spki        []byte
+}
+
+func (s *system) signer(t *testing.T) authority {
 	t.Helper()
 	secret, err := s.Client.CoreV1().Secrets(namespace).Get(t.Context(), etcdSigner, metav1.GetOptions{})
 	if err != nil {
@@ -108,7 +117,33 @@ func (s *system) signerKey(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pair.Certificate.PublicKeyHash
+	return authority{fingerprint: pair.Certificate.Fingerprint, spki: []byte(pair.Certificate.PublicKeyHash)}
+}
+
+// waitForTheEnd waits until every certificate of etcd on every disk has expired.
+func (s *system) waitForTheEnd(t *testing.T) {
+	t.Helper()
+	var last time.Time
+	for _, node := range s.Nodes() {
+		end, err := lastEnd(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end.After(last) {
+			last = end
+		}
+	}
+	if wait := time.Until(last); wait > 2*validity {
+		t.Fatalf("the certificates live for another %s", wait)
+	}
+	t.Logf("every machine is off; the last certificate expires in %s", time.Until(last).Round(time.Second))
+	timer := time.NewTimer(time.Until(last.Add(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
 }
 
 // expiredFormNoQuorum shows that the members cannot form a quorum, and that doctor reports why.
@@ -232,7 +267,7 @@ func (s *system) startAPIServers(t *testing.T, recovered *material) {
 
 // controllerKeepsTheKey starts the controller too early: the API has only the expired signer, while the members depend
 // on its key. The controller must not replace it, and says why.
-func (s *system) controllerKeepsTheKey(t *testing.T, was string) {
+func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
 	t.Helper()
 	s.keepController(t)
 	until(t, "the controller says that the signers wait for a person", func(ctx context.Context) error {
@@ -247,12 +282,12 @@ func (s *system) controllerKeepsTheKey(t *testing.T, was string) {
 		}
 		return nil
 	})
-	if s.signerKey(t) != was {
+	if now := s.signer(t); now.fingerprint != was.fingerprint {
 		t.Fatal("the controller has replaced the key that the members rely on")
 	}
 }
 
-// apply applies the output of every node as recover says.
+// apply applies the output of every node as recover says, and makes the validity of the certificates longer.
 func (s *system) apply(t *testing.T) {
 	t.Helper()
 	for _, node := range s.Nodes() {
@@ -261,6 +296,17 @@ func (s *system) apply(t *testing.T) {
 			return err
 		})
 	}
+	until(t, "the configuration has other validities", func(ctx context.Context) error {
+		configs := s.rot.ConfigV1alpha1().RotationConfigurations(namespace)
+		config, err := configs.Get(ctx, "etcd", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		longer := &metav1.Duration{Duration: 48 * time.Hour}
+		config.Spec.Preset.OpenShiftEtcd.SignerValidity, config.Spec.Preset.OpenShiftEtcd.LeafValidity = longer, longer
+		_, err = configs.Update(ctx, config, metav1.UpdateOptions{})
+		return err
+	})
 	if err := s.Scraper.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +315,7 @@ func (s *system) apply(t *testing.T) {
 // rotate is an ordinary rotation of the signer, as a person asks for it.
 func (s *system) rotate(t *testing.T) {
 	t.Helper()
-	before := s.signerKey(t)
+	before := s.signer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.Binary("kubectl-certrotation"), "rotate", "-n", namespace, etcdSigner, "--wait", "--timeout="+patience.String())
@@ -279,7 +325,7 @@ func (s *system) rotate(t *testing.T) {
 		t.Fatalf("rotate %s: %v: %s", etcdSigner, err, out)
 	}
 	t.Logf("an ordinary rotation:\n%s", out)
-	if s.signerKey(t) == before {
+	if after := s.signer(t); bytes.Equal(after.spki, before.spki) {
 		t.Error("the signer was not rotated")
 	}
 	until(t, "the cluster is healthy", s.settled)

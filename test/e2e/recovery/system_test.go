@@ -23,6 +23,9 @@ import (
 
 const (
 	namespace = stacked.Namespace
+	// validity of every CA and every leaf of etcd. A signer is due at 80 % of it, counted from 5 minutes before it was
+	// made: that leaves the cluster about a minute and a half to start and to lose its power.
+	validity = 180 * time.Second
 	// patience bounds each wait.
 	patience = 4 * time.Minute
 	// signers of the preset.
@@ -46,10 +49,11 @@ func startSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), validity)
 	defer cancel()
 	c, err := stacked.Start(ctx, stacked.Config{
 		Dir: dir, Progress: t.Output(),
+		Preset: []string{"signerValidity: " + validity.String(), "leafValidity: " + validity.String()},
 		ControllerFlags: []string{
 			"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s",
 		},
@@ -73,11 +77,14 @@ func startSystem(t *testing.T) *system {
 	return s
 }
 
-// killProcesses ends everything that runs beside the nodes.
-func (s *system) killProcesses() error {
+// powerOff ends everything at once, as a loss of power does.
+func (s *system) powerOff() error {
 	var errs []error
 	for _, process := range []*cluster.Process{s.Controller, s.Serve, s.Scraper, s.Supervisor, s.controllers()} {
 		errs = append(errs, process.Kill())
+	}
+	for _, node := range s.Nodes() {
+		errs = append(errs, node.PowerOff())
 	}
 	return errors.Join(errs...)
 }
