@@ -23,6 +23,7 @@ FORMER ?= ae502b1
 
 # For what, and where, `make image` builds.
 PLATFORMS ?= linux/amd64,linux/arm64
+IMAGE ?= certrotation.dev/certrotation
 IMAGE_DIR ?= bin/image
 # Where the files of a release will be, for krew. The word VERSION in it is replaced.
 DOWNLOAD_URL ?= https://certrotation.dev/releases/VERSION
@@ -59,8 +60,8 @@ build: ## Build the programs, those of the samples and of the tests, into bin.
 	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/certrotation ./cmd/kubectl-certrotation ./manifests/samples/mtls-service ./manifests/samples/etcd-nodes/metricsproxy ./test/cluster/supervisor/apiserver-supervisor ./test/cluster/workernodes/nameserver
 
 .PHONY: image
-image: ## Build the image of certrotation into bin/image, for linux/amd64 and linux/arm64, with SBOMs; needs no container engine.
-	@go run ./hack/image --version='$(VERSION)' --commit='$(COMMIT)' --date='$(DATE)' --ldflags='-s -w $(LDFLAGS)' --platforms='$(PLATFORMS)' --output-dir='$(IMAGE_DIR)'
+image: ## Build the image of certrotation (IMAGE=REPOSITORY) into bin/image, for linux/amd64 and linux/arm64, with SBOMs; needs no container engine.
+	@go run ./hack/image --name='$(IMAGE)' --version='$(VERSION)' --commit='$(COMMIT)' --date='$(DATE)' --ldflags='-s -w $(LDFLAGS)' --platforms='$(PLATFORMS)' --output-dir='$(IMAGE_DIR)'
 
 .PHONY: release
 release: VERSION = $(RELEASE)

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Regenerates everything that is derived from the API types: zz_generated.* beside the types, the clients and the
-# OpenAPI definitions under generated/, and the CustomResourceDefinitions under manifests/crds. The generators are built
+# OpenAPI definitions under generated/, and the CustomResourceDefinitions under manifests/crds; and the alerts as an object of the
+# Prometheus operator. The generators are built
 # from the module versions that go.mod pins, controller-gen from those of hack/tools/codegen/go.mod.
 #
 # CODEGEN_ROOT  tree to generate in (default: this repository)
@@ -61,3 +62,15 @@ kube::codegen::gen_client \
 go build -C "${SCRIPT_ROOT}/hack/tools/codegen" -o "${GOBIN}/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
 mkdir -p "${ROOT}/manifests/crds"
 "${GOBIN}/controller-gen" crd "paths=${ROOT}/apis/config/..." "output:crd:dir=${ROOT}/manifests/crds"
+
+mkdir -p "${ROOT}/manifests/components/prometheus-operator"
+cat - <(sed '/^#/d; s/^/  /' "${SCRIPT_ROOT}/manifests/alerts/rules.yaml") >"${ROOT}/manifests/components/prometheus-operator/rules.yaml" <<'EOF'
+# Made of ../../alerts/rules.yaml by hack/update-codegen.sh.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: certrotation
+  namespace: certrotation-system
+  labels: {app.kubernetes.io/name: certrotation}
+spec:
+EOF

@@ -23,7 +23,7 @@ cp -R "${ROOT}/apis" "${COPY}/apis"
 CODEGEN_ROOT="${COPY}" "${ROOT}/hack/update-codegen.sh"
 
 failed=0
-for dir in apis generated manifests/crds; do
+for dir in apis generated manifests/crds manifests/components/prometheus-operator/rules.yaml; do
     diff -Naupr --exclude=kustomization.yaml "${ROOT}/${dir}" "${COPY}/${dir}" || failed=1
 done
 if [[ "${failed}" -ne 0 ]]; then

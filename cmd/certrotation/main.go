@@ -9,6 +9,8 @@ package main
 import (
 	"os"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -25,6 +27,8 @@ import (
 func main() {
 	// Without this protection the process must not handle keys.
 	utilruntime.Must(undumpable.Process())
+	// Go collects harder before a container comes to its limit of memory. Where that cannot be read, or GOMEMLIMIT is set, nothing changes.
+	_, _ = memlimit.Set(memlimit.WithRatio(0.8))
 	// Some logging flags depend on feature gates, which must be registered before flags are parsed.
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	command := app.NewCommand()

@@ -11,4 +11,6 @@
 //	certrotation.tar              the same as a tar, for `ctr image import` and its like
 //	certrotation-ARCH.spdx.json   what the program is made of, in SPDX 2.3
 //	digest                        that of the index, by which manifests name the image
+//	kustomization.yaml            a component that has Deployments and StaticPodClasses run the image
+//	values.yaml                   the same for the chart
 package main

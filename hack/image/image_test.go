@@ -18,6 +18,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/spdx/tools-golang/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"certrotation.dev/hack/program"
 )
@@ -83,9 +85,48 @@ func TestTwoBuildsAreOne(t *testing.T) {
 		t.Error(err)
 	}
 	// The layout's index and version, the index of the image, manifest and configuration of both platforms, their layer, the archive, the
-	// digest and the bill of materials.
-	if want := 11; files != want {
+	// digest, the component with its configuration, the values and the bill of materials.
+	if want := 14; files != want {
 		t.Errorf("there are %d files, want %d", files, want)
+	}
+}
+
+// TestComponent: a kustomization that has the component runs the image, in pods and in what a StaticPodClass installs.
+func TestComponent(t *testing.T) {
+	files := filesys.MakeFsInMemory()
+	digest := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0f", 32)}
+	of := &release{Name: "registry.example.com/pki/certrotation"}
+	content := map[string]string{
+		"/kustomization.yaml": "resources: [objects.yaml]\ncomponents: [bin/image]\n",
+		"/objects.yaml": `apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: a, image: certrotation.dev/certrotation@sha256:00}]}
+---
+apiVersion: config.certrotation.dev/v1alpha1
+kind: StaticPodClass
+metadata: {name: a}
+spec: {image: certrotation.dev/certrotation@sha256:00}
+`,
+	}
+	for name, text := range of.references(digest) {
+		content["/bin/image/"+name] = text
+	}
+	for name, text := range content {
+		if err := files.WriteFile(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := made.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), of.Name+"@"+digest.String()); n != 2 {
+		t.Errorf("%d of 2 objects run the image:\n%s", n, text)
 	}
 }
 

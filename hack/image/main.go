@@ -38,7 +38,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	var of release
-	flags.StringVar(&of.Name, "name", "certrotation.dev/certrotation", "The repository of the image.")
+	flags.StringVar(&of.Name, "name", manifestName, "The repository of the image, such as registry.example.com/certrotation.")
 	flags.StringVar(&of.Version, "version", "", "The version, which is the tag too. Required.")
 	flags.StringVar(&of.Commit, "commit", "", "The commit that is built. Required.")
 	date := flags.String("date", "", "The date of the commit, in RFC 3339. Required.")

@@ -26,6 +26,9 @@ type platformImage struct {
 	image    v1.Image
 }
 
+// manifestName is the image in manifests and samples.
+const manifestName = "certrotation.dev/certrotation"
+
 // annotationName is where containerd looks for the name of an image.
 const annotationName = "io.containerd.image.name"
 
@@ -56,7 +59,28 @@ func (of *release) write(images []platformImage, dir string) (v1.Hash, error) {
 	if err := of.writeArchive(os.DirFS(oci), file); err != nil {
 		return v1.Hash{}, fmt.Errorf("write the archive %s: %w", file, err)
 	}
-	return digest, os.WriteFile(filepath.Join(dir, "digest"), []byte(digest.String()+"\n"), 0o644)
+	for name, text := range of.references(digest) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return v1.Hash{}, err
+		}
+	}
+	return digest, nil
+}
+
+// references are the files that have an installation run this image: its digest, a component of kustomizations, and values of the
+// chart.
+func (of *release) references(digest v1.Hash) map[string]string {
+	return map[string]string{
+		"digest": digest.String() + "\n",
+		"kustomization.yaml": fmt.Sprintf(`apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+images:
+- {name: %s, newName: %s, digest: %q}
+configurations: [images.yaml]
+`, manifestName, of.Name, digest),
+		"images.yaml": "images:\n- {kind: StaticPodClass, path: spec/image}\n",
+		"values.yaml": fmt.Sprintf("image: {repository: %s, digest: %q}\n", of.Name, digest),
+	}
 }
 
 // writeLayout replaces a layout by one with the image, by tag and by digest: a node that has imported it finds it as a manifest

@@ -138,7 +138,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 		says []string
 	}{
 		"disabled":  {Disabled(o), Hold, []string{"manifests/components/workloads", contentKey + "=" + newestHash}},
-		"forbidden": {Unpermitted(o, answer), Hold, []string{"kubectl create rolebinding certrotation-rollout-workloads -n demo", "the answer"}},
+		"forbidden": {Unpermitted(o, "pki", answer), Hold, []string{"kubectl create rolebinding certrotation-rollout-workloads -n demo", "--serviceaccount=pki:certrotation-controller", "the answer"}},
 		"unknown":   {Unknown(answer), Wait, []string{"the answer"}},
 		"refused":   {Refused(answer), Hold, []string{"the answer"}},
 	} {

@@ -88,10 +88,11 @@ func Disabled(o *Order) Verdict {
 		"or give its template the annotations %s yourself", o.contentText())
 }
 
-// Unpermitted is the verdict on a workload that must not be read or written, as the API server has answered.
-func Unpermitted(o *Order, answer error) Verdict {
+// Unpermitted is the verdict on a workload that must not be read or written, as the API server has answered. The controller runs in
+// the namespace system.
+func Unpermitted(o *Order, system string, answer error) Verdict {
 	return hold(ReasonNoRight, "has to be restarted and its namespace does not permit that: kubectl create rolebinding certrotation-rollout-workloads -n %s "+
-		"--clusterrole=certrotation-rollout-workloads --serviceaccount=certrotation-system:certrotation-controller (%v)", o.Namespace, answer)
+		"--clusterrole=certrotation-rollout-workloads --serviceaccount=%s:certrotation-controller (%v)", o.Namespace, system, answer)
 }
 
 // Unknown is the verdict on a workload that could not be read.

@@ -70,8 +70,10 @@ type Config struct {
 	Due       Due
 	Members   Members
 	// Enabled has workloads restarted. Otherwise those that are due are named as blockers.
-	Enabled  bool
-	Recorder events.EventRecorder
+	Enabled bool
+	// SystemNamespace is that of this installation, for what is said of the account that needs a right.
+	SystemNamespace string
+	Recorder        events.EventRecorder
 	// Metrics to register at, nil for none.
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.

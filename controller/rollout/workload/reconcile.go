@@ -97,7 +97,7 @@ func (l *look) assess(ctx context.Context, order *restart.Order) *task {
 	t := &task{order: order, reading: r}
 	switch {
 	case r.forbidden:
-		t.verdict = restart.Unpermitted(order, r.err)
+		t.verdict = restart.Unpermitted(order, l.cfg.SystemNamespace, r.err)
 	case r.err != nil:
 		t.verdict = restart.Unknown(r.err)
 	default:

@@ -1,7 +1,12 @@
+{{- /* file is the text of a file, with the namespace of the values. */}}
+{{- define "certrotation.file" -}}
+{{- .Files.Get (printf "files/%s.yaml" .file) | replace "certrotation-system" .Values.namespace }}
+{{- end }}
+
 {{- /* objects are those of a file, as a list in JSON under the key items. */}}
 {{- define "certrotation.objects" -}}
 {{- $items := list }}
-{{- range $text := regexSplit "(?m)^---$" (.Files.Get .file) -1 }}
+{{- range $text := regexSplit "(?m)^---$" (include "certrotation.file" .) -1 }}
 {{- with fromYaml $text }}{{ $items = append $items . }}{{ end }}
 {{- end }}
 {{- dict "items" $items | toJson }}
@@ -10,18 +15,18 @@
 {{- /* deployment is that of a program with what the values say. */}}
 {{- define "certrotation.deployment" -}}
 {{- $values := .Values }}
-{{- $d := .Files.Get (printf "files/deployment/%s.yaml" .program) | fromYaml }}
+{{- $d := include "certrotation.file" (dict "Values" $values "Files" .Files "file" (printf "deployment/%s" .program)) | fromYaml }}
 {{- $pod := $d.spec.template.spec }}
 {{- $container := index $pod.containers 0 }}
 {{- $args := $container.args }}
 {{- $_ := set $d.spec "replicas" (int $values.replicas) }}
 {{- $_ := set $container "image" (printf "%s@%s" $values.image.repository $values.image.digest) }}
 {{- if gt (int $values.replicas) 1 }}
-{{- $spread := .Files.Get (printf "files/components/high-availability/spread-%s.yaml" .program) | fromYaml }}
+{{- $spread := include "certrotation.file" (dict "Values" $values "Files" .Files "file" (printf "components/high-availability/spread-%s" .program)) | fromYaml }}
 {{- $_ := set $pod "topologySpreadConstraints" $spread.spec.template.spec.topologySpreadConstraints }}
 {{- end }}
 {{- if $values.namespaces }}
-{{- $args = append $args (printf "--namespaces=%s" (join "," (prepend $values.namespaces "certrotation-system"))) }}
+{{- $args = append $args (printf "--namespaces=%s" (join "," (prepend (without $values.namespaces $values.namespace) $values.namespace))) }}
 {{- end }}
 {{- if eq .program "controller" }}
 {{- if $values.caBundles }}{{ $args = append $args "--inject-ca-bundles" }}{{ end }}

@@ -17,11 +17,10 @@ import (
 	"strings"
 )
 
-// Stranger does what docs/install.md says, word for word, in a directory with nothing but manifests.
+// Stranger does what docs/install.md says, word for word, in a directory with nothing but manifests and the image of this machine.
 type Stranger struct {
 	in          *Installation
 	dir         string
-	image       *strings.Replacer
 	environment map[string]string
 }
 
@@ -34,21 +33,16 @@ const (
 	kustomizationFile, valuesFile = "kustomization.yaml", "values.yaml"
 )
 
-// NewStranger is somebody who has an image, by digest.
-func (in *Installation) NewStranger(image string, environment map[string]string) (*Stranger, error) {
-	name, digest, ok := strings.Cut(image, "@")
-	if !ok {
-		return nil, fmt.Errorf("the image %s has no digest", image)
-	}
-	s := &Stranger{
-		in: in, dir: filepath.Join(in.Cluster.Dir(), "stranger"), environment: environment,
-		image: strings.NewReplacer("REGISTRY/certrotation", name, "sha256:...", digest),
-	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+// NewStranger is somebody whose pods need environment variables.
+func (in *Installation) NewStranger(environment map[string]string) (*Stranger, error) {
+	s := &Stranger{in: in, dir: filepath.Join(in.Cluster.Dir(), "stranger"), environment: environment}
+	if err := os.MkdirAll(filepath.Join(s.dir, "bin"), 0o755); err != nil {
 		return nil, err
 	}
-	if err := os.Symlink(filepath.Join(in.root, "manifests"), filepath.Join(s.dir, "manifests")); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	for name, target := range map[string]string{"manifests": "manifests", "bin/image": "bin/image-local"} {
+		if err := os.Symlink(filepath.Join(in.root, target), filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
 	}
 	return s, os.WriteFile(filepath.Join(s.dir, valuesFile), []byte(s.values()), 0o600)
 }
@@ -94,7 +88,7 @@ func (s *Stranger) Follow(ctx context.Context, heading string, beginning ...stri
 }
 
 func (s *Stranger) write(name string, lines []string) error {
-	text := s.image.Replace(strings.Join(lines, "\n")) + "\n"
+	text := strings.Join(lines, "\n") + "\n"
 	if name == kustomizationFile {
 		text += environmentPatch + s.variables("    - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: %s, value: %q}}\n")
 	}
@@ -102,7 +96,6 @@ func (s *Stranger) write(name string, lines []string) error {
 }
 
 func (s *Stranger) run(ctx context.Context, command string) (string, error) {
-	command = s.image.Replace(command)
 	if strings.HasPrefix(command, "helm install ") {
 		command += " --values=" + valuesFile
 	}

@@ -127,7 +127,7 @@ func (c *Cluster) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Stranger, err = c.NewStranger(c.Image, environment); err != nil {
+	if c.Stranger, err = c.NewStranger(environment); err != nil {
 		return err
 	}
 	if err := c.Stranger.InstallPods(ctx, installation.WithKubectl); err != nil {

@@ -25,13 +25,15 @@ const (
 	libraryNotAfter = "auth.openshift.io/certificate-not-after"
 )
 
-// TestRemoved takes certrotation away by degrees, and installs it again in the other form: the sample connects all the time.
+// TestRemoved takes certrotation away by degrees, and installs it again in the one form and the other: the sample connects all the time.
 func TestRemoved(t *testing.T) {
 	s := theSystem(t)
 	traffic := s.measure(t)
 	before := s.whileServeIsDown(t)
 	s.afterEmergency(t, before)
-	s.uninstalled(t)
+	s.reinstall(t, "kubectl delete", installation.WithHelm)
+	s.reinstall(t, "helm uninstall", installation.WithKubectl)
+	s.rotated(t, s.rotate(t))
 	traffic.end(t)
 }
 
@@ -92,21 +94,22 @@ func (s *system) afterEmergency(t *testing.T, before string) {
 	s.rotated(t, before)
 }
 
-// uninstalled removes certrotation and installs it by Helm: what it keeps for others is as it was, to the revision.
-func (s *system) uninstalled(t *testing.T) {
+// reinstall removes certrotation by one of the commands of the page and installs it in the other form: what it keeps for others is as
+// it was, to the revision.
+func (s *system) reinstall(t *testing.T, remove, form string) {
 	t.Helper()
 	before := s.revisions(t)
-	if _, err := s.Stranger.Follow(s.within(t), installation.Uninstall, "kubectl delete"); err != nil {
+	if _, err := s.Stranger.Follow(s.within(t), installation.Uninstall, remove); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Client.CoreV1().Namespaces().Get(t.Context(), installation.Namespace, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("the namespace %s is there: %v", installation.Namespace, err)
+		t.Errorf("after %s the namespace %s is there: %v", remove, installation.Namespace, err)
 	}
 	if err := s.edit(t.Context(), namespace); err != nil {
-		t.Errorf("an edit after that: %v", err)
+		t.Errorf("an edit after %s: %v", remove, err)
 	}
-	if err := s.Stranger.InstallPods(s.within(t), installation.WithHelm); err != nil {
+	if err := s.Stranger.InstallPods(s.within(t), form); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.WaitReady(s.within(t), installation.Expected{installation.Namespace: 1, namespace: 4}); err != nil {
@@ -118,8 +121,7 @@ func (s *system) uninstalled(t *testing.T) {
 			t.Errorf("%s was written: it was at %q, and is at %s", name, before[name], revision)
 		}
 	}
-	t.Logf("%d objects are as they were", len(before))
-	s.rotated(t, s.rotate(t))
+	t.Logf("after %s, installed again: %d objects are as they were", remove, len(before))
 }
 
 func (s *system) within(t *testing.T) context.Context {

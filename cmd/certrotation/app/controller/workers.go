@@ -105,7 +105,7 @@ func (c *Config) rollouts(p *parts) ([]worker, error) {
 	}
 	restarts, err := workload.New(workload.Config{
 		Client: c.Client, Own: c.Own.ConfigV1alpha1(), Inventory: p.inventory, Due: trust.Restarts, Members: p.quorum, Enabled: c.RestartWorkloads,
-		Recorder: p.recorder, Metrics: c.Metrics,
+		SystemNamespace: c.LeaderElection.ResourceNamespace, Recorder: p.recorder, Metrics: c.Metrics,
 	})
 	if err != nil {
 		return nil, err
