@@ -130,11 +130,7 @@ func (p *progress) stage() string { return oneLine(string(p.stages[len(p.stages)
 func (p *progress) line() string {
 	parts := p.facts()
 	if blockers := p.blockers(); len(blockers) > 0 {
-		wait := "waits for " + blockerText(&blockers[0])
-		if more := len(blockers) - 1; more > 0 {
-			wait += " (and for " + plural(more, "other") + ")"
-		}
-		parts = append(parts, wait)
+		parts = append(parts, waits(blockers))
 	}
 	if p.trouble != "" {
 		parts = append(parts, "no connection, trying again: "+p.trouble)
@@ -158,4 +154,13 @@ func (p *progress) durations(now time.Time) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// waits says what is waited for on one line, for one blocker at least.
+func waits(blockers []v1alpha1.Blocker) string {
+	text := "waits for " + blockerText(&blockers[0])
+	if more := len(blockers) - 1; more > 0 {
+		text += " (and for " + plural(more, "other") + ")"
+	}
+	return text
 }

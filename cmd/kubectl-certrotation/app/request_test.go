@@ -48,11 +48,15 @@ func TestPlan(t *testing.T) {
 }
 
 func TestRotateWithoutWait(t *testing.T) {
+	blocker := func(member string) v1alpha1.Blocker {
+		return v1alpha1.Blocker{Party: "clients", Member: member, Reason: "NotObserved", Message: "has not acknowledged anything"}
+	}
 	tests := []struct {
 		name, golden string
 		args         []string
 		request      v1alpha1.RotationRequest
 		dryRun       []string
+		blockers     []v1alpha1.Blocker
 	}{
 		{name: "plain", golden: "rotate.txt"},
 		{
@@ -60,11 +64,14 @@ func TestRotateWithoutWait(t *testing.T) {
 			request: v1alpha1.RotationRequest{Reason: "INC-1", Compromised: true},
 		},
 		{name: "dry run", golden: "rotate-dryrun.txt", args: []string{"--dry-run=server"}, dryRun: []string{"All"}},
+		{name: "waits", golden: "rotate-waits.txt", blockers: []v1alpha1.Blocker{blocker("client-a"), blocker("client-b")}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShell(t)
-			s.answer("rotate", plan(), nil)
+			answer := plan()
+			answer.Blockers = tt.blockers
+			s.answer("rotate", answer, nil)
 			golden(t, tt.golden, s.ok(t, append([]string{"rotate", "service-signer"}, tt.args...)...))
 			posted := s.posted(t, "rotate")
 			if diff := cmp.Diff(&tt.request, posted.Object); diff != "" {

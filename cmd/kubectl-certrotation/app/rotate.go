@@ -114,17 +114,22 @@ func (p *plugin) rotate(ctx context.Context, o *rotateOptions, name string) erro
 	return p.follow(ctx, t, rotated(before), before, begun, o.timeout)
 }
 
-// printSummary prints what was asked for: the number of steps of each stage, and what is waited for.
+// printSummary prints what was asked for: what it waits for already, the number of steps of each stage, and what else is waited for.
 func (p *plugin) printSummary(t *target, done string, plan *v1alpha1.RotationPlan, dryRun bool) {
 	suffix := ""
 	if dryRun {
 		suffix = " (server dry run)"
 	}
 	out := p.Streams.Out
-	fmt.Fprintf(out, "certificaterotation.%s/%s %s%s, plan %s\n", v1alpha1.GroupName, t.name, done, suffix, oneLine(short(plan.Hash)))
-	fmt.Fprintf(out, "  %s: %s\n", plural(len(plan.Steps), "step"), stepsByStage(plan.Steps))
-	for i := range plan.Blockers {
-		fmt.Fprintf(out, "  waits for %s\n", blockerText(&plan.Blockers[i]))
+	fmt.Fprintf(out, "certificaterotation.%s/%s %s%s, plan %s", v1alpha1.GroupName, t.name, done, suffix, oneLine(short(plan.Hash)))
+	others := plan.Blockers
+	if len(others) > 0 {
+		fmt.Fprintf(out, "; it %s", waits(others))
+		others = others[1:]
+	}
+	fmt.Fprintf(out, "\n  %s: %s\n", plural(len(plan.Steps), "step"), stepsByStage(plan.Steps))
+	for i := range others {
+		fmt.Fprintf(out, "  waits for %s\n", blockerText(&others[i]))
 	}
 }
 
