@@ -109,13 +109,13 @@ test-rotation: node-tools build ## One rotation of etcd on three real nodes, as 
 	@hack/test.sh rotation
 
 .PHONY: test-nodes
-test-nodes: node-tools build local-image ## All tests on real nodes, alone on the machine (40 minutes, root).
+test-nodes: node-tools build local-image ## All tests on real nodes but the one above, alone on the machine (40 minutes, root).
 	@hack/test.sh nodes
 
 .PHONY: test-all
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, and the two above (90 minutes, root).
 	@hack/build-tools.sh $(OLDEST)
-	@hack/test.sh units planes extended nodes
+	@hack/test.sh units planes extended rotation nodes
 
 .PHONY: soak
 soak: ## Search for TIME (10m) with fresh seeds: simulator, properties, fuzz targets, race detector; prints how to repeat what it finds.

@@ -10,7 +10,7 @@
 #   units       packages that start no control plane
 #   planes      packages that start control planes, one at a time
 #   rotation    one rotation of etcd on three real nodes
-#   nodes       packages that start real nodes, two at a time: they wait for kubelets more than they compute
+#   nodes       packages that start real nodes, one at a time, without the scenario of rotation
 #   list-units  prints the packages of units
 #   extended    tests named TestExtended..., and packages that are of no other tier
 #
@@ -59,7 +59,7 @@ for tier in "${tiers[@]}"; do
     list-units) units ;;
     planes) run planes 1 8m -skip='^TestExtended' "${planes[@]}" ;;
     rotation) run rotation 1 15m -count=1 -run='^TestRotationOnThreeNodes$' ./test/e2e/etcd ;;
-    nodes) run nodes 2 30m -count=1 -skip='^TestExtended' "${nodes[@]}" ;;
+    nodes) run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}" ;;
     extended)
       mapfile -t packages < <(extended)
       run extended 1 60m -count=1 -run='^TestExtended' "${packages[@]}"

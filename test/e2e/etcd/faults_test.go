@@ -11,79 +11,92 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"certrotation.dev/apis/certrotation/v1alpha1"
-	"certrotation.dev/test/cluster/nodes"
 )
 
-// disturbed is the member that the tests stop or cut off.
-const disturbed = "master-1"
+// disturbed is the member that the tests stop or cut off, and unattended one whose kubelet they stop.
+const (
+	disturbed  = "master-1"
+	unattended = "master-2"
+)
 
-// disturbance is what keeps one member from following a rotation.
-type disturbance struct {
-	name   string
-	signer string
-	harm   func(ctx context.Context, node *nodes.Node) error
-	repair func(ctx context.Context, node *nodes.Node) error
-	want   expectation
-}
-
-// TestRotationHoldsForADisturbedMember rotates a signer while one member cannot follow: the rotation names that member,
-// changes nothing that would cut it off, and continues once it is back.
-func TestRotationHoldsForADisturbedMember(t *testing.T) {
-	for _, tc := range []disturbance{
-		{
-			name:   "a member is down",
-			signer: etcdSigner,
-			harm:   func(_ context.Context, node *nodes.Node) error { return node.PowerOff() },
-			repair: func(ctx context.Context, node *nodes.Node) error { return node.PowerOn(ctx) },
-			want:   expectation{restarts: restartsOfRotation, killed: []string{disturbed}},
-		},
-		{
-			name:   "kubelet of a member is stopped",
-			signer: metricSigner,
-			harm:   func(ctx context.Context, node *nodes.Node) error { return node.StopKubelet(ctx) },
-			repair: func(ctx context.Context, node *nodes.Node) error { return node.StartKubelet(ctx) },
-			want:   expectation{restarts: restartsOfRotation},
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) { rotateDisturbed(t, &tc) })
+// TestRotationHoldsForDisturbedMembers rotates a signer while one member is down and another one has no kubelet: the rotation names
+// each, changes nothing that would cut it off, and continues once both are back.
+func TestRotationHoldsForDisturbedMembers(t *testing.T) {
+	s := theSystem(t)
+	before := s.fingerprints(t)
+	c := s.begin(t)
+	down, orphan := s.Network.Node(disturbed), s.Network.Node(unattended)
+	s.repairAfter(t, down.PowerOn)
+	s.repairAfter(t, orphan.StartKubelet)
+	if err := errors.Join(orphan.StopKubelet(t.Context()), down.PowerOff()); err != nil {
+		t.Fatal(err)
 	}
+	s.rotate(t.Context(), t, etcdSigner)
+	until(t.Context(), t, "the rotation names "+disturbed, func(ctx context.Context) error { return s.blockedBy(ctx, etcdSigner, disturbed) })
+	s.assertNothingMoved(t, before)
+	if err := down.PowerOn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t.Context(), t, disturbed+" serves", func(ctx context.Context) error { return s.healthy(ctx, disturbed) })
+	until(t.Context(), t, "the rotation names "+unattended+", which is not ready", func(ctx context.Context) error {
+		if err := s.notReady(ctx, unattended); err != nil {
+			return err
+		}
+		return s.blockedBy(ctx, etcdSigner, unattended)
+	})
+	s.assertNothingMoved(t, before)
+	if err := orphan.StartKubelet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.rotated(t, etcdSigner, before[etcdSigner])
+	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
 }
 
 // TestExtendedRotationHoldsForAMemberThatIsCutOff is that for a member that runs, and that its peers cannot reach.
 func TestExtendedRotationHoldsForAMemberThatIsCutOff(t *testing.T) {
-	rotateDisturbed(t, &disturbance{
-		signer: etcdSigner,
-		harm:   func(ctx context.Context, node *nodes.Node) error { return node.Isolate(ctx) },
-		repair: func(ctx context.Context, node *nodes.Node) error { return node.Reconnect(ctx) },
-		want:   expectation{restarts: restartsOfRotation, killed: []string{disturbed}},
-	})
-}
-
-func rotateDisturbed(t *testing.T, d *disturbance) {
-	t.Helper()
 	s := theSystem(t)
 	before := s.fingerprints(t)
 	c := s.begin(t)
 	node := s.Network.Node(disturbed)
+	s.repairAfter(t, node.Reconnect)
+	if err := node.Isolate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.rotate(t.Context(), t, etcdSigner)
+	until(t.Context(), t, "the rotation names "+disturbed, func(ctx context.Context) error { return s.blockedBy(ctx, etcdSigner, disturbed) })
+	s.assertNothingMoved(t, before)
+	if err := node.Reconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.rotated(t, etcdSigner, before[etcdSigner])
+	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
+}
+
+// repairAfter has a test leave a node as it was, whatever comes of it.
+func (s *system) repairAfter(t *testing.T, repair func(context.Context) error) {
 	t.Cleanup(func() {
-		if err := d.repair(context.WithoutCancel(t.Context()), node); err != nil {
+		if err := repair(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := d.harm(t.Context(), node); err != nil {
-		t.Fatal(err)
+}
+
+// notReady returns nil when the API says that a node is not ready.
+func (s *system) notReady(ctx context.Context, name string) error {
+	node, err := s.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
 	}
-	s.rotate(t.Context(), t, d.signer)
-	until(t.Context(), t, "the rotation names "+disturbed, func(ctx context.Context) error {
-		return s.blockedBy(ctx, d.signer, disturbed)
-	})
-	s.assertNothingMoved(t, before)
-	if err := d.repair(t.Context(), node); err != nil {
-		t.Fatal(err)
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return errors.New("the node is ready")
+		}
 	}
-	s.rotated(t, d.signer, before[d.signer])
-	c.end(t, d.want)
+	return nil
 }
 
 // blockedBy returns nil when the rotation of the signer names the member as a blocker.
@@ -116,15 +129,24 @@ func (s *system) assertNothingMoved(t *testing.T, before map[string]string) {
 	}
 }
 
-// TestControllerAndAPIServerKilledInEveryStage kills the controller that leads and a kube-apiserver once in each stage.
-func TestControllerAndAPIServerKilledInEveryStage(t *testing.T) {
+// TestRotationGoesOnAfterKillsAndALossOfPower kills the controller that leads and a kube-apiserver once in each stage, and cuts the
+// power of a node after the installer has begun to write and before it is done.
+func TestRotationGoesOnAfterKillsAndALossOfPower(t *testing.T) {
 	s := theSystem(t)
-	before := s.fingerprints(t)[etcdSigner]
+	before := s.fingerprints(t)[metricSigner]
 	c := s.begin(t)
-	s.rotate(t.Context(), t, etcdSigner)
+	node := s.Network.Node(disturbed)
+	written, err := watchForWrite(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer written.Close()
+	s.rotate(t.Context(), t, metricSigner)
+	cut := make(chan error, 1)
+	go func() { cut <- cutPower(t, node, written) }()
 	killed := map[v1alpha1.Stage]bool{}
 	until(t.Context(), t, "the signer is rotated, with kills in between", func(ctx context.Context) error {
-		row, err := s.row(ctx, etcdSigner)
+		row, err := s.row(ctx, metricSigner)
 		if err != nil {
 			return err
 		}
@@ -140,12 +162,15 @@ func TestControllerAndAPIServerKilledInEveryStage(t *testing.T) {
 		}
 		return errors.New("the stage is " + string(stage))
 	})
+	if err := <-cut; err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("killed both in: %v", killed)
 	if !killed[v1alpha1.StageDistributing] || !killed[v1alpha1.StageReissuing] && !killed[v1alpha1.StageDraining] {
 		t.Errorf("they were killed only in %v", killed)
 	}
 	// kill -9 resets the connections of that moment, whatever stands in front of it.
-	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{"API server"}})
+	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{"API server", disturbed}})
 }
 
 // kill kills the controller, which keepController starts again, and a kube-apiserver, as its supervisor does.

@@ -72,33 +72,19 @@ func (s *system) healthy(ctx context.Context, member string) error {
 	return err
 }
 
-// TestPowerLossInTheInstaller cuts the power of a node after the installer has begun to write and before it is done.
-func TestPowerLossInTheInstaller(t *testing.T) {
-	s := theSystem(t)
-	before := s.fingerprints(t)[etcdSigner]
-	c := s.begin(t)
-	node := s.Network.Node(disturbed)
-	written, err := watchForWrite(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer written.Close()
-	s.rotate(t.Context(), t, etcdSigner)
+// cutPower waits until the installer writes to a node, cuts its power, and gives it back.
+func cutPower(t *testing.T, node *nodes.Node, written *os.File) error {
 	if err := written.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if _, err := written.Read(make([]byte, 4096)); err != nil {
-		t.Fatalf("wait for an installer to write to %s: %v", disturbed, err)
+		return fmt.Errorf("wait for an installer to write to %s: %w", node.Name(), err)
 	}
 	if err := node.PowerOff(); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	t.Logf("at the loss of power the node had %s", disk(node))
-	if err := node.PowerOn(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.rotated(t, etcdSigner, before)
-	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
+	t.Logf("at the loss of power %s had %s", node.Name(), disk(node))
+	return node.PowerOn(t.Context())
 }
 
 // watchForWrite watches the directory of the revisions of a node. A read from it returns when something appears there.
