@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -15,8 +16,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refusals are the sources of one namespace, or of the cluster, that the API server refuses to let us read (403). The
-// right may be granted at any time: the informers retry in increasing intervals, and their results are kept here.
+// refusals are the sources of one namespace, or of the cluster, that the API server refuses to let us read (403), or does not know
+// because their definition is not installed (404). Either may change at any time: the informers retry in increasing intervals, and
+// their results are kept here.
 type refusals struct {
 	// namespace is "" for the cluster.
 	namespace string
@@ -61,6 +63,12 @@ func (r *refusals) report(s *source) func(ctx context.Context, verb string, err 
 		case apierrors.IsForbidden(err):
 			if r.refuse(s.name, verb, err) {
 				klog.FromContext(ctx).Error(err, "The API server refuses a read; it is tried again until it is granted",
+					"namespace", r.namespace, "source", s.name)
+			}
+		case apierrors.IsNotFound(err):
+			undefined := fmt.Errorf("%w: install the definitions (kubectl apply -k manifests/crds)", err)
+			if r.refuse(s.name, verb, undefined) {
+				klog.FromContext(ctx).Error(undefined, "The API server does not know a resource; it is tried again until it does",
 					"namespace", r.namespace, "source", s.name)
 			}
 		}
@@ -139,7 +147,7 @@ func (r *refusals) state() (turned <-chan struct{}, refused error) {
 
 // watchFailed does not log the errors that refusals reports.
 func watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
-	if !apierrors.IsForbidden(err) {
+	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/component-base/metrics"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
 )
@@ -133,6 +134,26 @@ func TestRefusedClusterIsWaitedFor(t *testing.T) {
 			t.Error("a cluster that cannot be read counts as seen")
 		}
 		grant()
+		if err := c.WaitForSync(t.Context()); err != nil || c.Namespace(testNamespace) == nil {
+			t.Errorf("WaitForSync() = %v", err)
+		}
+	})
+}
+
+// TestDefinitionsAreMissing: what has no definition yet is waited for, and the answer says what to do.
+func TestDefinitionsAreMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, configuration("config", webConfig))
+		install := c.befalls(apifake.NotServed, func(r *apifake.Request) bool { return r.Resource.Group == configv1alpha1.GroupName })
+		c.start(t)
+		time.Sleep(retried) //nolint:forbidigo // the clock of the bubble
+		if c.HasSynced() {
+			t.Error("a cluster without the definitions counts as seen")
+		}
+		if err := c.Await(t.Context(), testNamespace); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "kubectl apply -k manifests/crds") {
+			t.Errorf("Await() = %v", err)
+		}
+		install()
 		if err := c.WaitForSync(t.Context()); err != nil || c.Namespace(testNamespace) == nil {
 			t.Errorf("WaitForSync() = %v", err)
 		}
