@@ -218,6 +218,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a member without a name", roster, func(s *spec) { s.Roster.Members[1].Member = "" }, "roster.members[1].member"},
 		{"a member with an unknown kind", roster, func(s *spec) { s.Roster.Members[0].Evidence = "hearsay" }, "roster.members[0].evidence"},
 		{"a negative grace", roster, func(s *spec) { s.Roster.Members[0].Grace.Duration = -1 }, "roster.members[0].grace"},
+		{"a CA that is none", roster, func(s *spec) { s.Roster.NeverSigned = []string{"ab"} }, "roster.neverSigned[0]"},
+		{"too many CAs", roster, func(s *spec) { s.Roster.MayHaveSigned = make([]string, 17) }, "the limit is 16"},
 		{"too many members", roster, func(s *spec) { s.Roster.Members = make([]configv1alpha1.RosterMember, 5001) }, "the limit is 5000"},
 		{"a waiver of nobody", waiver, func(s *spec) { s.Waiver.Member = "" }, "waiver.member"},
 		{"a waiver of somebody else", waiver, func(s *spec) { s.Waiver.Member = "b" }, "must be named waiver.etcd.clients.b"},

@@ -143,7 +143,10 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.signers", r.Signers, maxSigners, c.name)
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
 	c.ordered("roster.populated", r.Populated, maxParties, func(field, s string) { c.required(field, s, maxPopulated) })
-	out := &trust.Roster{Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated}
+	out := &trust.Roster{
+		Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated,
+		MayHaveSigned: c.added("roster.mayHaveSigned", r.MayHaveSigned), NeverSigned: c.added("roster.neverSigned", r.NeverSigned),
+	}
 	if !c.bounded("roster.members", len(r.Members), maxRoster) {
 		return out
 	}
@@ -159,6 +162,19 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 		slices.SortFunc(out.Members, func(x, y trust.RosterMember) int {
 			return cmp.Or(cmp.Compare(x.Party, y.Party), cmp.Compare(x.Member, y.Member), cmp.Compare(x.Instance, y.Instance))
 		})
+	}
+	return out
+}
+
+// added reads fingerprints of CAs in the order in which they came.
+func (c *checker) added(field string, list []string) []pki.Fingerprint {
+	if !c.bounded(field, len(list), maxUnpromoted) {
+		return nil
+	}
+	var out []pki.Fingerprint
+	for i, entry := range list {
+		c.sum(fmt.Sprintf("%s[%d]", field, i), entry)
+		out = append(out, pki.Fingerprint(entry))
 	}
 	return out
 }

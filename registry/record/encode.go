@@ -34,7 +34,10 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 // OfRoster returns the record of the roster of a domain, with its resource version, so that a roster that somebody else
 // has written since is not written over.
 func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
-	roster := &configv1alpha1.RecordedRoster{Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated)}
+	roster := &configv1alpha1.RecordedRoster{
+		Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated),
+		MayHaveSigned: plain(r.MayHaveSigned), NeverSigned: plain(r.NeverSigned),
+	}
 	for i := range r.Members {
 		if !r.Members[i].Pod {
 			roster.Members = append(roster.Members, rosterMember(&r.Members[i]))

@@ -21,12 +21,15 @@ func text(s string, most int) string {
 	return string([]rune(s)[:most])
 }
 
-func textsOf[S ~string](list []S) []string {
-	out := make([]string, 0, len(list))
+func textsOf[S ~string](list []S) []string { return canonical(plain(list)) }
+
+// plain is the list as it is; nil for an empty one.
+func plain[S ~string](list []S) []string {
+	var out []string
 	for _, entry := range list {
 		out = append(out, string(entry))
 	}
-	return canonical(out)
+	return out
 }
 
 // canonical returns the list as a record holds it: in order, without duplicates; nil for an empty one.

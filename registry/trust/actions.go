@@ -100,11 +100,14 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 		return nil
 	}
 	for _, step := range []func(*Assessment) *Action{
-		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.abort, a.promote, a.generateNext,
+		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.recordNeverSigned, a.abort, a.promote, a.generateNext,
 	} {
 		if action := step(out); action != nil {
 			return []Action{*action}
 		}
+	}
+	if action := a.recordMayHaveSigned(issues); action != nil {
+		return []Action{*action}
 	}
 	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
 		return append(cleared, issues...)
@@ -193,10 +196,16 @@ func (a *assessor) publish(*Assessment) *Action {
 		"it lacks "+strings.Join(subjects, " and "))
 }
 
+// aborts says whether the rotation in flight is to end, and nothing depends on next.
+func (a *assessor) aborts() bool {
+	s := &a.d.Signer
+	return s.Next != nil && a.abortRequest() != nil && a.liveUnder(s.Next) == 0 && a.usable(s.Active)
+}
+
 // abort drops next while nothing depends on it.
 func (a *assessor) abort(*Assessment) *Action {
 	s := &a.d.Signer
-	if s.Next == nil || a.abortRequest() == nil || a.liveUnder(s.Next) > 0 || !a.usable(s.Active) {
+	if !a.aborts() {
 		return nil
 	}
 	action := a.signerAction(DropNext, "an abort was requested and no leaf is signed by the new CA")

@@ -36,11 +36,15 @@ func (a *assessor) neededBy(ca *pki.Certificate) []string {
 		return a.replaceable(ca, strings.TrimPrefix(leaf, secret("")))
 	})...)
 	needs = append(needs, a.unreadable...)
-	if (slot == SlotPrevious || slot == SlotRetired) && !ca.Expired(a.now) {
-		needs = append(needs, a.undelivered()...)
-		if a.drainsUntil().After(a.now) {
-			needs = append(needs, "leaves that no Secret holds")
-		}
+	if (slot != SlotPrevious && slot != SlotRetired) || ca.Expired(a.now) {
+		return needs
+	}
+	if a.neverSigned(ca) {
+		return append(needs, a.presentingOthers()...)
+	}
+	needs = append(needs, a.undelivered()...)
+	if a.drainsUntil().After(a.now) {
+		needs = append(needs, "leaves that no Secret holds")
 	}
 	return needs
 }

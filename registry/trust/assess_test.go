@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"certrotation.dev/registry/pki"
 )
 
 func TestBootstrapIssuesEverythingInOnePass(t *testing.T) {
@@ -193,15 +195,12 @@ func TestHandReplacedSignerWaitsForTrust(t *testing.T) {
 	}
 }
 
+// TestAbort ends although nobody loads or reports anything any more: the new CA has signed nothing.
 func TestAbort(t *testing.T) {
 	w := bootstrapped(t)
 	w.request("test")
 	w.settle()
 	w.abort()
-	for range 3 {
-		w.settle()
-		w.reloadAll()
-	}
 	a := w.settle()
 	if a.Stage != Stable || w.d.Signer.Next != nil || len(w.d.Bundle.Anchors) != 1 {
 		t.Errorf("stage %s, next %v, %d anchors", a.Stage, w.d.Signer.Next, len(w.d.Bundle.Anchors))
@@ -210,6 +209,70 @@ func TestAbort(t *testing.T) {
 		if strings.HasPrefix(done, "IssueLeaf") {
 			t.Errorf("a leaf was issued: %v", w.done)
 		}
+	}
+}
+
+// TestAbortAfterALeafWasRestored: a leaf of the new CA was there once, and whoever has loaded it may present it still, seen or not.
+func TestAbortAfterALeafWasRestored(t *testing.T) {
+	w := published(t)
+	former := map[string]*pki.Certificate{}
+	for i := range w.d.Leaves {
+		former[w.d.Leaves[i].Name] = w.d.Leaves[i].Certificate
+	}
+	w.reload("server")
+	w.settle()
+	w.reload("client-a", "client-b")
+	restored := 0
+	for i := range w.d.Leaves {
+		if l := &w.d.Leaves[i]; l.Certificate != former[l.Name] {
+			l.Certificate = former[l.Name]
+			restored++
+		}
+	}
+	w.now = w.now.Add(2 * lease)
+	w.abort()
+	if a := w.settle(); restored == 0 || a.Stage != Draining || len(w.d.Bundle.Anchors) != 2 || w.d.Signer.Next != nil {
+		t.Errorf("%d leaves were restored; stage %s, %d anchors, next %v", restored, a.Stage, len(w.d.Bundle.Anchors), w.d.Signer.Next)
+	}
+	for range 3 {
+		w.reloadAll()
+		w.settle()
+	}
+	if a := w.assess(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 {
+		t.Errorf("after everybody has reloaded the stage is %s with %d anchors", a.Stage, len(w.d.Bundle.Anchors))
+	}
+}
+
+// TestWithdrawnAbort goes on with the rotation: what was closed for the abort is opened again.
+func TestWithdrawnAbort(t *testing.T) {
+	w := published(t)
+	w.abort()
+	if a := w.assess(); len(a.Actions) != 1 || a.Actions[0].Kind != RecordRoster || len(a.Actions[0].Roster.NeverSigned) != 1 {
+		t.Fatalf("an abort begins with %+v", a.Actions)
+	}
+	w.step()
+	w.d.Requests = nil
+	for range 5 {
+		w.reloadAll()
+		w.settle()
+	}
+	if a := w.assess(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 || len(w.d.Roster.NeverSigned) != 0 {
+		t.Errorf("stage %s, %d anchors, never signed: %v", a.Stage, len(w.d.Bundle.Anchors), w.d.Roster.NeverSigned)
+	}
+}
+
+// TestDeposedLeaderCannotSignWhatIsAborted: one who has not seen the abort writes to the record first, and that conflicts.
+func TestDeposedLeaderCannotSignWhatIsAborted(t *testing.T) {
+	w := published(t)
+	w.reload("server")
+	first := w.assess().Actions
+	if len(first) != 1 || first[0].Kind != RecordRoster || len(first[0].Roster.MayHaveSigned) != 1 {
+		t.Fatalf("before the first leaf of the new CA comes %+v", first)
+	}
+	w.abort()
+	second := w.assess().Actions
+	if len(second) != 1 || second[0].Object != first[0].Object || second[0].ResourceVersion != first[0].ResourceVersion || len(second[0].Roster.NeverSigned) != 1 {
+		t.Errorf("the abort does not begin with the same record: %+v", second)
 	}
 }
 

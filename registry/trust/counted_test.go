@@ -415,6 +415,7 @@ func TestMissingLeafOfNextIsConfirmed(t *testing.T) {
 	deleteLeaf("server-0")(&f.d)
 	f.load(f.process("client-0"))
 	f.observe(f.process("client-0"))
+	f.until(RecordRoster)
 	for _, action := range f.assess().Actions {
 		if action.Kind == IssueLeaf && action.Object == "server-0" && action.Authority == f.d.Signer.Next.Fingerprint && action.Irreversible {
 			return

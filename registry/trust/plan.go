@@ -254,9 +254,13 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	case a.liveUnder(s.Next) > 0 || !a.usable(s.Active):
 		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
 	}
+	retire := Step{Stage: Retiring, Action: RetireAnchors, Object: configMap(d.Bundle.Name), Message: "stop trusting the new CA"}
+	if a.mayHaveSigned(s.Next) || a.rosterRefused() {
+		retire.Stage, retire.WaitsFor = Draining, a.holders()
+	}
 	return finish(&Plan{Target: s.Name, Steps: []Step{
 		{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "sign with the old CA only"},
-		{Stage: Draining, Action: RetireAnchors, Object: configMap(d.Bundle.Name), WaitsFor: a.holders(), Message: "stop trusting the new CA"},
+		retire,
 		{Stage: Retiring, Action: DestroyPrevious, Object: secret(s.Name), Message: "destroy the new CA's key"},
 	}}), nil
 }

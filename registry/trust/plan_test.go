@@ -226,7 +226,7 @@ func TestPlanAbort(t *testing.T) {
 	refused(t, err, OneRotation)
 	publishedNext(w)
 	p, err := PlanAbort(&w.d, w.now)
-	if err != nil || len(p.Steps) != 3 || p.Steps[0].Action != DropNext || p.Steps[1].Action != RetireAnchors || p.Steps[2].Action != DestroyPrevious {
+	if err != nil || len(p.Steps) != 3 || p.Steps[0].Action != DropNext || p.Steps[1].Action != RetireAnchors || p.Steps[2].Action != DestroyPrevious || len(p.Steps[1].WaitsFor) > 0 {
 		t.Errorf("plan %+v, %v", p, err)
 	}
 	w.reload("server")

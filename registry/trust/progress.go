@@ -109,7 +109,7 @@ func (a *assessor) blockers(out *Assessment, turn *turn) []Blocker {
 			all = append(all, a.waitsForAll(out.Newest)...)
 		}
 	case Draining:
-		all = append(all, a.undelivering().blockers...)
+		all = append(all, a.holdingFormer()...)
 		if until := a.drainsUntil(); until.After(a.now) {
 			all = append(all, Blocker{
 				Object: secret(s.Name), Reason: ReasonGracePeriod,

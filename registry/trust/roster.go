@@ -48,7 +48,14 @@ type Roster struct {
 	Leaves []string
 	// Populated are the parties of pods whose selector has chosen a pod once (Party.populatedName), ordered.
 	Populated []string
+	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. It is recorded before the first
+	// leaf. NeverSigned are those whose rotation was aborted before that was recorded: nobody signs by them any more, so nobody presents
+	// what they signed. A CA becomes one or the other by a write to the same record, so a leader that was deposed cannot make it both.
+	MayHaveSigned, NeverSigned []pki.Fingerprint
 }
+
+// maxUnpromoted bounds the lists of CAs in a roster: those of the latest rotations.
+const maxUnpromoted = 16
 
 // RosterMember is one member as it counts.
 type RosterMember struct {
@@ -116,6 +123,7 @@ func (a *assessor) newRoster() *Roster {
 		byMember[key] = r
 		keys = append(keys, key)
 	}
+	out.MayHaveSigned, out.NeverSigned = a.unpromoted()
 	if before := a.d.Roster; before != nil {
 		out.ResourceVersion = before.ResourceVersion
 		out.Signers = append(out.Signers, before.Signers...)
@@ -135,6 +143,67 @@ func (a *assessor) newRoster() *Roster {
 	slices.SortFunc(out.Members, compareMembers)
 	out.Signers, out.Leaves = sortedSet(out.Signers), sortedSet(out.Leaves)
 	return out
+}
+
+// unpromoted are the lists of the roster about CAs that were not promoted. They are kept when the rotation is over: whoever reads the
+// signer from before it must not take anything out of them.
+func (a *assessor) unpromoted() (mayHaveSigned, neverSigned []pki.Fingerprint) {
+	next, before := a.d.Signer.Next, a.d.Roster
+	switch {
+	case before != nil:
+		mayHaveSigned, neverSigned = before.MayHaveSigned, before.NeverSigned
+	case next != nil:
+		// What was recorded of it is lost.
+		mayHaveSigned = []pki.Fingerprint{next.Fingerprint}
+	}
+	if next != nil && !a.aborts() {
+		// The abort was withdrawn.
+		neverSigned = slices.DeleteFunc(slices.Clone(neverSigned), func(f pki.Fingerprint) bool { return f == next.Fingerprint })
+	}
+	return mayHaveSigned, neverSigned
+}
+
+// mayHaveSigned says whether leaves may have been signed by a CA that was not promoted, and neverSigned that they were not and will
+// not be. Both are false while nothing is recorded, when nobody signs by it yet.
+func (a *assessor) mayHaveSigned(ca *pki.Certificate) bool {
+	return a.d.Roster != nil && slices.Contains(a.d.Roster.MayHaveSigned, ca.Fingerprint)
+}
+
+func (a *assessor) neverSigned(ca *pki.Certificate) bool {
+	return a.d.Roster != nil && slices.Contains(a.d.Roster.NeverSigned, ca.Fingerprint)
+}
+
+// recordNeverSigned closes next before an abort drops it.
+func (a *assessor) recordNeverSigned(*Assessment) *Action {
+	next := a.d.Signer.Next
+	if !a.aborts() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
+		return nil
+	}
+	roster := *a.roster()
+	roster.NeverSigned = latest(roster.NeverSigned, next)
+	return rosterAction(a.d, &roster, next.Subject+" has signed nothing, and is not to")
+}
+
+// recordMayHaveSigned opens next before the first leaf is signed by it.
+func (a *assessor) recordMayHaveSigned(issues []Action) *Action {
+	next := a.d.Signer.Next
+	if next == nil || a.mayHaveSigned(next) || !slices.ContainsFunc(issues, func(i Action) bool { return i.Authority == next.Fingerprint }) {
+		return nil
+	}
+	roster := *a.roster()
+	roster.MayHaveSigned = latest(roster.MayHaveSigned, next)
+	return rosterAction(a.d, &roster, next.Subject+" is about to sign")
+}
+
+// opensNext says whether an action is that of recordMayHaveSigned: leaves are about to be issued.
+func (a *assessor) opensNext(action *Action) bool {
+	next := a.d.Signer.Next
+	return action.Kind == RecordRoster && next != nil && !a.mayHaveSigned(next) && slices.Contains(action.Roster.MayHaveSigned, next.Fingerprint)
+}
+
+func latest(list []pki.Fingerprint, ca *pki.Certificate) []pki.Fingerprint {
+	list = append(slices.Clone(list), ca.Fingerprint)
+	return list[max(0, len(list)-maxUnpromoted):]
 }
 
 // markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,
@@ -208,7 +277,8 @@ func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
 
 func (r *Roster) same(other *Roster) bool {
 	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) ||
-		!slices.Equal(r.Populated, other.Populated) {
+		!slices.Equal(r.Populated, other.Populated) ||
+		!slices.Equal(r.MayHaveSigned, other.MayHaveSigned) || !slices.Equal(r.NeverSigned, other.NeverSigned) {
 		return false
 	}
 	return slices.EqualFunc(r.Members, other.Members, func(x, y RosterMember) bool {
@@ -222,25 +292,34 @@ func (r *Roster) same(other *Roster) bool {
 // not wait for it, only what makes a key does. At rest pods come and go without a record: they are recorded before a key is
 // made, and while a rotation is in flight.
 func (a *assessor) recordRoster(*Assessment) *Action {
-	refused := slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
-	if refused || !a.rosterDue() || a.unrotated && a.roster().withoutPods().same(a.d.Roster.withoutPods()) {
+	if a.rosterRefused() || !a.rosterDue() || a.unrotated && a.roster().withoutPods().same(a.d.Roster.withoutPods()) {
 		return nil
 	}
-	return a.rosterAction()
+	return a.countAction()
 }
 
-func (a *assessor) rosterAction() *Action {
+// rosterRefused says whether the API server refuses to record the roster.
+func (a *assessor) rosterRefused() bool {
+	return slices.ContainsFunc(a.d.Refusals, func(r RefusedWrite) bool { return r.Object == string(RecordKind)+"/"+RosterRecord(a.d.Name) })
+}
+
+// countAction records who counts now.
+func (a *assessor) countAction() *Action {
 	roster := a.roster()
+	return rosterAction(a.d, roster, fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)))
+}
+
+func rosterAction(d *Domain, roster *Roster, reason string) *Action {
 	return &Action{
-		Kind: RecordRoster, ObjectKind: RecordKind, Object: RosterRecord(a.d.Name), ResourceVersion: roster.ResourceVersion,
-		Roster: roster, Reason: fmt.Sprintf("%d members and %d leaves count", len(roster.Members), len(roster.Leaves)),
+		Kind: RecordRoster, ObjectKind: RecordKind, Object: RosterRecord(d.Name), ResourceVersion: roster.ResourceVersion,
+		Roster: roster, Reason: reason,
 	}
 }
 
 // withKey makes a key only after it is recorded who has to be proven before it signs for all.
 func (a *assessor) withKey(action *Action) *Action {
 	if a.rosterDue() {
-		return a.rosterAction()
+		return a.countAction()
 	}
 	return action
 }

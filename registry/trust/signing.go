@@ -144,9 +144,13 @@ func divergence(ca *pki.Certificate) string {
 		"or restore what it trusts if the Secrets are older than its process", ca.Subject)
 }
 
-// candidates are the CAs whose keys are there to sign with, newest first, and valid now.
+// candidates are the CAs whose keys are there to sign with, newest first, and valid now. One that is closed is none, and neither is
+// next while it cannot be recorded that it signs.
 func (a *assessor) candidates() []*pki.Certificate {
-	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool { return !ca.ValidAt(a.now) })
+	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool {
+		unrecordable := same(ca, a.d.Signer.Next) && !a.mayHaveSigned(ca) && a.rosterRefused()
+		return !ca.ValidAt(a.now) || a.neverSigned(ca) || unrecordable
+	})
 }
 
 // slots are the CAs that are in one, newest first.

@@ -121,7 +121,7 @@ func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 	}
 	for _, name := range p.Presents {
 		l := a.leaves[name]
-		written := func(x Action) bool { return x.Kind == IssueLeaf && x.Object == name }
+		written := func(x Action) bool { return x.Kind == IssueLeaf && x.Object == name || a.opensNext(&x) }
 		if l == nil || l.Certificate == nil || l.Problem != nil || l.ContentHash == "" || slices.ContainsFunc(out.Actions, written) {
 			return nil
 		}

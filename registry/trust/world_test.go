@@ -148,9 +148,9 @@ func (w *world) perform(action *Action) {
 	s, b := &w.d.Signer, &w.d.Bundle
 	if action.Kind == RecordRoster {
 		// Written whenever something else changes who counts: counted_test.go is about that.
-		roster := *action.Roster
+		roster, former := *action.Roster, w.d.Roster
 		w.d.Roster = &roster
-		w.witness()
+		w.witness(former)
 		return
 	}
 	w.done = append(w.done, string(action.Kind)+" "+action.Object)
@@ -193,10 +193,17 @@ func (w *world) perform(action *Action) {
 	w.annotate(action)
 }
 
-// witness gives the roster what is known of its members.
-func (w *world) witness() {
+// witness gives the roster what is known of its members, as the records of evidence do.
+func (w *world) witness(former *Roster) {
+	seen := map[string][]Observation{}
+	if former != nil {
+		for i := range former.Members {
+			seen[AbsenceKey(&former.Members[i])] = former.Members[i].Observations
+		}
+	}
 	for i := range w.d.Roster.Members {
 		r := &w.d.Roster.Members[i]
+		r.Observations = seen[AbsenceKey(r)]
 		for k := range w.d.Parties {
 			p := &w.d.Parties[k]
 			for j := range p.Members {

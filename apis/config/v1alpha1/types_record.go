@@ -148,6 +148,18 @@ type RecordedRoster struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=262
 	Populated []string `json:"populated,omitempty"`
+	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before they were promoted, the latest last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	MayHaveSigned []string `json:"mayHaveSigned,omitempty"`
+	// neverSigned are those of CAs that have not, and will not: their rotations were aborted before.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	NeverSigned []string `json:"neverSigned,omitempty"`
 }
 
 // RosterPods are members of one relying party that are pods and that count alike.

@@ -895,6 +895,16 @@ func (in *RecordedRoster) DeepCopyInto(out *RecordedRoster) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.MayHaveSigned != nil {
+		in, out := &in.MayHaveSigned, &out.MayHaveSigned
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.NeverSigned != nil {
+		in, out := &in.NeverSigned, &out.NeverSigned
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

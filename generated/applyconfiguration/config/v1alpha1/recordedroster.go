@@ -23,6 +23,10 @@ type RecordedRosterApplyConfiguration struct {
 	// populated are the names of the relying parties of pods whose selector has chosen a pod once, with a hash of the
 	// selector, ordered. Such a selector chooses what is meant, even while no pod runs.
 	Populated []string `json:"populated,omitempty"`
+	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before they were promoted, the latest last.
+	MayHaveSigned []string `json:"mayHaveSigned,omitempty"`
+	// neverSigned are those of CAs that have not, and will not: their rotations were aborted before.
+	NeverSigned []string `json:"neverSigned,omitempty"`
 }
 
 // RecordedRosterApplyConfiguration constructs a declarative configuration of the RecordedRoster type for use with
@@ -83,6 +87,26 @@ func (b *RecordedRosterApplyConfiguration) WithLeaves(values ...string) *Recorde
 func (b *RecordedRosterApplyConfiguration) WithPopulated(values ...string) *RecordedRosterApplyConfiguration {
 	for i := range values {
 		b.Populated = append(b.Populated, values[i])
+	}
+	return b
+}
+
+// WithMayHaveSigned adds the given value to the MayHaveSigned field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the MayHaveSigned field.
+func (b *RecordedRosterApplyConfiguration) WithMayHaveSigned(values ...string) *RecordedRosterApplyConfiguration {
+	for i := range values {
+		b.MayHaveSigned = append(b.MayHaveSigned, values[i])
+	}
+	return b
+}
+
+// WithNeverSigned adds the given value to the NeverSigned field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NeverSigned field.
+func (b *RecordedRosterApplyConfiguration) WithNeverSigned(values ...string) *RecordedRosterApplyConfiguration {
+	for i := range values {
+		b.NeverSigned = append(b.NeverSigned, values[i])
 	}
 	return b
 }
