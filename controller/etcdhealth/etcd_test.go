@@ -5,7 +5,9 @@ package etcdhealth
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -171,6 +173,10 @@ func stopped(pid int) (bool, error) {
 	}
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			// The thread has ended meanwhile: look again.
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}
