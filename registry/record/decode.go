@@ -168,7 +168,7 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 
 // added reads fingerprints of CAs in the order in which they came.
 func (c *checker) added(field string, list []string) []pki.Fingerprint {
-	if !c.bounded(field, len(list), maxUnpromoted) {
+	if !c.bounded(field, len(list), trust.MaxUnpromoted) {
 		return nil
 	}
 	var out []pki.Fingerprint

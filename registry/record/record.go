@@ -55,9 +55,7 @@ const (
 	maxVerb     = 32
 	maxRoster   = 5000
 	maxSigners  = 64
-	// maxUnpromoted is that of the model.
-	maxUnpromoted = 16
-	maxParties    = 128
+	maxParties  = 128
 	// maxPods are those that run, and as many that they have replaced and that are not proven to be gone yet.
 	maxPods = 10000
 	// maxPopulated is the name of a relying party with a hash.

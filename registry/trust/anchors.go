@@ -39,11 +39,8 @@ func (a *assessor) neededBy(ca *pki.Certificate) []string {
 	if (slot != SlotPrevious && slot != SlotRetired) || ca.Expired(a.now) {
 		return needs
 	}
-	if a.neverSigned(ca) {
-		return append(needs, a.presentingOthers()...)
-	}
-	needs = append(needs, a.undelivered()...)
-	if a.drainsUntil().After(a.now) {
+	needs = append(needs, namesOfBlockers(a.undeliveringOf(ca))...)
+	if a.drainsUntil().After(a.now) && !a.neverSigned(ca) {
 		needs = append(needs, "leaves that no Secret holds")
 	}
 	return needs
@@ -62,10 +59,10 @@ func (a *assessor) drainsUntil() time.Time {
 	return since.Add(a.d.Unlisted.Drain)
 }
 
-// undelivered are the members, by MemberName, that are not proven to present only their current leaves.
-func (a *assessor) undelivered() []string {
+// namesOfBlockers are the members, by MemberName, or the objects.
+func namesOfBlockers(blockers []Blocker) []string {
 	var out []string
-	for _, b := range a.undelivering().blockers {
+	for _, b := range blockers {
 		if b.Party == "" {
 			out = append(out, b.Object)
 			continue

@@ -90,28 +90,22 @@ func (a *assessor) presentsOther(m *Member, o *Observation) bool {
 	return slices.ContainsFunc(o.Presents, func(f pki.Fingerprint) bool { return !current[f] })
 }
 
-// presentingOthers are the members, by MemberName, that were seen to present what is no current leaf of theirs: whoever signed it. No
-// more is asked before a CA leaves of which it is recorded that it has signed nothing. After a restore of everything the record may be
-// older than a leaf.
-func (a *assessor) presentingOthers() []string {
-	var out []string
-	for p, m := range each(a.parties) {
-		other := func(o *Observation) bool { return a.presentsOther(m, o) }
-		if a.waiver(p, m) == nil && slices.ContainsFunc(a.observations[m], other) {
-			out = append(out, MemberName(p.Name, m.Name))
-		}
-	}
-	return out
-}
-
-// holdingFormer are those for whom the anchors of former CAs stay.
-func (a *assessor) holdingFormer() []Blocker {
+// undeliveringOf are those for whom the anchor of a former CA stays. Where it is recorded that the CA has signed nothing, they are only
+// the members that were seen to present what is no current leaf of theirs, whoever signed it: after a restore of everything the record
+// may be older than a leaf.
+func (a *assessor) undeliveringOf(ca *pki.Certificate) []Blocker {
 	blockers := a.undelivering().blockers
-	if slices.ContainsFunc(a.former(), func(ca *pki.Certificate) bool { return !a.neverSigned(ca) }) {
+	if !a.neverSigned(ca) {
 		return blockers
 	}
-	others := a.presentingOthers()
-	return slices.DeleteFunc(slices.Clone(blockers), func(b Blocker) bool { return !slices.Contains(others, MemberName(b.Party, b.Member)) })
+	seen := map[string]bool{}
+	for p, m := range each(a.parties) {
+		other := func(o *Observation) bool { return a.presentsOther(m, o) }
+		if slices.ContainsFunc(a.observations[m], other) {
+			seen[MemberName(p.Name, m.Name)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(blockers), func(b Blocker) bool { return !seen[MemberName(b.Party, b.Member)] })
 }
 
 // nextDeliveryStep is what a person can do about a member that presents an older leaf.

@@ -109,7 +109,9 @@ func (a *assessor) blockers(out *Assessment, turn *turn) []Blocker {
 			all = append(all, a.waitsForAll(out.Newest)...)
 		}
 	case Draining:
-		all = append(all, a.holdingFormer()...)
+		for _, ca := range a.former() {
+			all = append(all, a.undeliveringOf(ca)...)
+		}
 		if until := a.drainsUntil(); until.After(a.now) {
 			all = append(all, Blocker{
 				Object: secret(s.Name), Reason: ReasonGracePeriod,

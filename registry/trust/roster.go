@@ -54,8 +54,8 @@ type Roster struct {
 	MayHaveSigned, NeverSigned []pki.Fingerprint
 }
 
-// maxUnpromoted bounds the lists of CAs in a roster: those of the latest rotations.
-const maxUnpromoted = 16
+// MaxUnpromoted bounds the lists of CAs in a roster: those of the latest rotations.
+const MaxUnpromoted = 16
 
 // RosterMember is one member as it counts.
 type RosterMember struct {
@@ -203,7 +203,7 @@ func (a *assessor) opensNext(action *Action) bool {
 
 func latest(list []pki.Fingerprint, ca *pki.Certificate) []pki.Fingerprint {
 	list = append(slices.Clone(list), ca.Fingerprint)
-	return list[max(0, len(list)-maxUnpromoted):]
+	return list[max(0, len(list)-MaxUnpromoted):]
 }
 
 // markAbsences notes the proofs that members are gone. They stay in the roster with it while a rotation lasts, for people,

@@ -4,7 +4,6 @@
 package recovery
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ func TestExpiredWhileOff(t *testing.T) {
 	s.controllerKeepsTheKey(t, was)
 	s.apply(t)
 	until(t, "everybody trusts and presents what was recovered", s.settled)
-	if now := s.signer(t); !bytes.Equal(now.spki, was.spki) {
+	if now := s.signer(t); now.PublicKeyHash != was.PublicKeyHash {
 		t.Error("the signer has another key: it was not recovered but replaced")
 	}
 	s.rotate(t)
@@ -101,13 +100,8 @@ func (s *system) remember(t *testing.T) {
 	}
 }
 
-// authority is the CA of etcd as its Secret has it.
-type authority struct {
-	fingerprint pki.Fingerprint
-	spki        []byte
-}
-
-func (s *system) signer(t *testing.T) authority {
+// signer is the CA of etcd as its Secret has it.
+func (s *system) signer(t *testing.T) *pki.Certificate {
 	t.Helper()
 	secret, err := s.Client.CoreV1().Secrets(namespace).Get(t.Context(), etcdSigner, metav1.GetOptions{})
 	if err != nil {
@@ -117,7 +111,7 @@ func (s *system) signer(t *testing.T) authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return authority{fingerprint: pair.Certificate.Fingerprint, spki: []byte(pair.Certificate.PublicKeyHash)}
+	return pair.Certificate
 }
 
 // waitForTheEnd waits until every certificate of etcd on every disk has expired.
@@ -267,7 +261,7 @@ func (s *system) startAPIServers(t *testing.T, recovered *material) {
 
 // controllerKeepsTheKey starts the controller too early: the API has only the expired signer, while the members depend
 // on its key. The controller must not replace it, and says why.
-func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
+func (s *system) controllerKeepsTheKey(t *testing.T, was *pki.Certificate) {
 	t.Helper()
 	s.keepController(t)
 	until(t, "the controller says that the signers wait for a person", func(ctx context.Context) error {
@@ -282,7 +276,7 @@ func (s *system) controllerKeepsTheKey(t *testing.T, was authority) {
 		}
 		return nil
 	})
-	if now := s.signer(t); now.fingerprint != was.fingerprint {
+	if now := s.signer(t); now.Fingerprint != was.Fingerprint {
 		t.Fatal("the controller has replaced the key that the members rely on")
 	}
 }
@@ -325,7 +319,7 @@ func (s *system) rotate(t *testing.T) {
 		t.Fatalf("rotate %s: %v: %s", etcdSigner, err, out)
 	}
 	t.Logf("an ordinary rotation:\n%s", out)
-	if after := s.signer(t); bytes.Equal(after.spki, before.spki) {
+	if after := s.signer(t); after.PublicKeyHash == before.PublicKeyHash {
 		t.Error("the signer was not rotated")
 	}
 	until(t, "the cluster is healthy", s.settled)

@@ -5,7 +5,6 @@ package alerts
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,6 +49,6 @@ func readFile(t *testing.T, path string) []byte {
 func strictly(t *testing.T, text []byte, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict(text, into); err != nil {
-		t.Fatal(fmt.Errorf("read %T: %w", into, err))
+		t.Fatalf("read %T: %v", into, err)
 	}
 }
