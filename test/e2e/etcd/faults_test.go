@@ -17,14 +17,15 @@ import (
 	"certrotation.dev/apis/certrotation/v1alpha1"
 )
 
-// disturbed is the member that the tests stop or cut off, and unattended one whose kubelet they stop.
+// disturbed is the member that the tests stop or cut off, unattended one whose kubelet they stop, and newcomer one that joins.
 const (
 	disturbed  = "master-1"
 	unattended = "master-2"
+	newcomer   = "master-3"
 )
 
 // TestRotationHoldsForDisturbedMembers rotates a signer while one member is down and another one has no kubelet: the rotation names
-// each, changes nothing that would cut it off, and continues once both are back.
+// each, changes nothing that would cut it off, and continues once both are back. A node joins before it is done.
 func TestRotationHoldsForDisturbedMembers(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)
@@ -52,7 +53,9 @@ func TestRotationHoldsForDisturbedMembers(t *testing.T) {
 	if err := orphan.StartKubelet(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	s.join(t, newcomer)
 	s.rotated(t, etcdSigner, before[etcdSigner])
+	until(t.Context(), t, newcomer+" serves", func(ctx context.Context) error { return s.healthy(ctx, newcomer) })
 	c.end(t, expectation{restarts: restartsOfRotation, killed: []string{disturbed}})
 }
 

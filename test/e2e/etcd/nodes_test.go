@@ -15,35 +15,20 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
 
-	"certrotation.dev/apis/certrotation/v1alpha1"
 	"certrotation.dev/test/cluster/nodes"
 )
 
-const newcomer = "master-3"
-
-func TestNodeJoinsDuringARotation(t *testing.T) {
-	s := theSystem(t)
-	before := s.fingerprints(t)[etcdSigner]
-	c := s.begin(t)
-	s.rotate(t.Context(), t, etcdSigner)
-	until(t.Context(), t, "the rotation is under way", func(ctx context.Context) error {
-		row, err := s.row(ctx, etcdSigner)
-		if err == nil && row.Status.Stage != v1alpha1.StageDistributing {
-			err = errors.New("the stage is " + string(row.Status.Stage))
-		}
-		return err
-	})
-	node, err := s.Join(t.Context(), newcomer)
+// join adds a node, with a vote, until the test ends.
+func (s *system) join(t *testing.T, name string) {
+	t.Helper()
+	node, err := s.Join(t.Context(), name)
 	if node != nil {
-		t.Cleanup(func() { s.leave(t, newcomer) })
+		t.Cleanup(func() { s.leave(t, name) })
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t.Context(), t, newcomer+" has a vote", func(ctx context.Context) error { return s.Promote(ctx, newcomer) })
-	s.rotated(t, etcdSigner, before)
-	until(t.Context(), t, newcomer+" serves", func(ctx context.Context) error { return s.healthy(ctx, newcomer) })
-	c.end(t, expectation{restarts: restartsOfRotation})
+	until(t.Context(), t, name+" has a vote", func(ctx context.Context) error { return s.Promote(ctx, name) })
 }
 
 // leave removes a node again, whatever its state: the other tests run without it.
