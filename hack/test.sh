@@ -10,7 +10,7 @@
 #   units       packages that start no control plane
 #   planes      packages that start control planes, one at a time
 #   rotation    one rotation of etcd on three real nodes
-#   nodes       packages that start real nodes, one at a time, without the scenario of rotation
+#   nodes       packages that start real nodes, one at a time, without the scenario of rotation; the claims of security, against pods
 #   list-units  prints the packages of units
 #   extended    tests named TestExtended..., and packages that are of no other tier
 #
@@ -57,9 +57,12 @@ for tier in "${tiers[@]}"; do
   case "$tier" in
     units) mapfile -t packages < <(units) && run units 2 8m -skip='^TestExtended' "${packages[@]}" ;;
     list-units) units ;;
-    planes) run planes 1 8m -skip='^TestExtended' "${planes[@]}" ;;
+    planes) run planes 1 8m -skip='^TestExtended|^TestInstalledClaims$' "${planes[@]}" ;;
     rotation) run rotation 1 15m -count=1 -run='^TestRotationOnThreeNodes$' ./test/e2e/etcd ;;
-    nodes) run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}" ;;
+    nodes)
+      run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}"
+      run claims 1 15m -count=1 -run='^TestInstalledClaims$' ./test/security
+      ;;
     extended)
       mapfile -t packages < <(extended)
       run extended 1 60m -count=1 -run='^TestExtended' "${packages[@]}"

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,6 +36,16 @@ rules:
 // auditLog is what kube-apiserver has written down. It waits for each line to be written before it answers.
 type auditLog struct {
 	file string
+}
+
+// newAuditLog is one of a kube-apiserver with these flags.
+func newAuditLog(t *testing.T) (log *auditLog, flags []string) {
+	t.Helper()
+	dir := t.TempDir()
+	log = &auditLog{file: filepath.Join(dir, "audit.log")}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	write(t, policy, auditPolicy)
+	return log, []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log.file, "--audit-log-mode=blocking"}
 }
 
 // requests of certrotation's own accounts, in order.

@@ -68,7 +68,7 @@ spec:
 // attackUnmanaged configures a PKI in a namespace that the owner of the cluster has not opted in.
 func attackUnmanaged(t *testing.T, w *world) string {
 	namespace := w.namespace(t, false)
-	dialled := listen(t, "127.77.0.1:0")
+	dialled := listen(t, net.JoinHostPort(w.listens, "0"))
 	w.keep(t, namespace, "existing-ca", authority(t, "somebody's CA"))
 	tenant := w.tenant(t, namespace, "tenant", configure())
 	configureAs(t, tenant.own, namespace, probing("existing-ca", dialled.address))

@@ -10,6 +10,8 @@
 // -overlay), each of which has to occur exactly once; TestBorders sees to that whenever the former runs. Where a border is in a
 // manifest or in the model, the change is made in the manifest, or the tests of the model are run with it.
 //
+// TestInstalledClaims makes the attacks on pods of real nodes.
+//
 // To see that something does not happen, the tests do not wait for time to pass: after an attack they create an honest
 // namespace, and look at the target of the attack when certrotation has finished that namespace.
 package security

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"certrotation.dev/registry/pki"
 )
@@ -34,18 +35,22 @@ func (w *world) node(t *testing.T, name, label string) *tenant {
 	return newTenant(t, name, config)
 }
 
-// addressed has a kubelet write that its node is ready, and the addresses of it.
+// addressed has a kubelet write that its node is ready, and the addresses of it. Others write to the node too.
 func (k *tenant) addressed(t *testing.T, addresses ...string) {
 	t.Helper()
-	node, err := k.kube.CoreV1().Nodes().Get(t.Context(), k.name, metav1.GetOptions{})
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := k.kube.CoreV1().Nodes().Get(t.Context(), k.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, address := range addresses {
+			node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+		}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+		_, err = k.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	for _, address := range addresses {
-		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
-	}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
-	if _, err := k.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatalf("the kubelet of %s cannot write its status: %v", k.name, err)
 	}
 }

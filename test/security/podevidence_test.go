@@ -93,7 +93,9 @@ func (w *world) replica(t *testing.T, namespace, name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "replica"}},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: "replica",
-			Containers:         []corev1.Container{{Name: "program", Image: "example.com/program"}},
+			// No kubelet is to say what its container does.
+			SchedulerName: "nobody",
+			Containers:    []corev1.Container{{Name: "program", Image: "example.com/program"}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

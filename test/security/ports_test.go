@@ -29,15 +29,20 @@ func attackPorts(t *testing.T, w *world) string {
 		"namespace":%q,"name":"pki-server","oldObject":{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/tls","metadata":{"name":"pki-server","namespace":%q}}}}`,
 		namespace, namespace)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // any server
-	for _, ask := range []struct{ method, url, body string }{
-		{http.MethodGet, w.APIURL() + "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations", ""},
-		{http.MethodGet, w.APIURL() + "/metrics", ""},
-		{http.MethodGet, w.APIURL() + "/debug/pprof/heap", ""},
-		{http.MethodPost, w.APIURL() + "/apis/certrotation.dev/v1alpha1/reviews", review},
-		{http.MethodPost, w.APIURL() + "/validate", review},
-		{http.MethodGet, w.ControllerURL() + "/metrics", ""},
-		{http.MethodGet, w.ControllerURL() + "/readyz?verbose", ""},
-	} {
+	type question struct{ method, url, body string }
+	var questions []question
+	for _, url := range w.serve(t) {
+		questions = append(questions,
+			question{http.MethodGet, url + "/apis/certrotation.dev/v1alpha1/namespaces/" + namespace + "/certificaterotations", ""},
+			question{http.MethodGet, url + "/metrics", ""},
+			question{http.MethodGet, url + "/debug/pprof/heap", ""},
+			question{http.MethodPost, url + "/apis/certrotation.dev/v1alpha1/reviews", review},
+			question{http.MethodPost, url + "/validate", review})
+	}
+	for _, url := range w.controller(t) {
+		questions = append(questions, question{http.MethodGet, url + "/metrics", ""}, question{http.MethodGet, url + "/readyz?verbose", ""})
+	}
+	for _, ask := range questions {
 		request, err := http.NewRequestWithContext(t.Context(), ask.method, ask.url, bytes.NewBufferString(ask.body))
 		if err != nil {
 			t.Fatal(err)

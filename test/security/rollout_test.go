@@ -33,16 +33,16 @@ spec:
   - {name: revision, hostPath: {path: /etc/kubernetes/static-pod-resources/store-pod-REVISION}}
 `
 
-// nodes is a namespace with a rollout to two nodes.
-type nodes struct {
+// rolledOut is a namespace with a rollout to two nodes.
+type rolledOut struct {
 	namespace string
 	kubelets  []*tenant
 }
 
 // roll makes two nodes, a class that permits the pod plain, and a rollout of a pod to them.
-func (w *world) roll(t *testing.T, pod string) *nodes {
+func (w *world) roll(t *testing.T, pod string) *rolledOut {
 	t.Helper()
-	n := &nodes{namespace: w.namespace(t, true)}
+	n := &rolledOut{namespace: w.namespace(t, true)}
 	label := "example.com/" + n.namespace
 	for i, name := range []string{n.namespace + "-x", n.namespace + "-y"} {
 		kubelet := w.node(t, name, label)

@@ -53,11 +53,8 @@ func sinceStart(t *testing.T, file string) string {
 // said is the output of certrotation, by where it was found.
 func (w *world) said(t *testing.T, namespace string) map[string]string {
 	t.Helper()
-	out := map[string]string{
-		"the log of serve":      sinceStart(t, w.Serve.LogFile()),
-		"the log of controller": sinceStart(t, w.Controller.LogFile()),
-		"a denial":              w.forge(t, namespace),
-	}
+	out := w.logs(t)
+	out["a denial"] = w.forge(t, namespace)
 	client := w.admin.CoreV1().RESTClient()
 	for what, path := range map[string]string{
 		"an event":               "/apis/events.k8s.io/v1/events",

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -37,41 +36,50 @@ type world struct {
 
 	admin kubernetes.Interface
 	own   versioned.Interface
-	// ours is the program that is shipped, running the one that runs.
-	ours, running string
-	audit         *auditLog
-	namespaces    int
+	// running is the program that runs, "" for pods.
+	running string
+	// serve and controller are the URLs at which they answer themselves, logs what they have written.
+	serve, controller func(*testing.T) []string
+	logs              func(*testing.T) map[string]string
+	// listens is an address of this machine that the controller may dial.
+	listens    string
+	audit      *auditLog
+	namespaces int
 }
 
-// newWorld starts a control plane with an audit log, and certrotation as it is shipped.
+// newWorld starts a control plane with an audit log, and certrotation as it is shipped, as two processes.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
-	log := &auditLog{file: filepath.Join(dir, "audit.log")}
-	policy := filepath.Join(dir, "audit-policy.yaml")
-	write(t, policy, auditPolicy)
-	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) {
-		cfg.APIServerFlags = []string{
-			"--audit-policy-file=" + policy, "--audit-log-path=" + log.file, "--audit-log-mode=blocking",
-		}
-	})
-	w := &world{audit: log}
-	var err error
-	if w.admin, err = kubernetes.NewForConfig(c.AdminConfig()); err != nil {
-		t.Fatal(err)
-	}
-	if w.own, err = versioned.NewForConfig(c.AdminConfig()); err != nil {
-		t.Fatal(err)
-	}
-	w.Installation, err = installation.Prepare(c, installation.Config{
-		Progress: os.Stderr, AllowedCIDRs: honestRange,
-	})
+	audit, flags := newAuditLog(t)
+	c := cluster.ForTest(t, cluster.WithControllerManager, func(cfg *cluster.Config) { cfg.APIServerFlags = flags })
+	in, err := installation.Prepare(c, installation.Config{Progress: os.Stderr, AllowedCIDRs: honestRange})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.ours = w.Binary("certrotation")
-	w.running = w.ours
+	w := worldOf(t, in, audit)
+	w.running, w.listens = in.Binary("certrotation"), "127.77.0.1"
 	if err := w.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.serve = func(*testing.T) []string { return []string{w.APIURL()} }
+	w.controller = func(*testing.T) []string { return []string{w.ControllerURL()} }
+	w.logs = func(t *testing.T) map[string]string {
+		return map[string]string{
+			"the log of serve": sinceStart(t, w.Serve.LogFile()), "the log of controller": sinceStart(t, w.Controller.LogFile()),
+		}
+	}
+	return w
+}
+
+// worldOf makes the clients.
+func worldOf(t *testing.T, in *installation.Installation, audit *auditLog) *world {
+	t.Helper()
+	w := &world{Installation: in, audit: audit}
+	var err error
+	if w.admin, err = kubernetes.NewForConfig(in.Cluster.AdminConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if w.own, err = versioned.NewForConfig(in.Cluster.AdminConfig()); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/kubernetes"
@@ -29,6 +30,8 @@ type Config struct {
 	Nodes []string
 	// Kubernetes is the minor version (see cluster.Config.Kubernetes). Empty is the newest.
 	Kubernetes string
+	// APIServerFlags are put behind our own.
+	APIServerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
 }
@@ -89,7 +92,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	plane, err := cluster.Prepare(ctx, cluster.Config{
 		Dir: c.cfg.Dir, Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Balanced: !c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
-		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags, APIServerFlags: apiServerFlags,
+		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags,
+		APIServerFlags: slices.Concat(apiServerFlags, c.cfg.APIServerFlags),
 	})
 	if err != nil {
 		return err
