@@ -41,17 +41,17 @@ func (c *Collector) record(ctx context.Context, s *subject, seen []trust.Observa
 		if len(s.member.Observations) > 0 {
 			return &recorded{}, nil
 		}
-		_, err = records.Create(ctx, next, metav1.CreateOptions{FieldManager: FieldManager})
+		_, err = records.Create(ctx, next, record.CreateOptions(FieldManager, nil))
 	case err != nil:
 	default:
 		if known := observationsOf(live); !sameProcesses(known, s.member.Observations) {
 			return &recorded{observations: known}, nil
 		}
 		next.ResourceVersion, next.UID = live.ResourceVersion, live.UID
-		_, err = records.Update(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})
+		_, err = records.Update(ctx, next, record.UpdateOptions(FieldManager, nil))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write evidence record %s/%s: %w", s.namespace, next.Name, err)
+		return nil, fmt.Errorf("write evidence record %s/%s: %w", s.namespace, next.Name, record.Explain(err))
 	}
 	c.rounds.wrote(s.target, seen)
 	klog.FromContext(ctx).V(2).Info("Recorded what a member was seen to do", "record", klog.KRef(s.namespace, next.Name))

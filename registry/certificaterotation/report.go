@@ -73,9 +73,9 @@ func (a *Actions) writeReport(ctx context.Context, r *report) (version string, e
 	}
 	if exists {
 		wanted.ResourceVersion = live.ResourceVersion
-		version, err = versionOf(records.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: r.dryRun}))
+		version, err = versionOf(records.Update(ctx, wanted, record.UpdateOptions(fieldManager, r.dryRun)))
 	} else {
-		version, err = versionOf(records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: fieldManager, DryRun: r.dryRun}))
+		version, err = versionOf(records.Create(ctx, wanted, record.CreateOptions(fieldManager, r.dryRun)))
 	}
 	return version, r.recorded.Expires, err
 }

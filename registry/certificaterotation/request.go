@@ -58,7 +58,7 @@ func (a *Actions) writeRequest(ctx context.Context, t *target, asked *trust.Requ
 		return "", apierrors.NewInternalError(err)
 	}
 	records := a.client.ConfigV1alpha1().RotationRecords(t.namespace)
-	made, err := records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun})
+	made, err := records.Create(ctx, wanted, record.CreateOptions(fieldManager, dryRun))
 	if !apierrors.IsAlreadyExists(err) {
 		return versionOf(made, err)
 	}
@@ -78,5 +78,5 @@ func (a *Actions) writeRequest(ctx context.Context, t *target, asked *trust.Requ
 	}
 	// That a key is compromised is news, and what cannot be read asks for nothing.
 	wanted.ResourceVersion = standing.ResourceVersion
-	return versionOf(records.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun}))
+	return versionOf(records.Update(ctx, wanted, record.UpdateOptions(fieldManager, dryRun)))
 }

@@ -104,10 +104,10 @@ func (a *Actions) waive(ctx context.Context, t *target, w *trust.Waiver, dryRun 
 		switch {
 		case apierrors.IsNotFound(err):
 			wanted.ResourceVersion = ""
-			version, err = versionOf(records.Create(ctx, wanted, metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun}))
+			version, err = versionOf(records.Create(ctx, wanted, record.CreateOptions(fieldManager, dryRun)))
 		case err == nil:
 			wanted.ResourceVersion = former.ResourceVersion
-			version, err = versionOf(records.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun}))
+			version, err = versionOf(records.Update(ctx, wanted, record.UpdateOptions(fieldManager, dryRun)))
 		}
 		return err
 	})

@@ -41,6 +41,10 @@ func writeError(name string, err error) error {
 	if isRace(err) || apierrors.IsNotFound(err) {
 		return apierrors.NewConflict(resource(), name, fmt.Errorf("it has changed in the meantime, try again: %w", err))
 	}
+	if apierrors.IsBadRequest(err) {
+		// What was asked for is not at fault: this program made the record.
+		return apierrors.NewInternalError(record.Explain(err))
+	}
 	return err
 }
 

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"certrotation.dev/apis/certrotation/v1alpha1"
+	"certrotation.dev/registry/record"
+	"certrotation.dev/registry/trust"
 )
 
 // heldByTheTest is the message of the admission policy of the test.
@@ -158,6 +160,37 @@ func (s *system) emitted(t *testing.T, namespace, reason string) int {
 		}
 	}
 	return total
+}
+
+// TestOlderDefinitionsAreNamed: the definitions in the cluster lack a field of a record, as those of an earlier version may. Nothing is
+// recorded without it, so no key is made; what is to be installed is said, and when it is, everything is made. The definitions are those
+// of all tests, so nothing else runs meanwhile.
+func TestOlderDefinitionsAreNamed(t *testing.T) {
+	s := theSystem(t)
+	const namespace = "older"
+	s.namespace(t, namespace, nil)
+	install := func() { s.must(t, "apply", "--server-side=false", "-k", manifest(t, "crds")) }
+	defer install()
+	s.must(t, "patch", "crd", "rotationrecords.config.certrotation.dev", "--type=json", "-p",
+		`[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/roster/properties/members/items/properties/started"}]`)
+	eventually(t, "the API server goes by the older definitions", func(ctx context.Context) (bool, string) {
+		roster := &trust.Roster{Members: []trust.RosterMember{{Party: "reader", Member: "a", Kind: trust.Acknowledgement, Started: true}}}
+		made, err := record.OfRoster(namespace, "service", roster)
+		if err == nil {
+			_, err = s.rot.ConfigV1alpha1().RotationRecords(namespace).Create(ctx, made, record.CreateOptions("test", []string{metav1.DryRunAll}))
+		}
+		return err != nil && strings.Contains(err.Error(), "unknown field"), fmt.Sprint(err)
+	})
+	s.mustConfigure(t, namespace, readers)
+	eventually(t, "what is to be installed is said", func(ctx context.Context) (bool, string) {
+		c, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, signer, metav1.GetOptions{})
+		return err == nil && blockedByWrites(c, "RotationRecord/roster.service", "unknown field", "kubectl apply -k manifests/crds"), fmt.Sprintf("%+v, %v", c, err)
+	})
+	if _, err := s.kube.CoreV1().Secrets(namespace).Get(t.Context(), signer, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a key was made without a record of who counts: %v", err)
+	}
+	install()
+	s.waitHealthy(t, namespace, objectsOfReaders)
 }
 
 // TestImmutableBundleIsNamed: a bundle is immutable, so nothing can be published; conditions and events say why and

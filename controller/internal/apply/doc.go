@@ -9,6 +9,7 @@
 //   - A call makes at most one write, and none if nothing would change.
 //   - An update carries the resource version that was read, and a deletion what its caller says, so that whatever somebody
 //     else wrote in between stays. That is no error of ours: it is ErrStale or a conflict, and Benign says so.
+//   - Nothing that is written gets lost: the API server refuses an object of which it would drop a field.
 //   - Each write request is counted once, by its result.
 //
 // The package starts no goroutine.

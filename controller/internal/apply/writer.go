@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"certrotation.dev/registry/record"
 )
 
 // Verbs of write requests.
@@ -50,7 +52,7 @@ func (b By) Wrote(verb, resource string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &WriteError{Verb: verb, Err: err}
+	return &WriteError{Verb: verb, Err: record.Explain(err)}
 }
 
 // Writer writes the objects of one resource in one namespace. Make one with To.
@@ -136,13 +138,13 @@ func (w Writer[T]) Get(ctx context.Context, name string) (_ T, exists bool, _ er
 
 // Create makes an object.
 func (w Writer[T]) Create(ctx context.Context, object T) (T, error) {
-	written, err := w.client.Create(ctx, object, metav1.CreateOptions{FieldManager: w.by.FieldManager})
+	written, err := w.client.Create(ctx, object, metav1.CreateOptions{FieldManager: w.by.FieldManager, FieldValidation: metav1.FieldValidationStrict})
 	return written, w.by.Wrote(VerbCreate, w.resource, err)
 }
 
 // Update writes an object that was read, if nobody else has written it since.
 func (w Writer[T]) Update(ctx context.Context, object T) (T, error) {
-	written, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: w.by.FieldManager})
+	written, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: w.by.FieldManager, FieldValidation: metav1.FieldValidationStrict})
 	return written, w.by.Wrote(VerbUpdate, w.resource, err)
 }
 

@@ -1,0 +1,30 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CreateOptions have the API server refuse a record of which it would drop a field: half a record could prove what was never seen.
+func CreateOptions(fieldManager string, dryRun []string) metav1.CreateOptions {
+	return metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict}
+}
+
+// UpdateOptions are CreateOptions of an update.
+func UpdateOptions(fieldManager string, dryRun []string) metav1.UpdateOptions {
+	return metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict}
+}
+
+// Explain adds to an answer of the API server that it does not know a field what to do about that. Any other error stays as it is.
+func Explain(err error) error {
+	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "unknown field") {
+		return err
+	}
+	return fmt.Errorf("%w: the definitions in the cluster are older than this program; install those of its version (kubectl apply -k manifests/crds)", err)
+}
