@@ -132,9 +132,9 @@ func (s *system) assertNothingMoved(t *testing.T, before map[string]string) {
 	}
 }
 
-// TestRotationGoesOnAfterKillsAndALossOfPower kills the controller that leads and a kube-apiserver once in each stage, and cuts the
+// TestExtendedRotationGoesOnAfterKillsAndALossOfPower kills the controller that leads and a kube-apiserver once in each stage, and cuts the
 // power of a node after the installer has begun to write and before it is done.
-func TestRotationGoesOnAfterKillsAndALossOfPower(t *testing.T) {
+func TestExtendedRotationGoesOnAfterKillsAndALossOfPower(t *testing.T) {
 	s := theSystem(t)
 	before := s.fingerprints(t)[metricSigner]
 	c := s.begin(t)

@@ -13,7 +13,7 @@
 // certrotation itself runs as pods of these nodes, installed by the commands of docs/install.md. What happens to a component of a cluster
 // happens to it: another build and back, drains, kills (TestInstalledUnderLoad), a restored etcd (TestRestoredFromBackup), certificates
 // that have expired (TestExpired), the emergency procedure, and removal and installation in the other form (TestRemoved).
-// TestKubeadmControlPlane is about static pods, for which the nodes are at hand.
+// TestExtendedKubeadmControlPlane is about static pods, for which the nodes are at hand.
 //
 // With CERTROTATION_KUBERNETES=1.34, what of Kubernetes runs here is of that version. `make test-versions` has TestFirstPKI and TestRemoved,
 // which do what docs/install.md says, run so.

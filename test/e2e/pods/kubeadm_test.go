@@ -67,12 +67,11 @@ var sharedPKI = []string{
 	"ca.crt", "ca.key", "sa.key", "sa.pub", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key",
 }
 
-// TestKubeadmControlPlane adopts the etcd of three nodes on which kubeadm has made certificates and static pods, as docs/kubeadm.md
+// TestExtendedKubeadmControlPlane adopts the etcd of three nodes on which kubeadm has made certificates and static pods, as docs/kubeadm.md
 // says, rotates its CA, and has kubeadm write its manifests once more on one node, while ConfigMaps are written through the
 // kube-apiservers that keep their data in it. The kubelets are registered at the cluster of this package, so the control plane of
-// kubeadm has no nodes. It runs beside the scenarios, as it mostly waits for kubelets that restart static pods.
-func TestKubeadmControlPlane(t *testing.T) {
-	t.Parallel()
+// kubeadm has no nodes. It takes eleven minutes, in which it mostly waits for kubelets that restart static pods.
+func TestExtendedKubeadmControlPlane(t *testing.T) {
 	s := theSystem(t).of(metav1.NamespaceSystem, kubeadmSigner)
 	k := &kubeadmPlane{system: s}
 	for _, name := range []string{"worker-0", "worker-1", "worker-2"} {
