@@ -454,9 +454,11 @@ func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		namespaces []runtime.Object
+		unread     bool
 		want       int32
 	}{
 		{name: "active", namespaces: []runtime.Object{namespaceOf(false)}, want: 403},
+		{name: "terminating as far as anybody knows, and cannot be read", namespaces: []runtime.Object{namespaceOf(true)}, unread: true, want: 403},
 		{name: "terminating", namespaces: []runtime.Object{namespaceOf(true)}},
 		{name: "gone"},
 	} {
@@ -470,7 +472,11 @@ func TestNamespaceDeletionIsNeverBlocked(t *testing.T) {
 				v := viewOf(w)
 				req := request(t, object, nil)
 				req.Name, req.UserInfo.Username = "", "system:kube-controller-manager"
-				if got := ask(t, newHandler(t, v, tc.namespaces...), v, req); got.Code != tc.want {
+				api := apifake.New(t, clocktesting.NewFakePassiveClock(now), tc.namespaces...)
+				if tc.unread {
+					api.ReadFault = func(*apifake.Request) apifake.Fault { return apifake.FailedRead }
+				}
+				if got := ask(t, newHandlerOf(t, v, api), v, req); got.Code != tc.want {
 					t.Errorf("got code %d, want %d", got.Code, tc.want)
 				}
 			})

@@ -289,8 +289,14 @@ func viewOf(w *world) *view { return &view{cached: w.sources(), live: w.sources(
 // records.
 func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	t.Helper()
+	return newHandlerOf(t, v, apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaces...))
+}
+
+// newHandlerOf is that of an API server.
+func newHandlerOf(t testing.TB, v *view, api *apifake.Server) *Handler {
+	t.Helper()
 	h, err := New(Config{
-		Inventory: v, Client: apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaces...).Client, Clock: clocktesting.NewFakePassiveClock(now),
+		Inventory: v, Client: api.Client, Clock: clocktesting.NewFakePassiveClock(now),
 		RecordWriters: []string{"controller"}, Register: metrics.NewKubeRegistry().Register,
 	})
 	if err != nil {

@@ -66,6 +66,14 @@ func cut(answers []quorum.Answer, from, to string) []quorum.Answer {
 	return answers
 }
 
+// unconfirmed has every member list the others out of its own data.
+func unconfirmed(answers []quorum.Answer) []quorum.Answer {
+	for i := range answers {
+		answers[i].Confirmed = false
+	}
+	return answers
+}
+
 func change(answers []quorum.Answer, node string, fn func(*quorum.Answer)) []quorum.Answer {
 	for i := range answers {
 		if answers[i].Node == node {

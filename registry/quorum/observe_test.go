@@ -4,6 +4,8 @@
 package quorum_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,5 +69,47 @@ func TestObserve(t *testing.T) {
 	}
 	if got.Quorum() != 3 {
 		t.Errorf("a quorum of 4 is %d", got.Quorum())
+	}
+}
+
+// TestObserveBelievesTheList: the list of members counts as that of the cluster if somebody has read it linearizably, and who is a
+// learner is a part of it.
+func TestObserveBelievesTheList(t *testing.T) {
+	learner := func(a *quorum.Answer) {
+		a.Listed = slices.Clone(a.Listed)
+		a.Listed[2].Learner = true
+	}
+	for _, test := range []struct {
+		name      string
+		answers   []quorum.Answer
+		confirmed bool
+		voters    int
+		says      string
+	}{
+		{name: "all have read it", answers: cluster("hhh"), confirmed: true, voters: 3},
+		{name: "nobody has read it", answers: unconfirmed(cluster("hhh")), voters: 3},
+		{name: "one has read it", answers: change(unconfirmed(cluster("hhh")), "b", func(a *quorum.Answer) { a.Confirmed = true }), confirmed: true, voters: 3},
+		{name: "one of them is a learner", answers: cluster("hhl"), confirmed: true, voters: 2},
+		{name: "they do not agree on who is a learner", answers: change(cluster("hhh"), "a", learner), voters: 2, says: "do not agree"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := quorum.Observe(test.answers)
+			if o.Confirmed != test.confirmed || len(o.Voters) != test.voters || !strings.Contains(o.Problem, test.says) || (o.Problem == "") != (test.says == "") {
+				t.Errorf("confirmed %t, voters %v, problem %q", o.Confirmed, o.Voters, o.Problem)
+			}
+		})
+	}
+}
+
+// TestLeaderIsAgreedOn: there is no leader as long as a healthy voter sees none, whoever it is.
+func TestLeaderIsAgreedOn(t *testing.T) {
+	if o := quorum.Observe(cluster("hhh")); o.Leader != 1 {
+		t.Errorf("the leader is %d, want 1", o.Leader)
+	}
+	for _, node := range []string{"a", "b", "c"} {
+		o := quorum.Observe(change(cluster("hhh"), node, func(a *quorum.Answer) { a.Leader = 0 }))
+		if o.Leader != 0 {
+			t.Errorf("%s sees no leader, and it is %d", node, o.Leader)
+		}
 	}
 }

@@ -38,6 +38,9 @@ func TestRejoined(t *testing.T) {
 		{"a peer does not reach it", cut(cluster("hhh"), "c", "a"), quorum.ReasonNotRejoined, "not reached by c"},
 		{"two others have lost each other", cut(cluster("hhh"), "b", "c"), quorum.ReasonRejoined, ""},
 		{"it sees another leader", change(cluster("hhh"), "a", elsewhere), quorum.ReasonNotRejoined, "leader"},
+		{"another one sees no leader", change(cluster("hhh"), "b", nowhere), quorum.ReasonNotRejoined, "election"},
+		{"nobody has read the list linearizably", unconfirmed(cluster("hhh")), quorum.ReasonNotRejoined, "not in the cluster's list"},
+		{"a learner sees another leader", change(cluster("hhl"), "c", func(a *quorum.Answer) { a.Healthy, a.Leader = true, 3 }), quorum.ReasonRejoined, ""},
 		{"an election", change(cluster("hhh"), "a", nowhere), quorum.ReasonNotRejoined, "election"},
 		{"nobody was asked", nil, quorum.ReasonStateUnknown, "not asked"},
 	} {
