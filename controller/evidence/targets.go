@@ -37,7 +37,7 @@ func (c *Collector) lookTarget(ctx context.Context, s *subject) ([]trust.Observa
 	now := c.now()
 	o.Kind, o.ObservedAt, o.Expires = s.relying.Kind, now, now.Add(lease)
 	if o.Failure == "" {
-		o.StartedAt = trust.HeldSince(s.known(o.Instance, now), o.Trusts, now)
+		o.StartedAt = trust.HeldSince(s.d, s.known(o.Instance, now), o.Trusts, now)
 	}
 	return []trust.Observation{*o}, nil
 }

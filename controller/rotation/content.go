@@ -118,7 +118,7 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	secret.Data[inventory.ActiveCertKey] = made.CertPEM()
 	secret.Data[inventory.ActiveKeyKey] = key
 	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(c.domain.Bundle.Anchors...)
-	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.clock.Now()))
+	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.domain.Recorded(c.clock.Now())))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/util/retry"
 
 	"certrotation.dev/apis/certrotation"
@@ -67,10 +68,15 @@ func (r *WaiveREST) Create(ctx context.Context, name string, object runtime.Obje
 	now := r.actions.clock.Now()
 	waiver := &trust.Waiver{
 		Party: asked.Party, Member: asked.Member, Reason: asked.Reason, By: userName(ctx), Expires: endOf(asked, now),
+		RotatedFrom: trust.RotatedFrom(target.domain),
 	}
 	if waiver.Expires.After(now) {
 		if err := trust.CheckWaiver(target.domain, waiver, now); err != nil {
 			return nil, refused(name, err)
+		}
+		if until := trust.Contradicted(target.domain, asked.Party, asked.Member, now); !until.IsZero() {
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s was seen alive with the former CA or leaf: its waiver counts from %s on, "+
+				"unless it is seen so again", trust.MemberName(asked.Party, asked.Member), until.UTC().Format(time.RFC3339)))
 		}
 		err = r.actions.waive(ctx, target, waiver, options.DryRun)
 	} else {

@@ -50,6 +50,10 @@ type Certificate struct {
 	// has no such extension and may be used for everything.
 	Usages []Usage
 
+	// issuerSerial is the serial number by which it names the certificate of its issuer, "" if it does not.
+	issuerSerial string
+	// restricted says that it is an authority, and that it has extensions by which verifiers may refuse what it has signed.
+	restricted bool
 	// der is owned by the certificate; rawSubject and rawIssuer point into it.
 	der, rawSubject, rawIssuer []byte
 	// signer is the last certificate that SignedBy proved to have signed this one.

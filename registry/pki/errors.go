@@ -39,6 +39,8 @@ var (
 	ErrKeyAlgorithm = errors.New("unsupported key algorithm")
 	// ErrNotCA reports a signer that may not sign certificates.
 	ErrNotCA = errors.New("signer is not a certificate authority")
+	// ErrRestricted reports an authority whose extensions have verifiers refuse a leaf.
+	ErrRestricted = errors.New("what the authority may sign is restricted")
 	// ErrNotSelfSigned reports an authority that only the key of another one could make anew.
 	ErrNotSelfSigned = errors.New("authority is not self-signed")
 	// ErrSignerExpired reports a signer that is not valid at the moment of signing:

@@ -63,6 +63,8 @@ func facts(cert *x509.Certificate) *Certificate {
 		IPAddresses:      addressTexts(cert),
 		Organizations:    cert.Subject.Organization,
 		Usages:           usagesOf(cert.ExtKeyUsage),
+		issuerSerial:     issuerSerial(cert),
+		restricted:       cert.IsCA && restricts(cert),
 		der:              cert.Raw,
 		rawSubject:       cert.RawSubject,
 		rawIssuer:        cert.RawIssuer,

@@ -6,6 +6,8 @@ package pki
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/asn1"
+	"math/big"
 	"sync"
 )
 
@@ -34,6 +36,32 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	}
 	c.signer.Store(ca)
 	return true
+}
+
+// Identifies reports whether what c says of the certificate of its issuer, if anything, is true of ca: its key identifier and its serial
+// number. Where it is not, OpenSSL and those that do as it does find no issuer in ca, though its key has signed c (X509_check_akid of
+// OpenSSL); crypto/x509 does not ask.
+func (c *Certificate) Identifies(ca *Certificate) bool {
+	return (c.AuthorityKeyID == "" || ca.SubjectKeyID == "" || c.AuthorityKeyID == ca.SubjectKeyID) &&
+		(c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber)
+}
+
+// issuerSerial is the serial number of the certificate of its issuer that a certificate names, as SerialNumber, "" if it names none.
+func issuerSerial(cert *x509.Certificate) string {
+	for _, extension := range cert.Extensions {
+		if !extension.Id.Equal(oidAuthorityKeyID()) {
+			continue
+		}
+		var named struct {
+			KeyID  []byte        `asn1:"optional,tag:0"`
+			Issuer asn1.RawValue `asn1:"optional,tag:1"`
+			Serial *big.Int      `asn1:"optional,tag:2"`
+		}
+		if _, err := asn1.Unmarshal(extension.Value, &named); err == nil && named.Serial != nil {
+			return named.Serial.Text(16)
+		}
+	}
+	return ""
 }
 
 // signatureHolds checks the signature of one DER certificate by the key of

@@ -110,8 +110,11 @@ func (c *checker) waiver(w *configv1alpha1.RecordedWaiver) *trust.Waiver {
 	c.name("waiver.member", w.Member)
 	c.required("waiver.reason", w.Reason, maxText)
 	c.text("waiver.waivedBy", w.WaivedBy, maxUser)
+	if w.RotatedFrom != "" {
+		c.sum("waiver.rotatedFrom", w.RotatedFrom)
+	}
 	return &trust.Waiver{
-		Party: w.Party, Member: w.Member, Reason: w.Reason, By: w.WaivedBy,
+		Party: w.Party, Member: w.Member, Reason: w.Reason, By: w.WaivedBy, RotatedFrom: pki.Fingerprint(w.RotatedFrom),
 		Expires: c.time("waiver.expires", w.Expires.Time, time.Second),
 	}
 }

@@ -56,7 +56,7 @@ func sampleRoster() *trust.Roster {
 }
 
 func sampleWaiver() *trust.Waiver {
-	return &trust.Waiver{Party: "clients", Member: "a", Reason: "it is switched off", By: "ada", Expires: noon.Add(time.Hour)}
+	return &trust.Waiver{Party: "clients", Member: "a", Reason: "it is switched off", By: "ada", Expires: noon.Add(time.Hour), RotatedFrom: sum(1)}
 }
 
 func sampleRefusal() *trust.RefusedWrite {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // reportAge is how old what a member reports of itself may be: a report that was kept back, or that is sent again, says
@@ -80,6 +82,27 @@ func CheckWaiver(d *Domain, w *Waiver, now time.Time) error {
 		return refuse("a waiver lasts %s at most", longestWaiver)
 	}
 	return nil
+}
+
+// RotatedFrom is the CA from which the rotation in flight leads, or the next one if there is none; "" if there is no CA.
+func RotatedFrom(d *Domain) pki.Fingerprint { return newContent(d, time.Time{}).from() }
+
+// Contradicted is until when a report or an observation of the member says the contrary of what a waiver would have a rotation assume,
+// zero if none does.
+func Contradicted(d *Domain, party, member string, now time.Time) time.Time {
+	a := newAssessor(d, now)
+	var until time.Time
+	for p, m := range each(a.parties) {
+		if p.Name != party || m.Name != member || a.newest() == nil {
+			continue
+		}
+		for _, o := range a.observations[m] {
+			if (a.without(p, o, a.newest()) || o.Failure == "" && a.presentsOther(m, o)) && o.Expires.After(until) {
+				until = o.Expires
+			}
+		}
+	}
+	return until
 }
 
 // longestWaiver: who is not to be waited for after a month is to be removed from the configuration.

@@ -130,7 +130,7 @@ func (a *assessor) signerAction(kind ActionKind, reason string) *Action {
 
 func (a *assessor) bundleAction(kind ActionKind, anchors []*pki.Certificate, reason string) *Action {
 	b := &a.d.Bundle
-	m := MetadataOfBundle(a.d.Name, a.own(anchors), a.published, a.now)
+	m := MetadataOfBundle(a.d.Name, a.own(anchors), a.published, a.d.Recorded(a.now))
 	return a.withStores(&Action{
 		Kind: kind, ObjectKind: ConfigMapKind, Object: b.Name, ResourceVersion: b.ResourceVersion,
 		Anchors: anchors, Annotations: m.Annotations, Labels: m.Labels, Reason: reason,
@@ -218,7 +218,7 @@ func (a *assessor) abort(*Assessment) *Action {
 // promote makes next active once every member trusts it, or where nobody can be cut off.
 func (a *assessor) promote(*Assessment) *Action {
 	s := &a.d.Signer
-	if s.Next == nil || !s.Next.ValidAt(a.now) {
+	if s.Next == nil || !s.Next.ValidAt(a.now) || len(a.unfit(s.Next)) > 0 {
 		return nil
 	}
 	reason := "every relying party has loaded " + s.Next.Subject
@@ -231,7 +231,7 @@ func (a *assessor) promote(*Assessment) *Action {
 	action := a.signerAction(Promote, reason)
 	action.Authority = s.Next.Fingerprint
 	m := MetadataOfSigner(a.d.Name, s.Next, s.Policy)
-	m.Annotations[AnnotationPromotedAt] = stamp(a.now)
+	m.Annotations[AnnotationPromotedAt] = stamp(a.d.Recorded(a.now))
 	action.Annotations, action.Labels = m.Annotations, m.Labels
 	action.Irreversible = true
 	return action

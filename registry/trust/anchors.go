@@ -56,7 +56,7 @@ func (a *assessor) drainsUntil() time.Time {
 	if promoted, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil && promoted.After(since) {
 		since = promoted
 	}
-	return since.Add(a.d.Unlisted.Drain)
+	return since.Add(a.d.Unlisted.Drain + a.d.ClockSkew.Abs())
 }
 
 // namesOfBlockers are the members, by MemberName, or the objects.
@@ -112,9 +112,12 @@ func (a *assessor) unpublished() []*pki.Certificate {
 	return want
 }
 
+// bears says whether every verifier takes ca for the issuer of a certificate.
+func bears(c, ca *pki.Certificate) bool { return c.SignedBy(ca) && c.Identifies(ca) }
+
 // chainOf are the CAs that a leaf chains to: whoever signed it, whoever signed those, and so on, by the CAs of the slots,
 // the bundle and the leaf's own Secret. A root is needed by the leaves of its intermediates as by its own.
-func (a *assessor) chainOf(l *Leaf) []*pki.Certificate {
+func (a *assessor) chainOf(l *Leaf, issued func(c, ca *pki.Certificate) bool) []*pki.Certificate {
 	known := slices.Concat(a.authorities, l.Authorities)
 	var chain []*pki.Certificate
 	open := []*pki.Certificate{l.Certificate}
@@ -122,7 +125,7 @@ func (a *assessor) chainOf(l *Leaf) []*pki.Certificate {
 		child := open[0]
 		open = open[1:]
 		for _, ca := range known {
-			if same(ca, child) || slices.ContainsFunc(chain, ca.Equal) || !child.SignedBy(ca) {
+			if same(ca, child) || slices.ContainsFunc(chain, ca.Equal) || !issued(child, ca) {
 				continue
 			}
 			chain = append(chain, ca)
@@ -141,21 +144,26 @@ func (a *assessor) isGeneration(ca *pki.Certificate) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return pki.IsGenerationOf(ca.CommonName, a.d.Namespace, name) })
 }
 
-// twins are the other anchors with the name and the key of a CA, which have not expired: they accept what it signs, until
-// they end.
+// twins are the other anchors with the name and the key of a CA, which have not expired: those who trust them accept what it has
+// signed, until they end, if it is not identified by what they lack (pki.Certificate.Identifies).
 func (a *assessor) twins(ca *pki.Certificate) []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, other := range a.d.Bundle.Anchors {
-		if !same(ca, other) && interchangeable(ca, other) && !other.Expired(a.now) {
+		if !same(ca, other) && sameKey(ca, other) && !other.Expired(a.now) {
 			out = append(out, other)
 		}
 	}
 	return out
 }
 
-// interchangeable says whether verifiers cannot tell two CAs apart by what they sign.
-func interchangeable(a, b *pki.Certificate) bool {
+// sameKey says whether two CAs have one key and one name.
+func sameKey(a, b *pki.Certificate) bool {
 	return a != nil && b != nil && a.SubjectHash == b.SubjectHash && a.PublicKeyHash == b.PublicKeyHash
+}
+
+// interchangeable says whether verifiers cannot tell two CAs apart by what they sign from now on.
+func interchangeable(a, b *pki.Certificate) bool {
+	return sameKey(a, b) && (a.SubjectKeyID == b.SubjectKeyID || a.SubjectKeyID == "" || b.SubjectKeyID == "")
 }
 
 // acceptedUntil is until when a leaf of ca is accepted by all who verify it: to the end of ca where they have loaded it,
@@ -168,7 +176,7 @@ func (a *assessor) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
 		return until
 	}
 	for _, twin := range twins {
-		if twin.NotAfter.Before(until) {
+		if interchangeable(ca, twin) && twin.NotAfter.Before(until) {
 			until = twin.NotAfter
 		}
 	}
@@ -179,7 +187,7 @@ func (a *assessor) acceptedUntil(ca *pki.Certificate, leaf string) time.Time {
 func (a *assessor) replaceable(ca *pki.Certificate, leaf string) bool {
 	l := a.leaves[leaf]
 	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool {
-		return !l.Certificate.NotAfter.After(twin.NotAfter) &&
+		return l.Certificate.Identifies(twin) && !l.Certificate.NotAfter.After(twin.NotAfter) &&
 			(ca.Expired(a.now) || len(a.waitsForTrust(a.verifiers[leaf], twin)) == 0)
 	})
 }

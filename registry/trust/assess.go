@@ -56,8 +56,10 @@ type assessor struct {
 	published map[pki.Fingerprint]time.Time
 	// signers of the leaves by leaf name; nil where none of the known CAs signed it.
 	signers map[string]*pki.Certificate
-	// under are the names of the live leaves by the fingerprint of the CA that signed them; lives counts all live ones.
+	// under are the names of the live leaves by the fingerprint of each CA by which some verifier accepts them; borne counts those
+	// that every verifier accepts by a CA, and lives all live ones.
 	under map[pki.Fingerprint][]string
+	borne map[pki.Fingerprint]int
 	lives int
 	// unreadable are the leaves that exist and cannot be read: they may chain to anything.
 	unreadable []string
@@ -109,6 +111,7 @@ func newContent(d *Domain, now time.Time) *assessor {
 		published: parsePublished(d.Bundle.Annotations[AnnotationPublished]),
 		signers:   make(map[string]*pki.Certificate, len(d.Leaves)),
 		under:     map[pki.Fingerprint][]string{},
+		borne:     map[pki.Fingerprint]int{},
 		held:      map[string]bool{},
 		trust:     map[trustKey]lacking{},
 
@@ -138,8 +141,11 @@ func (a *assessor) countLeaf(l *Leaf) {
 		a.unreadable = append(a.unreadable, secret(l.Name))
 	case a.live(l):
 		a.lives++
-		for _, ca := range a.chainOf(l) {
+		for _, ca := range a.chainOf(l, (*pki.Certificate).SignedBy) {
 			a.under[ca.Fingerprint] = append(a.under[ca.Fingerprint], secret(l.Name))
+		}
+		for _, ca := range a.chainOf(l, bears) {
+			a.borne[ca.Fingerprint]++
 		}
 	}
 }
@@ -175,13 +181,21 @@ func (a *assessor) signerOf(l *Leaf) *pki.Certificate {
 	return signerAmong(l.Certificate, l.Authorities)
 }
 
+// signerAmong prefers the CA that every verifier takes for the issuer to one of its key and name.
 func signerAmong(c *pki.Certificate, authorities []*pki.Certificate) *pki.Certificate {
+	var twin *pki.Certificate
 	for _, ca := range authorities {
-		if c.SignedBy(ca) {
+		if !c.SignedBy(ca) {
+			continue
+		}
+		if c.Identifies(ca) {
 			return ca
 		}
+		if twin == nil {
+			twin = ca
+		}
 	}
-	return nil
+	return twin
 }
 
 // slot of a CA in the domain.

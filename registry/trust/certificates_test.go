@@ -53,6 +53,11 @@ func foreign(w *world) *pki.Certificate {
 	return pair.Certificate
 }
 
+// forClientsOnly is a CA whose extended usages have nobody accept a server that it has signed.
+func forClientsOnly(w *world) *pki.Certificate {
+	return w.raw(foreign(w), func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, nil)
+}
+
 // signedLeaf is a certificate for a leaf that pki would make with that CA.
 func signedLeaf(w *world, name string, ca *pki.Certificate) *pki.Certificate {
 	pair, err := w.keys[ca.Fingerprint].Issue(w.leaf(name).Policy.Profile, w.now)

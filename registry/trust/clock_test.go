@@ -4,9 +4,12 @@
 package trust
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 const years = 365 * day
@@ -128,6 +131,85 @@ func held(t *testing.T, w *world, a *Assessment) {
 		}
 	}
 	t.Errorf("no blocker names the clock: %+v", a.Blockers)
+}
+
+// TestWaitsByAnyClock: what is waited for lasts as long as it is to last, whichever clocks that are near enough write down its
+// beginning, and look at its end.
+func TestWaitsByAnyClock(t *testing.T) {
+	const wait = 15 * time.Minute
+	waits := map[string]struct {
+		// begin has a writer write down what is waited from.
+		begin func(w *world)
+		// until is the end by the clock of a reader.
+		until func(w *world, a *assessor) time.Time
+	}{
+		"a grace until an anchor is loaded": {
+			begin: publishedNext,
+			until: func(w *world, a *assessor) time.Time {
+				p := &Party{Name: "p", Kind: GracePeriod, Grace: wait, Members: []Member{{Name: "m"}}}
+				return a.trusts(p, &p.Members[0], w.d.Signer.Next).until
+			},
+		},
+		"a grace until a leaf is presented": {
+			begin: func(w *world) { w.requestFor("client-a", "test"); w.settle() },
+			until: func(_ *world, a *assessor) time.Time {
+				p := &Party{Name: "p", Kind: GracePeriod, Grace: wait, Members: []Member{{Name: "m", Holds: []string{"client-a"}}}}
+				return a.delivers(p, &p.Members[0], "client-a").until
+			},
+		},
+		"the delay after which a renewed leaf counts": {
+			begin: func(w *world) { w.requestFor("client-a", "test"); w.settle() },
+			until: func(w *world, a *assessor) time.Time {
+				p := &Party{Name: "p", Kind: Renewed, Grace: wait, Members: []Member{{Name: "m", Holds: []string{"client-a"}}}}
+				return a.trusts(p, &p.Members[0], w.d.Signer.Active).until
+			},
+		},
+		"the drain of leaves that no Secret holds": {
+			begin: func(w *world) {
+				w.d.Unlisted = &Unlisted{Drain: wait}
+				publishedNext(w)
+				w.reloadAll()
+				for w.d.Signer.Next != nil && w.step() {
+				}
+			},
+			until: func(_ *world, a *assessor) time.Time { return a.drainsUntil() },
+		},
+		"the delay of a caBundle": {
+			begin: func(w *world) {
+				m := w.member("client-a")
+				o := w.observation(CABundle, m)
+				o.Trusts = []pki.Fingerprint{w.d.Signer.Active.Fingerprint}
+				o.StartedAt = HeldSince(&w.d, nil, o.Trusts, w.now)
+				m.Observations = []Observation{o}
+			},
+			until: func(w *world, a *assessor) time.Time {
+				p := &Party{Name: "p", Kind: CABundle, Grace: wait}
+				return a.settled(p, &w.member("client-a").Observations[0], w.d.Signer.Active).until
+			},
+		},
+	}
+	offs := []time.Duration{-maxClockSkew, -time.Minute, 0, 5 * time.Minute}
+	for name, test := range waits {
+		for _, writer := range offs {
+			for _, reader := range offs {
+				t.Run(fmt.Sprintf("%s/written %s off, read %s off", name, writer, reader), func(t *testing.T) {
+					w := bootstrapped(t)
+					w.now, w.d.ClockSkew = w.now.Add(time.Hour+writer), writer
+					w.reloadAll()
+					test.begin(w)
+					begun := w.now.Add(-writer)
+					w.now, w.d.ClockSkew = begun.Add(reader), reader
+					until := test.until(w, newAssessor(&w.d, w.now))
+					if really := until.Add(-reader); really.Before(begun.Add(wait - time.Second)) {
+						t.Errorf("it ends after %s, want %s", really.Sub(begun), wait)
+					}
+					if really := until.Add(-reader); really.After(begun.Add(wait + 3*maxClockSkew)) {
+						t.Errorf("it ends after %s only, want %s and what the clocks are off", really.Sub(begun), wait)
+					}
+				})
+			}
+		}
+	}
 }
 
 // TestAuthorityOfTheFuture: a CA of any slot that has not begun says that the clock is wrong, until it has.

@@ -6,6 +6,8 @@ package trust
 import (
 	"cmp"
 	"slices"
+
+	"certrotation.dev/registry/pki"
 )
 
 // contentUnrotated says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
@@ -152,6 +154,17 @@ func (r *RosterMember) party(m Member) *Party {
 	}
 }
 
+// unconfigured are the members, by MemberName, that count though the configuration does not name them.
+func (a *assessor) unconfigured() []string {
+	var out []string
+	for p, m := range each(a.parties) {
+		if p.recorded && a.named.of(&RosterMember{Party: p.Name, Member: m.Name, Instance: m.Instance, Pod: m.Pod != nil}) == nil {
+			out = append(out, MemberName(p.Name, m.Name))
+		}
+	}
+	return sortedSet(out)
+}
+
 // covers says whether a configured member promises all that was recorded of it.
 func covers(p *Party, m *Member, r *RosterMember, presents []string) bool {
 	return p.Kind == r.Kind && p.Grace >= r.Grace && (r.VerifiesNothing || !p.VerifiesNothing) &&
@@ -181,11 +194,33 @@ func (a *assessor) unreleased(leaves []string) []string {
 func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 	for i := range a.d.Waivers {
 		w := &a.d.Waivers[i]
-		if w.Party == p.Name && w.Member == m.Name && w.Expires.After(a.now) {
+		if w.Party == p.Name && w.Member == m.Name && w.Expires.After(a.now) && w.RotatedFrom == a.from() {
 			return w
 		}
 	}
 	return nil
+}
+
+func (a *assessor) from() pki.Fingerprint {
+	if ca := a.rotatedFrom(); ca != nil {
+		return ca.Fingerprint
+	}
+	return ""
+}
+
+// rotatedFrom is the CA from which the rotation in flight leads, or the next one: the one that was active when it began.
+func (a *assessor) rotatedFrom() *pki.Certificate {
+	s := &a.d.Signer
+	from := s.Active
+	if s.Next != nil || from == nil {
+		return from
+	}
+	for _, ca := range slices.Concat(s.Previous, a.former()) {
+		if !same(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || ca.NotBefore.After(from.NotBefore)) {
+			from = ca
+		}
+	}
+	return from
 }
 
 // notStarted are the members that cannot run yet: those of nodes because no leaf of theirs was ever issued, and pods because

@@ -160,7 +160,9 @@ func (a *assessor) rostered(leaf string) bool {
 }
 
 func (a *assessor) deliversAll(p *Party, m *Member) proof {
-	if a.waiver(p, m) != nil || (m.Pod != nil && a.idle[m]) {
+	other := func(o *Observation) bool { return o.Failure == "" && a.presentsOther(m, o) }
+	waived := a.waiver(p, m) != nil && !slices.ContainsFunc(a.observations[m], other)
+	if waived || (m.Pod != nil && a.idle[m]) {
 		return proven
 	}
 	for _, name := range m.Holds {

@@ -92,7 +92,7 @@ func (j *judge) knownTo(l *Leaf) *pki.Certificate {
 	if ca := signerAmong(l.Certificate, j.before.authorities); ca != nil {
 		return ca
 	}
-	for _, ca := range j.before.chainOf(l) {
+	for _, ca := range j.before.chainOf(l, (*pki.Certificate).SignedBy) {
 		if slices.ContainsFunc(j.before.authorities, ca.Equal) {
 			return ca
 		}

@@ -143,21 +143,17 @@ func (e *domainEdit) consequences() []string {
 		return []string{fmt.Sprintf("trust domain %s: %s; nothing renews what it leaves behind", e.old.Name, what)}
 	}
 	var out []string
-	former := map[string]bool{}
-	for _, m := range Missing(e.old) {
-		former[AbsenceKey(&m)] = true
-	}
-	missing := Missing(e.kept)
 	for i := range e.old.Parties {
 		p := &e.old.Parties[i]
-		counts := e.kept.Party(p.Name) != nil || slices.ContainsFunc(missing, func(m RosterMember) bool { return m.Party == p.Name })
+		counts := slices.ContainsFunc(e.is.parties, func(is *Party) bool { return is.Name == p.Name })
 		if len(p.Members) > 0 && !counts {
 			out = append(out, fmt.Sprintf("trust domain %s: relying party %s counts no more: no rotation waits for its members", e.kept.Name, p.Name))
 		}
 	}
-	for _, m := range missing {
-		if !former[AbsenceKey(&m)] {
-			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, or waived", e.kept.Name, MemberName(m.Party, m.Member)))
+	former := e.was.unconfigured()
+	for _, name := range e.is.unconfigured() {
+		if !slices.Contains(former, name) {
+			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, or waived", e.kept.Name, name))
 		}
 	}
 	for i := range e.old.Leaves {

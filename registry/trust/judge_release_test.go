@@ -74,9 +74,10 @@ func TestConfigurationAtRest(t *testing.T) {
 // answered from a view that may be behind.
 func TestConsequencesOfAConfiguration(t *testing.T) {
 	for name, tt := range map[string]struct {
-		edit   func(c *Configured)
-		letsGo bool
-		want   []string
+		prepare func(g *gate)
+		edit    func(c *Configured)
+		letsGo  bool
+		want    []string
 	}{
 		"nothing": {edit: func(*Configured) {}},
 		"the domain removed": {edit: func(c *Configured) { c.Domains = nil }, letsGo: true,
@@ -92,6 +93,12 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 			m := &c.named("server-0").Members[0]
 			m.Holds = append(slices.Clone(m.Holds), "client-0")
 		}, letsGo: true, want: []string{"trust domain service: relying party client-0 counts no more: no rotation waits for its members"}},
+		"a party that is no node removed, beside the anchor of somebody else": {prepare: func(g *gate) {
+			g.onNode("client-0", "")
+			g.d.Roster = newAssessor(&g.d, g.now).roster()
+			g.d.Bundle.Anchors = append(slices.Clone(g.d.Bundle.Anchors), foreign(g.world))
+		}, edit: func(c *Configured) { c.Domains[0].Parties = c.Domains[0].Parties[1:] }, letsGo: true,
+			want: []string{"trust domain service: relying party client-0 counts no more: no rotation waits for its members"}},
 		"a leaf not named": {edit: func(c *Configured) { c.Domains[0].Leaves[0].Unnamed = true },
 			want: []string{"Secret/client-0 counts until it is deleted or named in releasedLeaves, and is not renewed"}},
 		"a leaf released": {edit: func(c *Configured) {
@@ -106,6 +113,9 @@ func TestConsequencesOfAConfiguration(t *testing.T) {
 			g := newGate(t)
 			g.onNode("client-0", "uid")
 			g.until(RecordRoster)
+			if tt.prepare != nil {
+				tt.prepare(g)
+			}
 			before, after := g.configured(), g.configured()
 			tt.edit(after)
 			got := JudgeConfiguration(gateConfiguration, before, after, g.now)

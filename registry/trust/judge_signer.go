@@ -46,6 +46,7 @@ func (j *judge) judgeSigner() {
 	for _, ca := range []*pki.Certificate{s.Active, s.Next} {
 		if ca != nil && !slices.ContainsFunc(j.before.authorities, ca.Equal) {
 			j.judgeSubject(object, ca)
+			j.judgeFitness(object, ca)
 		}
 	}
 	j.judgeActive(old, s)
@@ -65,6 +66,22 @@ func (j *judge) absent() []string {
 		}
 	}
 	return out
+}
+
+// judgeFitness refuses a CA that could not sign a leaf of the domain so that anybody accepts it.
+func (j *judge) judgeFitness(object string, ca *pki.Certificate) {
+	for i := range j.before.d.Leaves {
+		l := &j.before.d.Leaves[i]
+		if l.Unnamed {
+			continue
+		}
+		if err := ca.CheckLeaf(l.Policy.Profile); err != nil {
+			j.refuse(TrustBeforeUse, object, []string{secret(l.Name)},
+				fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, secret(l.Name), err),
+				"use a CA that may sign all leaves of the trust domain")
+			return
+		}
+	}
 }
 
 // judgeActive refuses an active CA that its verifiers have not loaded.
@@ -87,7 +104,7 @@ func (j *judge) judgeActive(old, s *Signer) {
 		return
 	}
 	blockers := j.before.waitsForTrust(j.before.parties, s.Active)
-	everybodyUsesIt := j.before.lives > 0 && j.before.liveUnder(s.Active) == j.before.lives
+	everybodyUsesIt := j.before.lives > 0 && j.before.borneBy(s.Active) == j.before.lives
 	if j.before.inBundle[s.Active.Fingerprint] && (len(blockers) == 0 || everybodyUsesIt) {
 		return
 	}

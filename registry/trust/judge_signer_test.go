@@ -71,6 +71,8 @@ func TestJudgeSigner(t *testing.T) {
 		{name: "active re-signed when everything has expired but what was recovered", before: expiredButRecovered,
 			edit: func(w *world, d *Domain) { d.Signer.Active = w.resigned(d.Signer.Active, w.now) }},
 		{name: "deleted when everything has expired but what was recovered", before: expiredButRecovered, edit: remove},
+		{name: "active renewed with its key and another identifier", edit: func(w *world, d *Domain) { d.Signer.Active = otherIdentifier(w, d.Signer.Active) },
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: []string{"server", "client-a", "client-b"}, says: "would sign leaves before everybody", way: "rotate signer"},
 		{name: "active re-signed with the same key and subject", edit: func(w *world, d *Domain) { d.Signer.Active = w.resigned(d.Signer.Active, w.now) }},
 		{name: "active re-signed with the same key, but expired",
 			edit: func(w *world, d *Domain) {
@@ -88,6 +90,8 @@ func TestJudgeSigner(t *testing.T) {
 		{name: "a second rotation", before: inStage(Draining), edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) },
 			invariant: OneRotation, object: "Secret/signer", says: "stage Draining", way: "Stable"},
 		{name: "a rotation begun by hand", edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) }},
+		{name: "a rotation begun by hand to a CA for clients only", edit: func(w *world, d *Domain) { d.Signer.Next = forClientsOnly(w) },
+			invariant: TrustBeforeUse, object: "Secret/signer", affected: []string{"Secret/server"}, says: "could not sign Secret/server", way: "may sign all leaves"},
 		{name: "next replaced", before: publishedNext, edit: func(w *world, d *Domain) { d.Signer.Next = foreign(w) },
 			invariant: OneRotation, object: "Secret/signer", says: "replaced by another", way: "abort signer"},
 		{name: "an expired next replaced", before: func(w *world) { publishedNext(w); w.now = w.now.Add(6 * 365 * 24 * time.Hour) },

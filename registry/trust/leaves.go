@@ -67,7 +67,7 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	case reason == "":
 		return nil, a.waitsToLeave(current, against)
 	}
-	missing := l.Certificate == nil || l.Certificate.Expired(a.now)
+	missing := l.Certificate == nil || l.Certificate.Expired(a.now) || a.early(l.Certificate)
 	if a.compromised(best) && !missing {
 		return nil, a.waitsToLeave(current, against)
 	}
@@ -122,13 +122,21 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 		return "it does not exist"
 	case c.Expired(a.now):
 		return fmt.Sprintf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	case a.early(c):
+		return fmt.Sprintf("it is not valid before %s", c.NotBefore.UTC().Format(time.RFC3339))
 	case a.rotationRequested(&l.Object):
 		return "its rotation was requested" + a.requestText(&l.Object)
 	case !a.due(&l.Object, c, l.Policy).After(a.now) && (best == nil || best.NotAfter.After(c.NotAfter)):
 		return dueSince(a.due(&l.Object, c, l.Policy))
 	}
+	if ca := a.signers[l.Name]; ca != nil && !c.Identifies(ca) {
+		return fmt.Sprintf("it identifies another certificate of its issuer than %s has now, by which some verifiers do not find it", ca.Subject)
+	}
 	return policyDifference(c, l.Policy.Profile)
 }
+
+// early says whether the time of a certificate has not come, by any of the clocks that are known.
+func (a *assessor) early(c *pki.Certificate) bool { return c.NotBefore.After(a.d.Recorded(a.now)) }
 
 // hostDifference compares the subject alternative names of a certificate with those that it should have. An IP address
 // that a certificate repeats as a DNS name, as library-go writes it, is no difference.

@@ -98,7 +98,7 @@ func MetadataOfSigner(domain string, c *pki.Certificate, p Policy) Metadata {
 	return certificateMetadata(domain, ManagedTypeSigner, c, p)
 }
 
-// MetadataOfLeaf describes a leaf that was issued at issuedAt.
+// MetadataOfLeaf describes a leaf that was issued at issuedAt (Domain.Recorded).
 func MetadataOfLeaf(domain string, c *pki.Certificate, p Policy, issuedAt time.Time) Metadata {
 	m := certificateMetadata(domain, ManagedTypeTarget, c, p)
 	m.Annotations[AnnotationIssuedAt] = stamp(issuedAt)
@@ -121,11 +121,11 @@ func certificateMetadata(domain, managedType string, c *pki.Certificate, p Polic
 }
 
 // MetadataOfBundle describes a bundle. Anchors are those of the signer's own generations; each keeps the time of its
-// publication, and one that is published now gets now.
-func MetadataOfBundle(domain string, anchors []*pki.Certificate, published map[pki.Fingerprint]time.Time, now time.Time) Metadata {
+// publication, and one that is published now gets at (Domain.Recorded).
+func MetadataOfBundle(domain string, anchors []*pki.Certificate, published map[pki.Fingerprint]time.Time, at time.Time) Metadata {
 	times := make(map[pki.Fingerprint]time.Time, len(anchors))
 	for _, ca := range anchors {
-		times[ca.Fingerprint] = now
+		times[ca.Fingerprint] = at
 		if t, ok := published[ca.Fingerprint]; ok {
 			times[ca.Fingerprint] = t
 		}
@@ -143,6 +143,10 @@ func formatPublished(times map[pki.Fingerprint]time.Time) string {
 	}
 	return strings.Join(entries, " ")
 }
+
+// Recorded is what is written down of a moment from which something is waited for: the latest that it may be by the writer's clock and
+// by those that it was compared with. Whoever waits may go by any of them.
+func (d *Domain) Recorded(now time.Time) time.Time { return now.Add(max(0, -d.ClockSkew)) }
 
 // stamp writes a time from which something is waited for. It is rounded up to the second that the text counts in: a
 // wait must never end early.
@@ -171,7 +175,7 @@ func (a *assessor) recordMetadata() []Action {
 		out = a.recordOne(out, SecretKind, &s.Object, MetadataOfSigner(a.d.Name, s.Active, s.Policy))
 	}
 	if b.Present {
-		out = a.recordOne(out, ConfigMapKind, &b.Object, MetadataOfBundle(a.d.Name, a.own(b.Anchors), a.published, a.now))
+		out = a.recordOne(out, ConfigMapKind, &b.Object, MetadataOfBundle(a.d.Name, a.own(b.Anchors), a.published, a.d.Recorded(a.now)))
 	}
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]

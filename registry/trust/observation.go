@@ -49,7 +49,7 @@ func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 			return proven
 		}
 		text := "accepts the subject %s, which two CAs share: that proves neither of them"
-		if other.PublicKeyHash == ca.PublicKeyHash {
+		if interchangeable(other, ca) {
 			text = "accepts the subject %s, which a CA of the same key that ends earlier has too: that proves only the other one"
 		}
 		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(text, ca.Subject)}
@@ -57,14 +57,14 @@ func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("has not loaded %s: %s", ca.Subject, nextStep(p))}
 }
 
-// ambiguous returns another known CA that a list of subjects could mean instead of ca: one with another key, or one with
-// the same key that ends earlier. An expired one is meant by nobody.
+// ambiguous returns another known CA that a list of subjects could mean instead of ca: one with another key or another identifier, or
+// one with the same key that ends earlier. An expired one is meant by nobody.
 func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 	for _, other := range a.authorities {
 		if other.SubjectHash != ca.SubjectHash || other.Fingerprint == ca.Fingerprint || other.Expired(a.now) {
 			continue
 		}
-		if other.PublicKeyHash != ca.PublicKeyHash || other.NotAfter.Before(ca.NotAfter) {
+		if !interchangeable(other, ca) || other.NotAfter.Before(ca.NotAfter) {
 			return other
 		}
 	}
@@ -74,26 +74,24 @@ func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 // denies says whether a live process of a member was seen to trust other CAs and not this one. That nothing is known, or
 // that it lists nothing, says nothing. A handshake proves the CAs that were tried, and nothing of others.
 func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
-	if !p.Kind.observed() || a.waiver(p, m) != nil {
+	if a.waiver(p, m) != nil {
 		return false
 	}
-	for _, o := range a.observations[m] {
-		lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
-		if o.Failure != "" || !lists {
-			continue
-		}
-		if !slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.observations[m], func(o *Observation) bool { return a.without(p, o, ca) })
+}
+
+// without says whether a process was seen to trust CAs, and not this one.
+func (a *assessor) without(p *Party, o *Observation, ca *pki.Certificate) bool {
+	lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
+	return p.Kind.observed() && o.Failure == "" && lists &&
+		!slices.Contains(o.Trusts, ca.Fingerprint) && !slices.Contains(o.TrustedSubjects, ca.SubjectHash) && !a.trustsTwin(o, ca)
 }
 
 // trustsTwin says whether a process has loaded a CA with the name and the key of ca, whether it has expired or not: it is
 // behind, and has not gone elsewhere.
 func (a *assessor) trustsTwin(o *Observation, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.authorities, func(twin *pki.Certificate) bool {
-		return interchangeable(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
+		return sameKey(ca, twin) && slices.Contains(o.Trusts, twin.Fingerprint)
 	})
 }
 

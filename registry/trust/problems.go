@@ -27,6 +27,7 @@ const (
 	ReasonAddressNotBelieved Reason = "AddressNotBelieved"
 	ReasonAddressCollision   Reason = "AddressCollision"
 	ReasonExpired            Reason = pki.ReasonExpired
+	ReasonNotYetValid        Reason = pki.ReasonNotYetValid
 	ReasonMissing            Reason = "Missing"
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
@@ -58,7 +59,9 @@ const (
 	ReasonNoVerifier       Reason = "NoVerifier"
 	ReasonNoHolder         Reason = "NoHolder"
 	ReasonUnnamed          Reason = "Unnamed"
-	ReasonWriteRefused     Reason = "WriteRefused"
+	// ReasonUnfitSigner is a CA whose own extensions have verifiers refuse a leaf that it is to sign.
+	ReasonUnfitSigner  Reason = "UnfitSigner"
+	ReasonWriteRefused Reason = "WriteRefused"
 	// ReasonRestartHeld is a workload whose pods have to start anew and do not; registry/restart says why.
 	ReasonRestartHeld Reason = "RestartHeld"
 )
@@ -79,8 +82,8 @@ func (p *Problem) String() string { return About(p.Object, p.Message) }
 // only its own leaves; what the protocol itself repairs holds nothing up, and neither does a pod that counts twice.
 func (p Problem) blocks() bool {
 	switch p.Reason {
-	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonOverdue,
-		ReasonChosenTwice:
+	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
+		ReasonOverdue, ReasonChosenTwice:
 		return false
 	default:
 		return true
@@ -162,6 +165,12 @@ func (a *assessor) problems() []Problem {
 			add(unwritable(secret(l.Name), &l.Object))
 		}
 		add(l.Problem)
+		if l.Problem == nil && l.Certificate != nil && a.early(l.Certificate) {
+			add(&Problem{
+				Object: secret(l.Name), Reason: ReasonNotYetValid,
+				Message: fmt.Sprintf("is not valid before %s; it is reissued by %s", l.Certificate.NotBefore.UTC().Format(time.RFC3339), secret(d.Signer.Name)),
+			})
+		}
 		if l.Problem == nil && l.Certificate != nil && a.signers[l.Name] == nil {
 			add(&Problem{
 				Object: secret(l.Name), Reason: ReasonUnknownSigner,

@@ -41,7 +41,7 @@ func (a *assessor) stage() Stage {
 // replaces a CA in one write does.
 func (a *assessor) unproven() bool {
 	s := &a.d.Signer
-	if a.lives == 0 || a.liveUnder(s.Active) > 0 {
+	if a.lives == 0 || a.borneBy(s.Active) > 0 {
 		return false
 	}
 	return !a.inBundle[s.Active.Fingerprint] || len(a.waitsForAll(s.Active)) > 0

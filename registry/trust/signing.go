@@ -70,8 +70,11 @@ func (a *assessor) formerHolders() bool {
 	return false
 }
 
-// liveUnder counts the live leaves that ca signed.
+// liveUnder counts the live leaves that some verifier accepts by ca: they are asked for before it is taken away.
 func (a *assessor) liveUnder(ca *pki.Certificate) int { return len(a.under[ca.Fingerprint]) }
+
+// borneBy counts those that every verifier accepts by ca: they are asked for before it is used.
+func (a *assessor) borneBy(ca *pki.Certificate) int { return a.borne[ca.Fingerprint] }
 
 // established says whether a CA may sign without further evidence; see the package comment.
 func (a *assessor) established(ca *pki.Certificate) bool {
@@ -83,7 +86,7 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 		// Its anchor has not left the bundle since it was active.
 		return a.wasActive(ca)
 	case SlotActive:
-		under := a.liveUnder(ca)
+		under := a.borneBy(ca)
 		if a.replaces() && under < len(a.d.Leaves) {
 			// A leaf that is missing does not say that those who verify it have loaded this CA, and the one that it
 			// replaces can sign meanwhile.
@@ -92,7 +95,7 @@ func (a *assessor) established(ca *pki.Certificate) bool {
 		next := a.d.Signer.Next
 		// Where every live leaf has moved to next already, the last leaves of the active CA are gone, not its verifiers:
 		// they have loaded it, and only it can bring back a member that must start before it can load next.
-		return under == a.lives || (next != nil && (under > 0 || a.liveUnder(next) == a.lives))
+		return under == a.lives || (next != nil && (under > 0 || a.borneBy(next) == a.lives))
 	case SlotNext, SlotRetired, SlotForeign:
 	}
 	return false
@@ -120,12 +123,49 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 			Message: "the bundle does not hold " + ca.Subject + " yet",
 		}}
 	}
+	unfit := a.unfitFor(ca, leaf)
+	if same(ca, a.d.Signer.Next) {
+		// It is not promoted while it is unfit for any leaf, and then an abort has to be in time.
+		unfit = a.unfit(ca)
+	}
+	if len(unfit) > 0 {
+		return false, unfit
+	}
 	if a.established(ca) {
 		blockers := a.denied(ca, leaf)
 		return len(blockers) == 0, blockers
 	}
 	blockers := append(a.unverified(leaf), a.waitsForTrust(a.verifiers[leaf], ca)...)
 	return len(blockers) == 0, blockers
+}
+
+// unfitFor is the blocker of a CA whose leaf nobody would accept, whoever trusts it: its own extensions speak against that.
+func (a *assessor) unfitFor(ca *pki.Certificate, leaf string) []Blocker {
+	l := a.leaves[leaf]
+	if l == nil || l.Unnamed {
+		return nil
+	}
+	err := ca.CheckLeaf(l.Policy.Profile)
+	if err == nil {
+		return nil
+	}
+	cure := "rotate it"
+	if same(ca, a.d.Signer.Next) {
+		cure = fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", a.d.Signer.Name)
+	}
+	return []Blocker{{
+		Object: secret(leaf), Reason: ReasonUnfitSigner,
+		Message: fmt.Sprintf("would be refused if %s signed it: %v; %s", ca.Subject, err, cure),
+	}}
+}
+
+// unfit are the blockers of unfitFor of all leaves.
+func (a *assessor) unfit(ca *pki.Certificate) []Blocker {
+	var blockers []Blocker
+	for i := range a.d.Leaves {
+		blockers = append(blockers, a.unfitFor(ca, a.d.Leaves[i].Name)...)
+	}
+	return blockers
 }
 
 // denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.

@@ -134,7 +134,7 @@ func TestHeldSince(t *testing.T) {
 		"since no time":           {known(func(o *Observation) { o.StartedAt = time.Time{} }), []pki.Fingerprint{a}, now},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := HeldSince(test.before, test.held, now); !got.Equal(test.want) {
+			if got := HeldSince(&Domain{}, test.before, test.held, now); !got.Equal(test.want) {
 				t.Errorf("since %s, want %s", got, test.want)
 			}
 		})
@@ -184,7 +184,7 @@ func TestTargetIsLeftOut(t *testing.T) {
 			}
 		}, gone: true},
 		{name: "it is waived", out: func(w *world) {
-			w.d.Waivers = []Waiver{{Party: "kube-apiserver", Member: guard.Member(), Reason: "r", Expires: w.now.Add(time.Hour)}}
+			w.d.Waivers = []Waiver{{Party: "kube-apiserver", Member: guard.Member(), Reason: "r", Expires: w.now.Add(time.Hour), RotatedFrom: RotatedFrom(&w.d)}}
 		}, gone: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

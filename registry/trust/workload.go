@@ -153,7 +153,7 @@ func (a *assessor) waitingFor(out *Assessment, p *Party, content map[string]stri
 		if m.Pod == nil || m.Pod.Terminating {
 			continue
 		}
-		needed := a.waiver(p, m) == nil && (blocks[m.Name] || a.presentsFormer(m, content))
+		needed := blocks[m.Name] || a.waiver(p, m) == nil && a.presentsFormer(m, content)
 		if !m.Pod.Started {
 			// It may wait at its gate. No rotation waits for its evidence, and a waiver of that does not open the gate.
 			needed = !p.StartAssumed && NamesOther(m.Content, content, a.superseded(p))

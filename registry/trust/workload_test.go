@@ -96,16 +96,18 @@ func TestWhatIsDue(t *testing.T) {
 		// waits says that a pod waits for it.
 		waits bool
 	}{
-		"trust is waited for":            {func(*startWorld) {}, true, true},
-		"before the anchor is published": {func(w *startWorld) { w.d.Bundle.Anchors = w.d.Bundle.Anchors[:1] }, false, false},
-		"the bundle cannot be read":      {func(w *startWorld) { w.d.Bundle.Problem = &Problem{Reason: ReasonUnparsable} }, false, false},
-		"the signer cannot be read":      {func(w *startWorld) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} }, false, false},
-		"the roster cannot be read":      {func(w *startWorld) { w.d.RosterProblem = &Problem{} }, false, false},
-		"the leaf cannot be used":        {func(w *startWorld) { w.leaf("client-a").Problem = &Problem{Reason: pki.ReasonKeyMismatch} }, false, false},
-		"the leaf is about to be issued": {func(w *startWorld) { w.reload("server") }, false, false},
-		"the pods are not known":         {func(w *startWorld) { w.starters().Unlisted = true }, false, false},
-		"the pod is waived": {func(w *startWorld) {
-			w.d.Waivers = []Waiver{{Party: "client-a", Member: pod(w).Name, Expires: w.now.Add(day)}}
+		"trust is waited for":                                   {func(*startWorld) {}, true, true},
+		"before the anchor is published":                        {func(w *startWorld) { w.d.Bundle.Anchors = w.d.Bundle.Anchors[:1] }, false, false},
+		"the bundle cannot be read":                             {func(w *startWorld) { w.d.Bundle.Problem = &Problem{Reason: ReasonUnparsable} }, false, false},
+		"the signer cannot be read":                             {func(w *startWorld) { w.d.Signer.Problem = &Problem{Reason: ReasonUnparsable} }, false, false},
+		"the roster cannot be read":                             {func(w *startWorld) { w.d.RosterProblem = &Problem{} }, false, false},
+		"the leaf cannot be used":                               {func(w *startWorld) { w.leaf("client-a").Problem = &Problem{Reason: pki.ReasonKeyMismatch} }, false, false},
+		"the leaf is about to be issued":                        {func(w *startWorld) { w.reload("server") }, false, false},
+		"the pods are not known":                                {func(w *startWorld) { w.starters().Unlisted = true }, false, false},
+		"the pod is waived, and is seen with the former bundle": {func(w *startWorld) { w.waive("client-a") }, true, true},
+		"the pod is waived, and nothing is known of it": {func(w *startWorld) {
+			w.waive("client-a")
+			pod(w).Observations = nil
 		}, false, false},
 		"the pod terminates":                 {func(w *startWorld) { pod(w).Pod.Terminating = true }, false, false},
 		"the pod is of no workload":          {func(w *startWorld) { pod(w).Workload = Workload{} }, true, false},
@@ -166,7 +168,7 @@ func TestWhatIsDue(t *testing.T) {
 			stable(w)
 			renew(w)
 			pod(w).Pod = &Pod{}
-			w.d.Waivers = []Waiver{{Party: "client-a", Member: pod(w).Name, Expires: w.now.Add(day)}}
+			w.waive("client-a")
 		}, true, true},
 		"a pod waits at its gate for a bundle that was replaced": {func(w *startWorld) { pod(w).Pod = &Pod{} }, false, false},
 		"at rest, a pod has not started, and no gate holds it": {func(w *startWorld) {

@@ -263,7 +263,7 @@ func (w *world) issue(action *Action) {
 	}
 	l := w.leaf(action.Object)
 	l.Present, l.Certificate, l.Authorities = true, pair.Certificate, pair.Chain
-	record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.now))
+	record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.d.Recorded(w.now)))
 }
 
 // bootstrapped is a world in the stage Stable in which everybody has loaded everything.

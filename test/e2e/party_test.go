@@ -47,17 +47,25 @@ const objectsOfReaders = 4
 // startReaders configures readers in a namespace of its own, in which both members have loaded what is there.
 func (s *system) startReaders(t *testing.T, namespace string) (a, b *party) {
 	t.Helper()
+	s.configureReaders(t, namespace)
+	return s.startReader(t, namespace, "a"), s.startReader(t, namespace, "b")
+}
+
+func (s *system) configureReaders(t *testing.T, namespace string) {
+	t.Helper()
 	s.namespace(t, namespace, nil)
 	s.mustConfigure(t, namespace, readers)
 	s.waitHealthy(t, namespace, objectsOfReaders)
-	a, b = &party{name: "reader", member: "a", startedAt: time.Now()}, &party{name: "reader", member: "b", startedAt: time.Now()}
-	for _, p := range []*party{a, b} {
-		eventually(t, p.member+" reports", func(ctx context.Context) (bool, string) {
-			problem := s.load(ctx, t, namespace, p)
-			return problem == "", problem
-		})
-	}
-	return a, b
+}
+
+func (s *system) startReader(t *testing.T, namespace, member string) *party {
+	t.Helper()
+	p := &party{name: "reader", member: member, startedAt: time.Now()}
+	eventually(t, member+" reports", func(ctx context.Context) (bool, string) {
+		problem := s.load(ctx, t, namespace, p)
+		return problem == "", problem
+	})
+	return p
 }
 
 // load makes a party of the preset mtls-service load the bundle and its leaf, and report that. It returns what went

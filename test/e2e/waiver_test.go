@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
-// TestWaiverLetsARotationEnd waives a member that does not report.
+// TestWaiverLetsARotationEnd waives a member that has never reported.
 func TestWaiverLetsARotationEnd(t *testing.T) {
 	t.Parallel()
 	s := theSystem(t)
 	const namespace = "waived"
-	a, _ := s.startReaders(t, namespace)
+	s.configureReaders(t, namespace)
+	a := s.startReader(t, namespace, "a")
 	before := fingerprintOf(s.rotation(t.Context(), t, namespace, signer))
 	s.must(t, "certrotation", "rotate", "-n", namespace, signer)
 	s.blockedBy(t, namespace, "reader", "b", a)

@@ -17,16 +17,19 @@ import (
 type assessing = func(d *trust.Domain, now time.Time) *trust.Assessment
 
 // believing is the domain in which a rule asks nothing more of those members: it takes for granted that they have loaded
-// every CA and present what is in their Secrets, as nobody but a person may say in a waiver.
+// every CA and present what is in their Secrets, as nobody but a person may say in a waiver of whom nothing is known.
 func believing(d *trust.Domain, who func(p *trust.Party, m *trust.Member) bool) *trust.Domain {
 	out := *d
-	out.Waivers = slices.Clone(d.Waivers)
-	for i := range d.Parties {
-		p := &d.Parties[i]
+	out.Waivers, out.Parties = slices.Clone(d.Waivers), slices.Clone(d.Parties)
+	for i := range out.Parties {
+		p := &out.Parties[i]
+		p.Members = slices.Clone(p.Members)
 		for k := range p.Members {
 			if m := &p.Members[k]; who(p, m) {
+				m.Observations = nil
 				out.Waivers = append(out.Waivers, trust.Waiver{
 					Party: p.Name, Member: m.Name, Reason: "a broken rule says so", Expires: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC),
+					RotatedFrom: trust.RotatedFrom(d),
 				})
 			}
 		}

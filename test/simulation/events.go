@@ -340,7 +340,7 @@ func (w *world) passes() bool {
 func (w *world) pass(d time.Duration) {
 	w.passesWatched(d)
 	w.say("%s pass", d)
-	if d > graceMargin {
+	if d > cacheLag {
 		for _, l := range w.leaders {
 			l.view.catchUp()
 		}

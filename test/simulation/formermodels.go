@@ -62,6 +62,9 @@ func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
 	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Presents = nil })
 }
 
+// recordedByOneClock writes down what the leader's clock says, however far it is behind.
+func recordedByOneClock(d *trust.Domain, _ time.Time) { d.ClockSkew = d.ClockSkew.Abs() }
+
 // renewedAtOnce takes a Secret that was written for one that is loaded.
 func renewedAtOnce(d *trust.Domain, _ time.Time) {
 	for i := range d.Parties {

@@ -43,8 +43,8 @@ func newLeader(w *world, name string, off time.Duration) (*leader, error) {
 	l.view.catchUp()
 	controller, err := rotation.New(rotation.Config{
 		Client: &client{leader: l}, Records: &ownClient{leader: l}, Inventory: &l.view, Evidence: l, Recorder: silent{}, Clock: &offClock{world: &w.clock, off: off},
-		Workers: 1,
-		Assess:  func(d *trust.Domain, now time.Time) *trust.Assessment { return w.protocol(d, now) },
+		Skew: knownSkew(off), Workers: 1,
+		Assess: func(d *trust.Domain, now time.Time) *trust.Assessment { return w.protocol(d, now) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -52,6 +52,12 @@ func newLeader(w *world, name string, off time.Duration) (*leader, error) {
 	l.controller = controller
 	return l, nil
 }
+
+// knownSkew is that of a leader that has compared its clock with those of the world.
+type knownSkew time.Duration
+
+// Ask implements rotation.Skew.
+func (s knownSkew) Ask(context.Context) (time.Duration, error) { return time.Duration(s), nil }
 
 // stop ends the goroutines of the queue.
 func (l *leader) stop() {

@@ -34,8 +34,8 @@ type mutant struct {
 
 // mutants are the broken protocols that the simulator has to find. Some former rules cannot break anything in these worlds,
 // because the guard keeps what they need out of it, or because nothing in it has that shape: a subject that two keys share,
-// evidence of another kind, chains by intermediates, the skew of a leader's clock, a process that hangs and says nothing for
-// longer than its lease. registry/trust tells them as stories.
+// evidence of another kind, chains by intermediates, a process that hangs and says nothing for longer than its lease. registry/trust
+// tells them as stories.
 func mutants() []mutant {
 	return []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
@@ -58,6 +58,7 @@ func mutants() []mutant {
 		{name: "the last observation speaks for all processes", make: believing(lastSpeaks), rare: true},
 		{name: "bootstrap from absence", make: believing(absenceIsBootstrap), rare: true},
 		{name: "renewed without delay", make: believing(renewedAtOnce)},
+		{name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock)},
 		{name: "diverged evidence is ignored", make: believing(divergedIgnored)},
 		{name: "a member that cannot run stands against its own leaf", make: believing(idleStands)},
 		{name: "a refused write stops everything", make: acting(refusedStopsAll)},

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how many steps a mutant may take until it is found.
-const patience = 100_000
+const patience = 200_000
 
 // TestMutantsAreCaught plays every broken protocol that is not rare until a promise is broken, without the guard between the
 // leader and the server.

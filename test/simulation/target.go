@@ -19,7 +19,7 @@ const (
 	// injectionDelay is after what time the operator says that kube-apiservers verify by a caBundle, and watchLag how long they
 	// take at most.
 	injectionDelay = 30 * time.Minute
-	watchLag       = injectionDelay - graceMargin
+	watchLag       = injectionDelay - promiseKept
 	// hooks are the webhooks of the target, each with a caBundle of its own, and apiServers those who call each of them.
 	hooks, apiServers = 2, 2
 )
@@ -100,7 +100,7 @@ func (w *world) lookTarget(m membership) {
 		o.Trusts = union(o.Trusts, before.Trusts)
 	}
 	if o.Failure == "" {
-		o.StartedAt = trust.HeldSince(before, o.Trusts, now)
+		o.StartedAt = trust.HeldSince(&trust.Domain{}, before, o.Trusts, now)
 		if w.gainedBefore && before != nil && before.Failure == "" {
 			o.StartedAt = before.StartedAt
 		}

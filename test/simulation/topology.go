@@ -18,9 +18,13 @@ import (
 // grace of parties of the kind gracePeriod, the delay of those of the kind renewed, and how much earlier their processes
 // load.
 const (
-	grace       = time.Hour
-	renewal     = 40 * time.Minute
-	graceMargin = 10 * time.Minute
+	// What is promised within a time is done a moment before, and a moment after an hour or two thirds of one have passed: who is wrong
+	// by as much as clocks are off sees it too early.
+	grace       = time.Hour + maxOff*3/4
+	renewal     = 40*time.Minute + maxOff*3/4
+	promiseKept = maxOff / 2
+	// cacheLag is how far the caches of a leader are behind at most.
+	cacheLag = 10 * time.Minute
 )
 
 const (

@@ -69,8 +69,9 @@ func (w *world) runsSomewhere(member string) bool {
 // waive records a waiver as the subresource does. It says whether there was none yet, and the model allows it.
 func (w *world) waive(d *trust.Domain, m membership) bool {
 	name := record.WaiverName(m.domain, m.party, m.member)
-	waiver := &trust.Waiver{Party: m.party, Member: m.member, Reason: "it cannot run", By: "somebody", Expires: w.clock.now().Add(30 * 24 * time.Hour)}
-	if w.inForce(name) || trust.CheckWaiver(d, waiver, w.clock.now()) != nil {
+	waiver := &trust.Waiver{Party: m.party, Member: m.member, Reason: "it cannot run", By: "somebody", Expires: w.clock.now().Add(30 * 24 * time.Hour),
+		RotatedFrom: trust.RotatedFrom(d)}
+	if w.inForce(name, waiver) || trust.CheckWaiver(d, waiver, w.clock.now()) != nil {
 		return false
 	}
 	made, err := record.OfWaiver(namespace, m.domain, waiver)
@@ -84,10 +85,10 @@ func (w *world) waive(d *trust.Domain, m membership) bool {
 	return true
 }
 
-// inForce says whether there is a waiver of a name that has not ended.
-func (w *world) inForce(name string) bool {
+// inForce says whether a waiver stands already.
+func (w *world) inForce(name string, waiver *trust.Waiver) bool {
 	r := w.api.latest().Records[name]
-	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now())
+	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now()) && r.Said.Waiver.RotatedFrom == waiver.RotatedFrom
 }
 
 // takesBackWaivers ends what was waived of a member that runs again.

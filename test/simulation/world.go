@@ -244,10 +244,10 @@ func (w *world) settleProcesses() {
 
 // promises notes within which time a process loads.
 func (w *world) promises(p *process, party *trust.Party) {
-	if (party.Kind != trust.GracePeriod && party.Kind != trust.Renewed) || party.Grace <= graceMargin {
+	if (party.Kind != trust.GracePeriod && party.Kind != trust.Renewed) || party.Grace <= promiseKept {
 		return
 	}
-	if within := party.Grace - graceMargin; p.within == 0 || within < p.within {
+	if within := party.Grace - promiseKept; p.within == 0 || within < p.within {
 		p.within = within
 	}
 }

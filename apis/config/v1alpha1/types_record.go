@@ -239,7 +239,7 @@ type RosterMember struct {
 	Absent string `json:"absent,omitempty"`
 }
 
-// RecordedWaiver lets rotations continue without the evidence of one member, by a person's decision.
+// RecordedWaiver lets one rotation continue without the evidence of one member, by a person's decision.
 type RecordedWaiver struct {
 	// +kubebuilder:validation:MaxLength=253
 	Party string `json:"party"`
@@ -251,6 +251,11 @@ type RecordedWaiver struct {
 	Reason string `json:"reason"`
 	// expires is when the waiver ends.
 	Expires metav1.Time `json:"expires"`
+	// rotatedFrom is the fingerprint of the CA from which the rotation leads, the active one of the moment in which it begins. It is
+	// empty if there was none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RotatedFrom string `json:"rotatedFrom,omitempty"`
 	// waivedBy is the user who decided.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

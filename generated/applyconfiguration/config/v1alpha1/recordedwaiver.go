@@ -12,7 +12,7 @@ import (
 // RecordedWaiverApplyConfiguration represents a declarative configuration of the RecordedWaiver type for use
 // with apply.
 //
-// RecordedWaiver lets rotations continue without the evidence of one member, by a person's decision.
+// RecordedWaiver lets one rotation continue without the evidence of one member, by a person's decision.
 type RecordedWaiverApplyConfiguration struct {
 	Party  *string `json:"party,omitempty"`
 	Member *string `json:"member,omitempty"`
@@ -20,6 +20,9 @@ type RecordedWaiverApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// expires is when the waiver ends.
 	Expires *v1.Time `json:"expires,omitempty"`
+	// rotatedFrom is the fingerprint of the CA from which the rotation leads, the active one of the moment in which it begins. It is
+	// empty if there was none.
+	RotatedFrom *string `json:"rotatedFrom,omitempty"`
 	// waivedBy is the user who decided.
 	WaivedBy *string `json:"waivedBy,omitempty"`
 }
@@ -59,6 +62,14 @@ func (b *RecordedWaiverApplyConfiguration) WithReason(value string) *RecordedWai
 // If called multiple times, the Expires field is set to the value of the last call.
 func (b *RecordedWaiverApplyConfiguration) WithExpires(value v1.Time) *RecordedWaiverApplyConfiguration {
 	b.Expires = &value
+	return b
+}
+
+// WithRotatedFrom sets the RotatedFrom field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotatedFrom field is set to the value of the last call.
+func (b *RecordedWaiverApplyConfiguration) WithRotatedFrom(value string) *RecordedWaiverApplyConfiguration {
+	b.RotatedFrom = &value
 	return b
 }
 

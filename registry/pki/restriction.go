@@ -1,0 +1,78 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+)
+
+// CheckLeaf says why a leaf of the profile that c has signed would be refused, though c is trusted and its time has come: by its name
+// constraints, by its extended usages, or by a critical extension that nobody knows. It is crypto/x509 that says so, of a leaf and an
+// authority with the extensions of c that a key without a secret has signed. It fails with ErrRestricted, and with ErrInvalidProfile
+// where there can be no such leaf.
+func (c *Certificate) CheckLeaf(profile Profile) error {
+	if !c.restricted {
+		return nil
+	}
+	profile, err := profile.Normalized()
+	if err != nil {
+		return err
+	}
+	like, err := x509.ParseCertificate(c.der)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidCertificate, err)
+	}
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), RawSubject: like.RawSubject, NotBefore: like.NotBefore, NotAfter: like.NotAfter,
+		ExtraExtensions: like.Extensions,
+	}
+	authority, err = signedInPlay(authority, authority)
+	if err != nil {
+		return err
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: profile.subject(), NotBefore: like.NotBefore, NotAfter: like.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: extended(profile.Usages), BasicConstraintsValid: true,
+		DNSNames: profile.DNSNames, IPAddresses: addresses(profile.IPAddresses),
+	}
+	leaf, err = signedInPlay(leaf, authority)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(authority)
+	for _, usage := range extended(profile.Usages) {
+		options := x509.VerifyOptions{Roots: roots, CurrentTime: like.NotBefore.Add(time.Second), KeyUsages: []x509.ExtKeyUsage{usage}}
+		if _, err := leaf.Verify(options); err != nil {
+			return fmt.Errorf("%w: %w", ErrRestricted, err)
+		}
+	}
+	return nil
+}
+
+// signedInPlay signs by a key that is no secret, so that it says nothing of who has signed.
+func signedInPlay(template, parent *x509.Certificate) (*x509.Certificate, error) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	der, err := x509.CreateCertificate(nil, template, parent, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidProfile, err)
+	}
+	return x509.ParseCertificate(der)
+}
+
+// restricts says whether an authority may speak against some leaves.
+func restricts(cert *x509.Certificate) bool {
+	constraints := func(e pkix.Extension) bool { return e.Id.Equal(nameConstraints) }
+	return len(cert.ExtKeyUsage)+len(cert.UnknownExtKeyUsage)+len(cert.UnhandledCriticalExtensions) > 0 ||
+		slices.ContainsFunc(cert.Extensions, constraints)
+}
+
+// nameConstraints is the extension of RFC 5280, 4.2.1.10.
+var nameConstraints = []int{2, 5, 29, 30}

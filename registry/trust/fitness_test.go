@@ -1,0 +1,69 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUnfitNextIsNotPromoted: a CA for clients only got into next past the guard. Everybody acknowledges it, and it signs no leaf and
+// is not promoted, as every server leaf of it would be refused. The blocker names the way out, which works.
+func TestUnfitNextIsNotPromoted(t *testing.T) {
+	w := bootstrapped(t)
+	active := w.d.Signer.Active
+	w.d.Signer.Next = forClientsOnly(w)
+	for range 3 {
+		w.settle()
+		w.reloadAll()
+	}
+	a := w.settle()
+	if !same(w.d.Signer.Active, active) || len(w.d.Bundle.Anchors) != 2 {
+		t.Fatalf("it was promoted: %v", w.done)
+	}
+	if server := w.leaf("server").Certificate; !server.SignedBy(active) {
+		t.Errorf("the server's leaf was signed by %s", server.Issuer)
+	}
+	named := false
+	for _, b := range a.Blockers {
+		named = named || b.Object == "Secret/server" && b.Reason == ReasonUnfitSigner && strings.Contains(b.Message, "kubectl certrotation abort signer")
+	}
+	if !named {
+		t.Errorf("no blocker names the way out: %+v", a.Blockers)
+	}
+	w.abort()
+	for range 4 {
+		w.settle()
+		w.reloadAll()
+	}
+	if a := w.settle(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 || !same(w.d.Signer.Active, active) {
+		t.Errorf("no rest after the abort: %s", outline(a))
+	}
+}
+
+// TestUnfitNextOfNobody: where no leaf is live, an unfit CA is not promoted either.
+func TestUnfitNextOfNobody(t *testing.T) {
+	w := newWorld(t)
+	w.d.Signer.Present, w.d.Signer.Next = true, forClientsOnly(w)
+	a := w.settle()
+	if w.d.Signer.Active != nil || !a.Blocked() {
+		t.Errorf("done %v, %s", w.done, outline(a))
+	}
+}
+
+// TestLeafOfTheFuture: a leaf whose time has not come got past the guard. It is a problem, and reissued.
+func TestLeafOfTheFuture(t *testing.T) {
+	w := bootstrapped(t)
+	l := w.leaf("server")
+	l.Certificate = w.raw(l.Certificate, func(c *x509.Certificate) { c.NotBefore = w.now.Add(2 * time.Hour) }, w.d.Signer.Active)
+	if p := w.assess().ProblemOf("Secret/server"); p == nil || p.Reason != ReasonNotYetValid || !strings.Contains(p.Message, "it is reissued") {
+		t.Errorf("problem %+v", p)
+	}
+	a := w.settle()
+	if p := a.ProblemOf("Secret/server"); p != nil || !w.leaf("server").Certificate.ValidAt(w.now) {
+		t.Errorf("it stays: %+v", p)
+	}
+}
