@@ -8,6 +8,7 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -29,6 +30,10 @@ func main() {
 	utilruntime.Must(undumpable.Process())
 	// Go collects harder before a container comes to its limit of memory. Where that cannot be read, or GOMEMLIMIT is set, nothing changes.
 	_, _ = memlimit.Set(memlimit.WithRatio(0.8))
+	if os.Getenv("GOGC") == "" {
+		// What is in memory changes rarely: a collection twice as often costs little, and saves a quarter of the memory.
+		debug.SetGCPercent(50)
+	}
 	// Some logging flags depend on feature gates, which must be registered before flags are parsed.
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	command := app.NewCommand()

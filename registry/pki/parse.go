@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"fmt"
+	"unique"
 )
 
 // ParseCertificate reads one DER certificate. The input is copied. It fails with
@@ -47,9 +48,9 @@ func facts(cert *x509.Certificate) *Certificate {
 	return &Certificate{
 		Fingerprint:      fingerprintOf(cert.Raw),
 		Subject:          cert.Subject.String(),
-		Issuer:           cert.Issuer.String(),
+		Issuer:           shared(cert.Issuer.String()),
 		CommonName:       cert.Subject.CommonName,
-		IssuerCommonName: cert.Issuer.CommonName,
+		IssuerCommonName: shared(cert.Issuer.CommonName),
 		SubjectHash:      SubjectHash(cert.RawSubject),
 		SerialNumber:     cert.SerialNumber.Text(16),
 		KeyAlgorithm:     algorithmOf(cert.PublicKey),
@@ -57,7 +58,7 @@ func facts(cert *x509.Certificate) *Certificate {
 		NotBefore:        cert.NotBefore,
 		NotAfter:         cert.NotAfter,
 		SubjectKeyID:     hex.EncodeToString(cert.SubjectKeyId),
-		AuthorityKeyID:   hex.EncodeToString(cert.AuthorityKeyId),
+		AuthorityKeyID:   shared(hex.EncodeToString(cert.AuthorityKeyId)),
 		IsCA:             maySign(cert),
 		DNSNames:         cert.DNSNames,
 		IPAddresses:      addressTexts(cert),
@@ -70,6 +71,9 @@ func facts(cert *x509.Certificate) *Certificate {
 		rawIssuer:        cert.RawIssuer,
 	}
 }
+
+// shared is the one copy of a text that the leaves of a CA have in common.
+func shared(text string) string { return unique.Make(text).Value() }
 
 func maySign(cert *x509.Certificate) bool {
 	return cert.BasicConstraintsValid && cert.IsCA &&

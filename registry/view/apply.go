@@ -57,8 +57,7 @@ func (s *Store) elements(changes []Change) ([]*btree.Element, error) {
 			if err := s.cfg.Versioner.PrepareObjectForStorage(change.Object); err != nil {
 				return nil, fmt.Errorf("reset version of %s %q: %w", s.cfg.Resource, change.Key, err)
 			}
-			var err error
-			if element.Labels, element.Fields, err = s.cfg.GetAttrs(change.Object); err != nil {
+			if _, _, err := s.cfg.GetAttrs(change.Object); err != nil {
 				return nil, fmt.Errorf("attributes of %s %q: %w", s.cfg.Resource, change.Key, err)
 			}
 		}

@@ -75,7 +75,7 @@ func (s *Store) resolveList(ctx context.Context, key string, opts storage.ListOp
 	if err != nil {
 		return nil, err
 	}
-	read := &listRead{selection: newSelection(key, opts), start: start, limit: opts.Predicate.Limit}
+	read := &listRead{selection: s.newSelection(key, opts), start: start, limit: opts.Predicate.Limit}
 	if exact > 0 {
 		read.revision = uint64(exact)
 		read.state, err = s.admit(ctx, read.revision, true, listExpired)

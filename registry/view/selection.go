@@ -17,10 +17,12 @@ type selection struct {
 	key       string
 	recursive bool
 	predicate storage.SelectionPredicate
+	// attributes are Config.GetAttrs.
+	attributes storage.AttrFunc
 }
 
 // newSelection normalizes a predicate whose selectors may be nil.
-func newSelection(key string, opts storage.ListOptions) selection {
+func (s *Store) newSelection(key string, opts storage.ListOptions) selection {
 	predicate := opts.Predicate
 	if predicate.Label == nil {
 		predicate.Label = labels.Everything()
@@ -28,7 +30,7 @@ func newSelection(key string, opts storage.ListOptions) selection {
 	if predicate.Field == nil {
 		predicate.Field = fields.Everything()
 	}
-	return selection{key: key, recursive: opts.Recursive, predicate: predicate}
+	return selection{key: key, recursive: opts.Recursive, predicate: predicate, attributes: s.cfg.GetAttrs}
 }
 
 // covers reports whether a key is in the range of keys.
@@ -39,11 +41,17 @@ func (s *selection) covers(key string) bool {
 	return key == s.key
 }
 
-// matches reports whether the selectors select an element. They are applied to the attributes that the store computed
-// when the element was stored, not to those that the predicate would compute.
+// matches reports whether the selectors select an element. They are applied to the attributes that the store computes, not to those that
+// the predicate would compute. Most requests select nothing, so the attributes of an element are not kept.
 func (s *selection) matches(element *btree.Element) bool {
-	if element == nil || !s.predicate.MatchesObjectAttributes(element.Labels, element.Fields) {
+	if element == nil {
 		return false
+	}
+	if !s.predicate.Label.Empty() || !s.predicate.Field.Empty() {
+		labels, fields, err := s.attributes(element.Object)
+		if err != nil || !s.predicate.MatchesObjectAttributes(labels, fields) {
+			return false
+		}
 	}
 	if s.predicate.ShardSelector == nil {
 		return true

@@ -38,7 +38,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 			return newEndedWatch(err), nil
 		}
 	}
-	w := newWatcher(ctx, s, newSelection(key, opts), opts)
+	w := newWatcher(ctx, s, s.newSelection(key, opts), opts)
 	w.cursor = start.revision
 	if !initial && requested != 0 {
 		w.cursor = requested

@@ -72,6 +72,8 @@ func (o *Options) Config() (*Config, error) {
 		return nil, fmt.Errorf("read client configuration %q: %w", o.Kubeconfig, err)
 	}
 	restclient.AddUserAgent(rest, component)
+	// A watch that is compressed keeps 40 KiB for as long as it lasts, and there are several for each namespace.
+	rest.DisableCompression = true
 	meter := clockskew.NewMeter(clock.RealClock{})
 	rest.Wrap(meter.Wrap)
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })

@@ -21,6 +21,8 @@ func clientConfig(base *rest.Config) *rest.Config {
 	// Secrets are listed and watched: protobuf takes a fraction of the memory and time of JSON.
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	// A watch that is compressed keeps 40 KiB for as long as it lasts, and there are several for each namespace.
+	config.DisableCompression = true
 	// No client-side limit: priority and fairness of the API server shares its capacity, and a limit here would only
 	// queue requests where nobody can see them.
 	config.QPS = -1
