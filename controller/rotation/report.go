@@ -29,7 +29,7 @@ func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
 		c.queue.Add(key{namespace: k.namespace, status: true})
 	}
 	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
-	c.reportWaivers(signer, before.waivers, inForce(d.Waivers, c.clock.Now()))
+	c.reportWaivers(signer, before.waivers, trust.WaiversInForce(d, c.clock.Now()))
 	if found.known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
 			fmt.Sprintf("trust domain %s went from %s to %s", d.Name, before.stage, a.Stage))
@@ -112,11 +112,6 @@ func uidOf(d *trust.Domain, named string) types.UID {
 
 // actionWaive is the action of events about waivers.
 const actionWaive = "Waive"
-
-// inForce are the waivers that have not ended.
-func inForce(waivers []trust.Waiver, now time.Time) []trust.Waiver {
-	return slices.DeleteFunc(slices.Clone(waivers), func(w trust.Waiver) bool { return !w.Expires.After(now) })
-}
 
 // reportWaivers has an event on the signer for each waiver that begins or ends: that a rotation goes on without the
 // evidence of somebody is to be found where people look. The action names the member, by which events are told apart.

@@ -56,7 +56,7 @@ const (
 func statusOf(d *trust.Domain, a *trust.Assessment, now time.Time) status {
 	s := status{
 		stage: a.Stage, blocked: blockedText(a), blockedAt: now, blockers: len(a.Blockers),
-		wrong: wrongText(a), problems: len(a.Problems), waivers: inForce(d.Waivers, now),
+		wrong: wrongText(a), problems: len(a.Problems), waivers: trust.WaiversInForce(d, now),
 		since: a.StageSince, signer: d.Signer.Name, certificates: certificatesOf(d, a),
 	}
 	s.unadopted = slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == trust.ReasonNotAdopted })

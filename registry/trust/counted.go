@@ -6,6 +6,7 @@ package trust
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -194,11 +195,23 @@ func (a *assessor) unreleased(leaves []string) []string {
 func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 	for i := range a.d.Waivers {
 		w := &a.d.Waivers[i]
-		if w.Party == p.Name && w.Member == m.Name && w.Expires.After(a.now) && w.RotatedFrom == a.from() {
+		if w.Party == p.Name && w.Member == m.Name && a.inForce(w) {
 			return w
 		}
 	}
 	return nil
+}
+
+// inForce says whether a waiver has neither ended nor was for another rotation.
+func (a *assessor) inForce(w *Waiver) bool { return w.Expires.After(a.now) && w.RotatedFrom == a.from() }
+
+// WaiversInForce are those that have neither ended nor were for another rotation.
+func WaiversInForce(d *Domain, now time.Time) []Waiver {
+	if len(d.Waivers) == 0 {
+		return nil
+	}
+	a := newContent(d, now)
+	return slices.DeleteFunc(slices.Clone(d.Waivers), func(w Waiver) bool { return !a.inForce(&w) })
 }
 
 func (a *assessor) from() pki.Fingerprint {

@@ -104,7 +104,7 @@ func (j *judge) wayToRetire(ca *pki.Certificate) string {
 	case SlotActive:
 		return fmt.Sprintf("replace the CA with `kubectl certrotation rotate %s`: its anchor leaves the bundle when nothing needs it", signer)
 	case SlotNext:
-		return fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", signer)
+		return abortIt(signer)
 	case SlotPrevious, SlotRetired:
 		return "let the rotation end: the controller removes the anchor when no live leaf chains to it"
 	case SlotForeign:
@@ -149,4 +149,9 @@ func (j *judge) allUsers() []string {
 		}
 	}
 	return users
+}
+
+// abortIt is the way out of a rotation to a CA that is not wanted.
+func abortIt(signer string) string {
+	return fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", signer)
 }

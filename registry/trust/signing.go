@@ -151,7 +151,7 @@ func (a *assessor) unfitFor(ca *pki.Certificate, leaf string) []Blocker {
 	}
 	cure := "rotate it"
 	if same(ca, a.d.Signer.Next) {
-		cure = fmt.Sprintf("abort the rotation with `kubectl certrotation abort %s`", a.d.Signer.Name)
+		cure = abortIt(a.d.Signer.Name)
 	}
 	return []Blocker{{
 		Object: secret(leaf), Reason: ReasonUnfitSigner,
