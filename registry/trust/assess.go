@@ -70,6 +70,8 @@ type assessor struct {
 	trust      map[trustKey]lacking
 	deliveries *lacking
 	toRecord   *Roster
+	// misfits remembers, by the CA, the leaves that it cannot sign so that they are accepted.
+	misfits map[pki.Fingerprint][]Blocker
 }
 
 type trustKey struct {
@@ -114,6 +116,7 @@ func newContent(d *Domain, now time.Time) *assessor {
 		borne:     map[pki.Fingerprint]int{},
 		held:      map[string]bool{},
 		trust:     map[trustKey]lacking{},
+		misfits:   map[pki.Fingerprint][]Blocker{},
 
 		observations: map[*Member][]*Observation{},
 	}

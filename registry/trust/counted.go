@@ -203,7 +203,9 @@ func (a *assessor) waiver(p *Party, m *Member) *Waiver {
 }
 
 // inForce says whether a waiver has neither ended nor was for another rotation.
-func (a *assessor) inForce(w *Waiver) bool { return w.Expires.After(a.now) && w.RotatedFrom == a.from() }
+func (a *assessor) inForce(w *Waiver) bool {
+	return w.Expires.After(a.now) && w.RotatedFrom == a.from()
+}
 
 // WaiversInForce are those that have neither ended nor were for another rotation.
 func WaiversInForce(d *Domain, now time.Time) []Waiver {

@@ -6,6 +6,7 @@ package trust
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"certrotation.dev/registry/pki"
 )
@@ -124,9 +125,9 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 		}}
 	}
 	unfit := a.unfitFor(ca, leaf)
-	if same(ca, a.d.Signer.Next) {
+	if all := a.unfit(ca); len(unfit) == 0 && len(all) > 0 && same(ca, a.d.Signer.Next) {
 		// It is not promoted while it is unfit for any leaf, and then an abort has to be in time.
-		unfit = a.unfit(ca)
+		unfit = all[:1:1]
 	}
 	if len(unfit) > 0 {
 		return false, unfit
@@ -141,31 +142,39 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 
 // unfitFor is the blocker of a CA whose leaf nobody would accept, whoever trusts it: its own extensions speak against that.
 func (a *assessor) unfitFor(ca *pki.Certificate, leaf string) []Blocker {
-	l := a.leaves[leaf]
-	if l == nil || l.Unnamed {
+	all := a.unfit(ca)
+	at, found := slices.BinarySearchFunc(all, secret(leaf), func(b Blocker, object string) int { return strings.Compare(b.Object, object) })
+	if !found {
 		return nil
 	}
-	err := ca.CheckLeaf(l.Policy.Profile)
-	if err == nil {
-		return nil
+	return all[at : at+1 : at+1]
+}
+
+// unfit are the blockers of unfitFor of all leaves, ordered. A CA with such extensions costs a signature for each leaf, so they are remembered.
+func (a *assessor) unfit(ca *pki.Certificate) []Blocker {
+	if known, ok := a.misfits[ca.Fingerprint]; ok {
+		return known
 	}
 	cure := "rotate it"
 	if same(ca, a.d.Signer.Next) {
 		cure = abortIt(a.d.Signer.Name)
 	}
-	return []Blocker{{
-		Object: secret(leaf), Reason: ReasonUnfitSigner,
-		Message: fmt.Sprintf("would be refused if %s signed it: %v; %s", ca.Subject, err, cure),
-	}}
-}
-
-// unfit are the blockers of unfitFor of all leaves.
-func (a *assessor) unfit(ca *pki.Certificate) []Blocker {
-	var blockers []Blocker
+	var out []Blocker
 	for i := range a.d.Leaves {
-		blockers = append(blockers, a.unfitFor(ca, a.d.Leaves[i].Name)...)
+		l := &a.d.Leaves[i]
+		if l.Unnamed {
+			continue
+		}
+		if err := ca.CheckLeaf(l.Policy.Profile); err != nil {
+			out = append(out, Blocker{
+				Object: secret(l.Name), Reason: ReasonUnfitSigner,
+				Message: fmt.Sprintf("would be refused if %s signed it: %v; %s", ca.Subject, err, cure),
+			})
+		}
 	}
-	return blockers
+	// Whoever appends to what is remembered makes a copy.
+	a.misfits[ca.Fingerprint] = slices.Clip(out)
+	return a.misfits[ca.Fingerprint]
 }
 
 // denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.

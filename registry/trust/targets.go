@@ -25,8 +25,8 @@ func TargetOf(member string) (_ InjectionTarget, ok bool) {
 	return InjectionTarget{Kind: kind, Name: name}, ok && kind != "" && name != ""
 }
 
-// HeldSince says since when a target of a domain holds all anchors of a look, to be recorded. What it lost meanwhile changes nothing; what it gained it
-// has had from this look on. So does it where nothing is known of before, or that has ended: it may have lost all for a while.
+// HeldSince says since when a target of a domain holds all anchors of a look, to be recorded. What it lost meanwhile changes nothing;
+// what it gained it has had from this look on. So does it where nothing is known of before, or that has ended: it may have lost all for a while.
 func HeldSince(d *Domain, before *Observation, anchors []pki.Fingerprint, now time.Time) time.Time {
 	from := d.Recorded(now)
 	if before == nil || before.Failure != "" || before.StartedAt.IsZero() || before.StartedAt.After(from) || !before.Expires.After(now) {
