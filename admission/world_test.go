@@ -292,7 +292,7 @@ func newHandler(t testing.TB, v *view, namespaces ...runtime.Object) *Handler {
 	return newHandlerOf(t, v, apifake.New(t, clocktesting.NewFakePassiveClock(now), namespaces...))
 }
 
-// newHandlerOf is that of an API server.
+// newHandlerOf makes a handler that reads from an API server.
 func newHandlerOf(t testing.TB, v *view, api *apifake.Server) *Handler {
 	t.Helper()
 	h, err := New(Config{

@@ -23,13 +23,14 @@ const actionAssess = "Assess"
 
 // report says by events what has changed since the last look at a domain, and keeps what the metrics show.
 func (c *Controller) report(k key, d *trust.Domain, a *trust.Assessment) {
-	found := c.reported.replace(k, statusOf(d, a, c.clock.Now()))
+	now := statusOf(d, a, c.clock.Now())
+	found := c.reported.replace(k, now)
 	before := &found.before
 	if found.news {
 		c.queue.Add(key{namespace: k.namespace, status: true})
 	}
 	signer := referenceOf(d.Namespace, string(trust.SecretKind)+"/"+d.Signer.Name, types.UID(d.Signer.UID))
-	c.reportWaivers(signer, before.waivers, trust.WaiversInForce(d, c.clock.Now()))
+	c.reportWaivers(signer, before.waivers, now.waivers)
 	if found.known && before.stage != a.Stage {
 		c.emit(signer, corev1.EventTypeNormal, EventStageChanged, actionAssess,
 			fmt.Sprintf("trust domain %s went from %s to %s", d.Name, before.stage, a.Stage))

@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// CheckLeaf says why a leaf of the profile that c has signed would be refused, though c is trusted and its time has come: by its name
-// constraints, by its extended usages, or by a critical extension that nobody knows. It is crypto/x509 that says so, of a leaf and an
-// authority with the extensions of c that a key without a secret has signed. It fails with ErrRestricted, and with ErrInvalidProfile
-// where there can be no such leaf.
+// CheckLeaf reports why verifiers that trust c would refuse a leaf of the profile: its name constraints, its extended key usages, or an
+// unknown critical extension. It lets crypto/x509 verify a stand-in for the leaf under a stand-in for c with the same extensions, both
+// signed by a fixed key. It returns ErrRestricted, or ErrInvalidProfile if no such leaf can be made.
 func (c *Certificate) CheckLeaf(profile Profile) error {
 	if !c.restricted {
 		return nil
@@ -57,7 +56,7 @@ func (c *Certificate) CheckLeaf(profile Profile) error {
 	return nil
 }
 
-// signedInPlay signs by a key that is no secret, so that it says nothing of who has signed.
+// signedInPlay signs a stand-in with a fixed key, which proves nothing.
 func signedInPlay(template, parent *x509.Certificate) (*x509.Certificate, error) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	der, err := x509.CreateCertificate(nil, template, parent, key.Public(), key)
@@ -67,7 +66,7 @@ func signedInPlay(template, parent *x509.Certificate) (*x509.Certificate, error)
 	return x509.ParseCertificate(der)
 }
 
-// restricts says whether an authority may speak against some leaves.
+// restricts reports whether extensions of an authority limit what it may sign.
 func restricts(cert *x509.Certificate) bool {
 	constraints := func(e pkix.Extension) bool { return e.Id.Equal(nameConstraints) }
 	return len(cert.ExtKeyUsage)+len(cert.UnknownExtKeyUsage)+len(cert.UnhandledCriticalExtensions) > 0 ||

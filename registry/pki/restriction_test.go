@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestCheckLeaf: an authority is asked what it may sign. The answer is that of crypto/x509 for a leaf that it has signed.
+// TestCheckLeaf compares CheckLeaf with what crypto/x509 says about a leaf that the authority really signed.
 func TestCheckLeaf(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -37,7 +37,7 @@ func TestCheckLeaf(t *testing.T) {
 		{name: "other addresses", restrict: func(c *x509.Certificate) {
 			c.PermittedIPRanges = []*net.IPNet{{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)}}
 		}, refused: true},
-		{name: "a critical extension that nobody knows", restrict: func(c *x509.Certificate) {
+		{name: "an unknown critical extension", restrict: func(c *x509.Certificate) {
 			c.ExtraExtensions = []pkix.Extension{{Id: []int{1, 3, 6, 1, 4, 1, 99999, 1}, Critical: true, Value: []byte{5, 0}}}
 		}, refused: true},
 	}

@@ -38,9 +38,8 @@ func (c *Certificate) SignedBy(ca *Certificate) bool {
 	return true
 }
 
-// Identifies reports whether what c says of the certificate of its issuer, if anything, is true of ca: its key identifier and its serial
-// number. Where it is not, OpenSSL and those that do as it does find no issuer in ca, though its key has signed c (X509_check_akid of
-// OpenSSL); crypto/x509 does not ask.
+// Identifies reports whether the authority key identifier of c matches ca: key identifier and serial number, as far as both have them.
+// If it does not, OpenSSL does not take ca for the issuer even if its key signed c (X509_check_akid); crypto/x509 does not ask.
 func (c *Certificate) Identifies(ca *Certificate) bool {
 	return (c.AuthorityKeyID == "" || ca.SubjectKeyID == "" || c.AuthorityKeyID == ca.SubjectKeyID) &&
 		(c.issuerSerial == "" || c.issuerSerial == ca.SerialNumber)

@@ -66,7 +66,7 @@ func cut(answers []quorum.Answer, from, to string) []quorum.Answer {
 	return answers
 }
 
-// unconfirmed has every member list the others out of its own data.
+// unconfirmed makes every member list the others from its own data.
 func unconfirmed(answers []quorum.Answer) []quorum.Answer {
 	for i := range answers {
 		answers[i].Confirmed = false

@@ -72,9 +72,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestObserveBelievesTheList: the list of members counts as that of the cluster if somebody has read it linearizably, and who is a
-// learner is a part of it.
-func TestObserveBelievesTheList(t *testing.T) {
+// TestObserveConfirmsTheList: one linearizable read confirms the list of members, and lists must agree on the learners.
+func TestObserveConfirmsTheList(t *testing.T) {
 	learner := func(a *quorum.Answer) {
 		a.Listed = slices.Clone(a.Listed)
 		a.Listed[2].Learner = true
@@ -87,7 +86,7 @@ func TestObserveBelievesTheList(t *testing.T) {
 		says      string
 	}{
 		{name: "all have read it", answers: cluster("hhh"), confirmed: true, voters: 3},
-		{name: "nobody has read it", answers: unconfirmed(cluster("hhh")), voters: 3},
+		{name: "all list their own data", answers: unconfirmed(cluster("hhh")), voters: 3},
 		{name: "one has read it", answers: change(unconfirmed(cluster("hhh")), "b", func(a *quorum.Answer) { a.Confirmed = true }), confirmed: true, voters: 3},
 		{name: "one of them is a learner", answers: cluster("hhl"), confirmed: true, voters: 2},
 		{name: "they do not agree on who is a learner", answers: change(cluster("hhh"), "a", learner), voters: 2, says: "do not agree"},
@@ -101,7 +100,7 @@ func TestObserveBelievesTheList(t *testing.T) {
 	}
 }
 
-// TestLeaderIsAgreedOn: there is no leader as long as a healthy voter sees none, whoever it is.
+// TestLeaderIsAgreedOn: there is no leader while any healthy voter sees none.
 func TestLeaderIsAgreedOn(t *testing.T) {
 	if o := quorum.Observe(cluster("hhh")); o.Leader != 1 {
 		t.Errorf("the leader is %d, want 1", o.Leader)

@@ -39,7 +39,7 @@ func TestRejoined(t *testing.T) {
 		{"two others have lost each other", cut(cluster("hhh"), "b", "c"), quorum.ReasonRejoined, ""},
 		{"it sees another leader", change(cluster("hhh"), "a", elsewhere), quorum.ReasonNotRejoined, "leader"},
 		{"another one sees no leader", change(cluster("hhh"), "b", nowhere), quorum.ReasonNotRejoined, "election"},
-		{"nobody has read the list linearizably", unconfirmed(cluster("hhh")), quorum.ReasonNotRejoined, "not in the cluster's list"},
+		{"the list is not confirmed", unconfirmed(cluster("hhh")), quorum.ReasonNotRejoined, "not in the cluster's list"},
 		{"a learner sees another leader", change(cluster("hhl"), "c", func(a *quorum.Answer) { a.Healthy, a.Leader = true, 3 }), quorum.ReasonRejoined, ""},
 		{"an election", change(cluster("hhh"), "a", nowhere), quorum.ReasonNotRejoined, "election"},
 		{"nobody was asked", nil, quorum.ReasonStateUnknown, "not asked"},

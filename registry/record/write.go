@@ -11,17 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CreateOptions have the API server refuse a record of which it would drop a field: half a record could prove what was never seen.
+// CreateOptions make the API server refuse an object if it would drop a field: half a record could prove what was never seen.
 func CreateOptions(fieldManager string, dryRun []string) metav1.CreateOptions {
 	return metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict}
 }
 
-// UpdateOptions are CreateOptions of an update.
+// UpdateOptions are the same for an update.
 func UpdateOptions(fieldManager string, dryRun []string) metav1.UpdateOptions {
 	return metav1.UpdateOptions{FieldManager: fieldManager, DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict}
 }
 
-// Explain adds to an answer of the API server that it does not know a field what to do about that. Any other error stays as it is.
+// Explain adds the next step to the error that the API server does not know a field. It returns any other error unchanged.
 func Explain(err error) error {
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "unknown field") {
 		return err

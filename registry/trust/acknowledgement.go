@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"certrotation.dev/registry/pki"
 )
 
 // reportAge is how old what a member reports of itself may be: a report that was kept back, or that is sent again, says
@@ -69,44 +67,6 @@ func reporter(d *Domain, party, member string) (EvidenceKind, []Observation, err
 	}
 	return kind, observations, nil
 }
-
-// CheckWaiver says whether a member may be waived: it has to count. It returns a *Refusal or nil.
-func CheckWaiver(d *Domain, w *Waiver, now time.Time) error {
-	if _, _, err := reporter(d, w.Party, w.Member); err != nil {
-		return err
-	}
-	switch {
-	case w.Reason == "":
-		return refuse("a waiver needs a reason")
-	case w.Expires.After(now.Add(longestWaiver)):
-		return refuse("a waiver lasts %s at most", longestWaiver)
-	}
-	return nil
-}
-
-// RotatedFrom is the CA from which the rotation in flight leads, or the next one if there is none; "" if there is no CA.
-func RotatedFrom(d *Domain) pki.Fingerprint { return newContent(d, time.Time{}).from() }
-
-// Contradicted is until when a report or an observation of the member says the contrary of what a waiver would have a rotation assume,
-// zero if none does.
-func Contradicted(d *Domain, party, member string, now time.Time) time.Time {
-	a := newAssessor(d, now)
-	var until time.Time
-	for p, m := range each(a.parties) {
-		if p.Name != party || m.Name != member || a.newest() == nil {
-			continue
-		}
-		for _, o := range a.observations[m] {
-			if (a.without(p, o, a.newest()) || o.Failure == "" && a.presentsOther(m, o)) && o.Expires.After(until) {
-				until = o.Expires
-			}
-		}
-	}
-	return until
-}
-
-// longestWaiver: who is not to be waited for after a month is to be removed from the configuration.
-const longestWaiver = 30 * 24 * time.Hour
 
 // memberPlaceholder stands for the name of the member that is reported for.
 const memberPlaceholder = "{member}"

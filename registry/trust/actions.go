@@ -218,7 +218,7 @@ func (a *assessor) abort(*Assessment) *Action {
 // promote makes next active once every member trusts it, or where nobody can be cut off.
 func (a *assessor) promote(*Assessment) *Action {
 	s := &a.d.Signer
-	if s.Next == nil || !s.Next.ValidAt(a.now) || len(a.unfit(s.Next)) > 0 {
+	if s.Next == nil || !s.Next.ValidAt(a.now) || len(a.misfitsOf(s.Next)) > 0 {
 		return nil
 	}
 	reason := "every relying party has loaded " + s.Next.Subject

@@ -112,24 +112,37 @@ func (a *assessor) unpublished() []*pki.Certificate {
 	return want
 }
 
-// bears says whether every verifier takes ca for the issuer of a certificate.
-func bears(c, ca *pki.Certificate) bool { return c.SignedBy(ca) && c.Identifies(ca) }
+// link is a CA that a leaf chains to.
+type link struct {
+	ca *pki.Certificate
+	// identified says that every verifier finds it, because each certificate on the way identifies its issuer (pki.Certificate.Identifies).
+	identified bool
+}
 
 // chainOf are the CAs that a leaf chains to: whoever signed it, whoever signed those, and so on, by the CAs of the slots,
 // the bundle and the leaf's own Secret. A root is needed by the leaves of its intermediates as by its own.
-func (a *assessor) chainOf(l *Leaf, issued func(c, ca *pki.Certificate) bool) []*pki.Certificate {
+func (a *assessor) chainOf(l *Leaf) []link {
 	known := slices.Concat(a.authorities, l.Authorities)
-	var chain []*pki.Certificate
-	open := []*pki.Certificate{l.Certificate}
+	var chain []link
+	open := []link{{l.Certificate, true}}
 	for len(open) > 0 {
 		child := open[0]
 		open = open[1:]
 		for _, ca := range known {
-			if same(ca, child) || slices.ContainsFunc(chain, ca.Equal) || !issued(child, ca) {
+			if same(ca, child.ca) || !child.ca.SignedBy(ca) {
 				continue
 			}
-			chain = append(chain, ca)
-			open = append(open, ca)
+			next := link{ca, child.identified && child.ca.Identifies(ca)}
+			at := slices.IndexFunc(chain, func(l link) bool { return same(l.ca, ca) })
+			switch {
+			case at < 0:
+				chain = append(chain, next)
+			case next.identified && !chain[at].identified:
+				chain[at] = next
+			default:
+				continue
+			}
+			open = append(open, next)
 		}
 	}
 	return chain

@@ -70,8 +70,8 @@ type assessor struct {
 	trust      map[trustKey]lacking
 	deliveries *lacking
 	toRecord   *Roster
-	// misfits remembers, by the CA, the leaves that it cannot sign so that they are accepted.
-	misfits map[pki.Fingerprint][]Blocker
+	// misfits remembers the leaves that a CA cannot sign (misfitsOf).
+	misfits map[pki.Fingerprint][]misfit
 }
 
 type trustKey struct {
@@ -116,7 +116,7 @@ func newContent(d *Domain, now time.Time) *assessor {
 		borne:     map[pki.Fingerprint]int{},
 		held:      map[string]bool{},
 		trust:     map[trustKey]lacking{},
-		misfits:   map[pki.Fingerprint][]Blocker{},
+		misfits:   map[pki.Fingerprint][]misfit{},
 
 		observations: map[*Member][]*Observation{},
 	}
@@ -144,11 +144,11 @@ func (a *assessor) countLeaf(l *Leaf) {
 		a.unreadable = append(a.unreadable, secret(l.Name))
 	case a.live(l):
 		a.lives++
-		for _, ca := range a.chainOf(l, (*pki.Certificate).SignedBy) {
-			a.under[ca.Fingerprint] = append(a.under[ca.Fingerprint], secret(l.Name))
-		}
-		for _, ca := range a.chainOf(l, bears) {
-			a.borne[ca.Fingerprint]++
+		for _, link := range a.chainOf(l) {
+			a.under[link.ca.Fingerprint] = append(a.under[link.ca.Fingerprint], secret(l.Name))
+			if link.identified {
+				a.borne[link.ca.Fingerprint]++
+			}
 		}
 	}
 }

@@ -53,7 +53,7 @@ func foreign(w *world) *pki.Certificate {
 	return pair.Certificate
 }
 
-// forClientsOnly is a CA whose extended usages have nobody accept a server that it has signed.
+// forClientsOnly is a CA whose extended key usages exclude servers.
 func forClientsOnly(w *world) *pki.Certificate {
 	return w.raw(foreign(w), func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, nil)
 }

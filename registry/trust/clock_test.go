@@ -133,8 +133,8 @@ func held(t *testing.T, w *world, a *Assessment) {
 	t.Errorf("no blocker names the clock: %+v", a.Blockers)
 }
 
-// TestWaitsByAnyClock: what is waited for lasts as long as it is to last, whichever clocks that are near enough write down its
-// beginning, and look at its end.
+// TestWaitsByAnyClock: a wait is never shorter than configured, however far the clocks of its writer and reader are off within the
+// limits.
 func TestWaitsByAnyClock(t *testing.T) {
 	const wait = 15 * time.Minute
 	waits := map[string]struct {

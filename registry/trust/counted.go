@@ -6,9 +6,6 @@ package trust
 import (
 	"cmp"
 	"slices"
-	"time"
-
-	"certrotation.dev/registry/pki"
 )
 
 // contentUnrotated says whether the content shows no rotation in flight. Unlike the stage it does not depend on who counts.
@@ -189,53 +186,6 @@ func (a *assessor) unreleased(leaves []string) []string {
 		return leaves
 	}
 	return slices.DeleteFunc(slices.Clone(leaves), func(name string) bool { return slices.Contains(a.d.Released, name) })
-}
-
-// waiver is the one that is in force for a member, nil if there is none.
-func (a *assessor) waiver(p *Party, m *Member) *Waiver {
-	for i := range a.d.Waivers {
-		w := &a.d.Waivers[i]
-		if w.Party == p.Name && w.Member == m.Name && a.inForce(w) {
-			return w
-		}
-	}
-	return nil
-}
-
-// inForce says whether a waiver has neither ended nor was for another rotation.
-func (a *assessor) inForce(w *Waiver) bool {
-	return w.Expires.After(a.now) && w.RotatedFrom == a.from()
-}
-
-// WaiversInForce are those that have neither ended nor were for another rotation.
-func WaiversInForce(d *Domain, now time.Time) []Waiver {
-	if len(d.Waivers) == 0 {
-		return nil
-	}
-	a := newContent(d, now)
-	return slices.DeleteFunc(slices.Clone(d.Waivers), func(w Waiver) bool { return !a.inForce(&w) })
-}
-
-func (a *assessor) from() pki.Fingerprint {
-	if ca := a.rotatedFrom(); ca != nil {
-		return ca.Fingerprint
-	}
-	return ""
-}
-
-// rotatedFrom is the CA from which the rotation in flight leads, or the next one: the one that was active when it began.
-func (a *assessor) rotatedFrom() *pki.Certificate {
-	s := &a.d.Signer
-	from := s.Active
-	if s.Next != nil || from == nil {
-		return from
-	}
-	for _, ca := range slices.Concat(s.Previous, a.former()) {
-		if !same(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || ca.NotBefore.After(from.NotBefore)) {
-			from = ca
-		}
-	}
-	return from
 }
 
 // notStarted are the members that cannot run yet: those of nodes because no leaf of theirs was ever issued, and pods because

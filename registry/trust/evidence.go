@@ -42,8 +42,7 @@ func (l *lacking) add(p *Party, m *Member, v proof) {
 
 // trusts says whether there is evidence that a member has loaded the anchor of ca.
 func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
-	without := func(o *Observation) bool { return a.without(p, o, ca) }
-	if a.waiver(p, m) != nil && !slices.ContainsFunc(a.observations[m], without) {
+	if a.waiver(p, m) != nil && !a.seenWithout(p, m, ca) {
 		return proven
 	}
 	switch p.Kind {
@@ -167,8 +166,8 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 	return Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: message}
 }
 
-// waitsForAll lists what stands against a CA that is to sign for everybody: the leaves that nobody would accept from it, the members
-// that do not show evidence of it, and the leaves that nobody is known to verify. Nobody is not everybody.
+// waitsForAll lists the blockers of a promotion: leaves that the CA cannot sign, members without evidence of it, and leaves without a
+// known verifier.
 func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
 	blockers := append(a.unfit(ca), a.waitsForTrust(a.parties, ca)...)
 	for i := range a.d.Leaves {

@@ -92,9 +92,9 @@ func (j *judge) knownTo(l *Leaf) *pki.Certificate {
 	if ca := signerAmong(l.Certificate, j.before.authorities); ca != nil {
 		return ca
 	}
-	for _, ca := range j.before.chainOf(l, (*pki.Certificate).SignedBy) {
-		if slices.ContainsFunc(j.before.authorities, ca.Equal) {
-			return ca
+	for _, link := range j.before.chainOf(l) {
+		if slices.ContainsFunc(j.before.authorities, link.ca.Equal) {
+			return link.ca
 		}
 	}
 	return nil

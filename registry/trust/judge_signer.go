@@ -68,20 +68,16 @@ func (j *judge) absent() []string {
 	return out
 }
 
-// judgeFitness refuses a CA that could not sign a leaf of the domain so that anybody accepts it.
+// judgeFitness refuses a CA that verifiers would not accept as the signer of every leaf.
 func (j *judge) judgeFitness(object string, ca *pki.Certificate) {
-	for i := range j.before.d.Leaves {
-		l := &j.before.d.Leaves[i]
-		if l.Unnamed {
-			continue
-		}
-		if err := ca.CheckLeaf(l.Policy.Profile); err != nil {
-			j.refuse(TrustBeforeUse, object, []string{secret(l.Name)},
-				fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, secret(l.Name), err),
-				"use a CA that may sign all leaves of the trust domain")
-			return
-		}
+	misfits := j.before.misfitsOf(ca)
+	if len(misfits) == 0 {
+		return
 	}
+	leaf := secret(misfits[0].leaf)
+	j.refuse(TrustBeforeUse, object, []string{leaf},
+		fmt.Sprintf("%s could not sign %s so that it is accepted: %v", ca.Subject, leaf, misfits[0].err),
+		"use a CA that may sign all leaves of the trust domain")
 }
 
 // judgeActive refuses an active CA that its verifiers have not loaded.

@@ -144,8 +144,8 @@ func formatPublished(times map[pki.Fingerprint]time.Time) string {
 	return strings.Join(entries, " ")
 }
 
-// Recorded is what is written down of a moment from which something is waited for: the latest that it may be by the writer's clock and
-// by those that it was compared with. Whoever waits may go by any of them.
+// Recorded returns the time to record for a moment from which a wait counts: the later of the writer's clock and the clocks that it was
+// compared with. The reader may use any of them.
 func (d *Domain) Recorded(now time.Time) time.Time { return now.Add(max(0, -d.ClockSkew)) }
 
 // stamp writes a time from which something is waited for. It is rounded up to the second that the text counts in: a

@@ -74,13 +74,15 @@ func (a *assessor) ambiguous(ca *pki.Certificate) *pki.Certificate {
 // denies says whether a live process of a member was seen to trust other CAs and not this one. That nothing is known, or
 // that it lists nothing, says nothing. A handshake proves the CAs that were tried, and nothing of others.
 func (a *assessor) denies(p *Party, m *Member, ca *pki.Certificate) bool {
-	if a.waiver(p, m) != nil {
-		return false
-	}
+	return a.waiver(p, m) == nil && a.seenWithout(p, m, ca)
+}
+
+// seenWithout reports whether a live process of a member was seen to trust CAs, and not this one.
+func (a *assessor) seenWithout(p *Party, m *Member, ca *pki.Certificate) bool {
 	return slices.ContainsFunc(a.observations[m], func(o *Observation) bool { return a.without(p, o, ca) })
 }
 
-// without says whether a process was seen to trust CAs, and not this one.
+// without reports whether an observation shows a process that trusts CAs, and not this one.
 func (a *assessor) without(p *Party, o *Observation, ca *pki.Certificate) bool {
 	lists := len(o.TrustedSubjects) > 0 || (p.Kind != TLSProbe && len(o.Trusts) > 0)
 	return p.Kind.observed() && o.Failure == "" && lists &&

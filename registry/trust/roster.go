@@ -79,17 +79,6 @@ type RosterMember struct {
 	Observations []Observation
 }
 
-// Waiver has one rotation go on without the evidence of one member, by the decision of a person. It outweighs that nothing is known of
-// the member, and not what a live process of it was seen to lack.
-type Waiver struct {
-	Party, Member string
-	Reason        string
-	By            string
-	Expires       time.Time
-	// RotatedFrom is the CA from which the rotation leads (RotatedFrom), "" for none. A rotation that was aborted has not left it.
-	RotatedFrom pki.Fingerprint
-}
-
 // RefusedWrite is a write that the API server refuses to the controller, or with VerbRestart the restart of a workload that
 // holds.
 type RefusedWrite struct {

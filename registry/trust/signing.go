@@ -124,12 +124,7 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 			Message: "the bundle does not hold " + ca.Subject + " yet",
 		}}
 	}
-	unfit := a.unfitFor(ca, leaf)
-	if all := a.unfit(ca); len(unfit) == 0 && len(all) > 0 && same(ca, a.d.Signer.Next) {
-		// It is not promoted while it is unfit for any leaf, and then an abort has to be in time.
-		unfit = all[:1:1]
-	}
-	if len(unfit) > 0 {
+	if unfit := a.unfitFor(ca, leaf); len(unfit) > 0 {
 		return false, unfit
 	}
 	if a.established(ca) {
@@ -140,41 +135,63 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 	return len(blockers) == 0, blockers
 }
 
-// unfitFor is the blocker of a CA whose leaf nobody would accept, whoever trusts it: its own extensions speak against that.
-func (a *assessor) unfitFor(ca *pki.Certificate, leaf string) []Blocker {
-	all := a.unfit(ca)
-	at, found := slices.BinarySearchFunc(all, secret(leaf), func(b Blocker, object string) int { return strings.Compare(b.Object, object) })
-	if !found {
-		return nil
-	}
-	return all[at : at+1 : at+1]
+// misfit is a leaf that verifiers would refuse if a certain CA signed it, and why: extensions of the CA restrict what it may sign.
+type misfit struct {
+	leaf string
+	err  error
 }
 
-// unfit are the blockers of unfitFor of all leaves, ordered. A CA with such extensions costs a signature for each leaf, so they are remembered.
-func (a *assessor) unfit(ca *pki.Certificate) []Blocker {
+// misfitsOf returns the leaves that a CA cannot sign, ordered. A restricted CA costs a signature for each leaf, so they are remembered.
+func (a *assessor) misfitsOf(ca *pki.Certificate) []misfit {
 	if known, ok := a.misfits[ca.Fingerprint]; ok {
 		return known
 	}
-	cure := "rotate it"
-	if same(ca, a.d.Signer.Next) {
-		cure = abortIt(a.d.Signer.Name)
-	}
-	var out []Blocker
+	var out []misfit
 	for i := range a.d.Leaves {
 		l := &a.d.Leaves[i]
 		if l.Unnamed {
 			continue
 		}
 		if err := ca.CheckLeaf(l.Policy.Profile); err != nil {
-			out = append(out, Blocker{
-				Object: secret(l.Name), Reason: ReasonUnfitSigner,
-				Message: fmt.Sprintf("would be refused if %s signed it: %v; %s", ca.Subject, err, cure),
-			})
+			out = append(out, misfit{l.Name, err})
 		}
 	}
-	// Whoever appends to what is remembered makes a copy.
-	a.misfits[ca.Fingerprint] = slices.Clip(out)
-	return a.misfits[ca.Fingerprint]
+	a.misfits[ca.Fingerprint] = out
+	return out
+}
+
+// unfitFor returns the blocker of a CA that cannot sign a leaf. While next is unfit for any leaf it signs none: it is not promoted, and
+// a leaf that it has signed would make an abort too late.
+func (a *assessor) unfitFor(ca *pki.Certificate, leaf string) []Blocker {
+	all := a.misfitsOf(ca)
+	at, found := slices.BinarySearchFunc(all, leaf, func(m misfit, name string) int { return strings.Compare(m.leaf, name) })
+	switch {
+	case found:
+		return []Blocker{a.misfitBlocker(ca, all[at])}
+	case len(all) > 0 && same(ca, a.d.Signer.Next):
+		return []Blocker{a.misfitBlocker(ca, all[0])}
+	}
+	return nil
+}
+
+// unfit returns the blockers of all leaves that a CA cannot sign.
+func (a *assessor) unfit(ca *pki.Certificate) []Blocker {
+	var out []Blocker
+	for _, m := range a.misfitsOf(ca) {
+		out = append(out, a.misfitBlocker(ca, m))
+	}
+	return out
+}
+
+func (a *assessor) misfitBlocker(ca *pki.Certificate, m misfit) Blocker {
+	cure := "rotate it"
+	if same(ca, a.d.Signer.Next) {
+		cure = abortIt(a.d.Signer.Name)
+	}
+	return Blocker{
+		Object: secret(m.leaf), Reason: ReasonUnfitSigner,
+		Message: fmt.Sprintf("would be refused if %s signed it: %v; %s", ca.Subject, m.err, cure),
+	}
 }
 
 // denied lists who verifies a leaf and was seen not to trust a CA, although everybody should.

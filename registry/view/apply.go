@@ -57,6 +57,7 @@ func (s *Store) elements(changes []Change) ([]*btree.Element, error) {
 			if err := s.cfg.Versioner.PrepareObjectForStorage(change.Object); err != nil {
 				return nil, fmt.Errorf("reset version of %s %q: %w", s.cfg.Resource, change.Key, err)
 			}
+			// They are asked for again by each selector. An object that has none must not get in.
 			if _, _, err := s.cfg.GetAttrs(change.Object); err != nil {
 				return nil, fmt.Errorf("attributes of %s %q: %w", s.cfg.Resource, change.Key, err)
 			}

@@ -162,9 +162,9 @@ func (s *system) emitted(t *testing.T, namespace, reason string) int {
 	return total
 }
 
-// TestOlderDefinitionsAreNamed: the definitions in the cluster lack a field of a record, as those of an earlier version may. Nothing is
-// recorded without it, so no key is made; what is to be installed is said, and when it is, everything is made. The definitions are those
-// of all tests, so nothing else runs meanwhile.
+// TestOlderDefinitionsAreNamed: the definitions in the cluster lack a field of a record, as an earlier version may. No record is written
+// without it, so no key is made; a blocker says what to install, and after that everything is made. All tests share the definitions, so
+// this one does not run in parallel.
 func TestOlderDefinitionsAreNamed(t *testing.T) {
 	s := theSystem(t)
 	const namespace = "older"
@@ -182,7 +182,7 @@ func TestOlderDefinitionsAreNamed(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "unknown field"), fmt.Sprint(err)
 	})
 	s.mustConfigure(t, namespace, readers)
-	eventually(t, "what is to be installed is said", func(ctx context.Context) (bool, string) {
+	eventually(t, "a blocker says what to install", func(ctx context.Context) (bool, string) {
 		c, err := s.rot.CertrotationV1alpha1().CertificateRotations(namespace).Get(ctx, signer, metav1.GetOptions{})
 		return err == nil && blockedByWrites(c, "RotationRecord/roster.service", "unknown field", "kubectl apply -k manifests/crds"), fmt.Sprintf("%+v, %v", c, err)
 	})

@@ -17,7 +17,7 @@ import (
 type assessing = func(d *trust.Domain, now time.Time) *trust.Assessment
 
 // believing is the domain in which a rule asks nothing more of those members: it takes for granted that they have loaded
-// every CA and present what is in their Secrets, as nobody but a person may say in a waiver of whom nothing is known.
+// every CA and present what is in their Secrets, as only a person may say, in a waiver, of a member without evidence.
 func believing(d *trust.Domain, who func(p *trust.Party, m *trust.Member) bool) *trust.Domain {
 	out := *d
 	out.Waivers, out.Parties = slices.Clone(d.Waivers), slices.Clone(d.Parties)

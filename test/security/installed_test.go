@@ -67,7 +67,7 @@ func newInstalledWorld(t *testing.T) *world {
 	return w
 }
 
-// pods are those of a component of certrotation.
+// pods returns the pods of a component of certrotation.
 func (w *world) pods(t *testing.T, component string) []corev1.Pod {
 	t.Helper()
 	list, err := w.admin.CoreV1().Pods(installation.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + component})
@@ -77,7 +77,7 @@ func (w *world) pods(t *testing.T, component string) []corev1.Pod {
 	return list.Items
 }
 
-// urls are those of a port of the pods of a component.
+// urls returns the URL of a port on each pod of a component.
 func (w *world) urls(t *testing.T, component, port string) []string {
 	t.Helper()
 	var out []string
@@ -94,7 +94,7 @@ func (w *world) urls(t *testing.T, component, port string) []string {
 	return out
 }
 
-// podLogs are those of all pods of certrotation.
+// podLogs returns the log of each pod of certrotation.
 func (w *world) podLogs(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -93,7 +93,7 @@ func (w *world) replica(t *testing.T, namespace, name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "replica"}},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: "replica",
-			// No kubelet is to say what its container does.
+			// Without a node, no kubelet overwrites the status below.
 			SchedulerName: "nobody",
 			Containers:    []corev1.Container{{Name: "program", Image: "example.com/program"}},
 		},

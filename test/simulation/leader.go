@@ -53,7 +53,7 @@ func newLeader(w *world, name string, off time.Duration) (*leader, error) {
 	return l, nil
 }
 
-// knownSkew is that of a leader that has compared its clock with those of the world.
+// knownSkew is how far the clock of a leader is off, measured against the world.
 type knownSkew time.Duration
 
 // Ask implements rotation.Skew.

@@ -138,13 +138,13 @@ func (w Writer[T]) Get(ctx context.Context, name string) (_ T, exists bool, _ er
 
 // Create makes an object.
 func (w Writer[T]) Create(ctx context.Context, object T) (T, error) {
-	written, err := w.client.Create(ctx, object, metav1.CreateOptions{FieldManager: w.by.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+	written, err := w.client.Create(ctx, object, record.CreateOptions(w.by.FieldManager, nil))
 	return written, w.by.Wrote(VerbCreate, w.resource, err)
 }
 
 // Update writes an object that was read, if nobody else has written it since.
 func (w Writer[T]) Update(ctx context.Context, object T) (T, error) {
-	written, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: w.by.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+	written, err := w.client.Update(ctx, object, record.UpdateOptions(w.by.FieldManager, nil))
 	return written, w.by.Wrote(VerbUpdate, w.resource, err)
 }
 
