@@ -67,29 +67,21 @@ type Inventory struct {
 	running  sync.WaitGroup
 }
 
-// New returns an Inventory. It fails only if an informer refuses to be set up, or metrics to be registered.
+// New returns an Inventory. It fails only if metrics refuse to be registered.
 func New(clients Clients, opts Options) (*Inventory, error) {
 	certs := pki.NewCache(pkiCacheEntries)
 	i := &Inventory{
 		certs: certs, sources: newClusterSources(clients, certs), names: opts.Namespaces, refusals: newRefusals(),
 		memory: memory{clockSkew: opts.ClockSkew},
 	}
-	i.nodes = &observed{source: i.sources.nodes}
-	if err := i.nodes.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
+	i.nodes = observe(i.sources.nodes, metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
 		AddFunc: i.nodeChanged, UpdateFunc: i.nodeUpdated, DeleteFunc: i.nodeChanged,
-	}, i.refusals.report(i.nodes.source)); err != nil {
-		return nil, err
-	}
-	i.classes = &observed{source: i.sources.classes}
-	if err := i.classes.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
+	}, i.refusals.report(i.sources.nodes))
+	i.classes = observe(i.sources.classes, metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
 		AddFunc: i.nodeChanged, UpdateFunc: i.classUpdated, DeleteFunc: i.nodeChanged,
-	}, i.refusals.report(i.classes.source)); err != nil {
-		return nil, err
-	}
+	}, i.refusals.report(i.sources.classes))
 	if !i.named() {
-		if err := i.watchNamespaces(); err != nil {
-			return nil, err
-		}
+		i.watchNamespaces()
 	}
 	if opts.Register != nil {
 		if err := opts.Register(i.refusals.gauge); err != nil {
@@ -120,10 +112,10 @@ func (i *Inventory) Start(ctx context.Context) {
 		i.manage(name)
 	}
 	if !i.named() {
-		i.running.Go(func() { i.namespaces.informer.RunWithContext(ctx) })
+		i.running.Go(func() { i.namespaces.RunWithContext(ctx) })
 	}
 	for _, o := range i.ofCluster() {
-		i.running.Go(func() { o.informer.RunWithContext(ctx) })
+		i.running.Go(func() { o.RunWithContext(ctx) })
 	}
 	i.running.Go(func() {
 		select {
@@ -255,8 +247,8 @@ func (i *Inventory) known(namespace string) *Sources {
 
 func (i *Inventory) snapshot(n *namespace) *Sources {
 	f := n.found()
-	f.nodes, f.nodesUnknown = i.nodes.informer.GetStore().List(), !cache.IsDone(i.nodes.listed)
-	f.classes = i.classes.informer.GetStore().List()
+	f.nodes, f.nodesUnknown = i.nodes.store.List(), !cache.IsDone(i.nodes.listed)
+	f.classes = i.classes.store.List()
 	return i.measured(assemble(n.name, i.certs, f))
 }
 

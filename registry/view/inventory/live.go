@@ -47,11 +47,11 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 		cached cache.Store
 		into   *[]any
 	}{
-		{i.sources.configurations, n.configurations.informer.GetStore(), &f.configurations},
-		{i.sources.records, n.records.informer.GetStore(), &f.records},
-		{i.sources.secrets, n.secrets.informer.GetStore(), &f.secrets},
-		{i.sources.others, n.others.informer.GetStore(), &f.others},
-		{i.sources.aggregates, n.aggregates.informer.GetStore(), &f.aggregates},
+		{i.sources.configurations, n.configurations.store, &f.configurations},
+		{i.sources.records, n.records.store, &f.records},
+		{i.sources.secrets, n.secrets.store, &f.secrets},
+		{i.sources.others, n.others.store, &f.others},
+		{i.sources.aggregates, n.aggregates.store, &f.aggregates},
 		{i.sources.configMaps, configMaps, &f.configMaps},
 	} {
 		var err error
@@ -63,13 +63,13 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 		return nil, err
 	}
 	var err error
-	f.nodes, err = i.sources.nodes.live(ctx, metav1.NamespaceAll, i.nodes.informer.GetStore())
+	f.nodes, err = i.sources.nodes.live(ctx, metav1.NamespaceAll, i.nodes.store)
 	// An installation that names its namespaces may do without the right, if no configuration is about nodes.
 	f.nodesUnknown = i.named() && apierrors.IsForbidden(err)
 	if err != nil && !f.nodesUnknown {
 		return nil, fmt.Errorf("list Nodes: %w", errors.Join(err, outOfTime(ctx)))
 	}
-	f.classes, err = i.sources.classes.live(ctx, metav1.NamespaceAll, i.classes.informer.GetStore())
+	f.classes, err = i.sources.classes.live(ctx, metav1.NamespaceAll, i.classes.store)
 	if err != nil && (!i.named() || !apierrors.IsForbidden(err)) {
 		return nil, fmt.Errorf("list StaticPodClasses: %w", errors.Join(err, outOfTime(ctx)))
 	}
@@ -81,7 +81,7 @@ func cachedIn(r *demanded) cache.Store {
 	if r == nil {
 		return cache.NewStore(cache.MetaNamespaceKeyFunc)
 	}
-	return r.informer.GetStore()
+	return r.store
 }
 
 // livePods lists the pods that the configurations choose, as they were listed just now.

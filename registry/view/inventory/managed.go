@@ -4,26 +4,22 @@
 package inventory
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"certrotation.dev/registry/trust"
 )
 
 // watchNamespaces sets up the informer of the Namespaces that have opted in. It only gets the metadata of a Namespace,
 // and keeps the part of it that is used.
-func (i *Inventory) watchNamespaces() error {
-	i.namespaces = &observed{source: i.sources.namespaces}
-	return i.namespaces.watch(metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
+func (i *Inventory) watchNamespaces() {
+	i.namespaces = observe(i.sources.namespaces, metav1.NamespaceAll, cache.ResourceEventHandlerFuncs{
 		AddFunc:    i.namespaceChanged,
 		UpdateFunc: func(_, after any) { i.namespaceChanged(after) },
 		DeleteFunc: i.namespaceGone,
-	}, i.refusals.report(i.namespaces.source))
+	}, i.refusals.report(i.sources.namespaces))
 }
 
 // consent keeps the part of a Namespace that says whether it is managed.
@@ -65,16 +61,10 @@ func (i *Inventory) manage(name string) {
 	if i.managed.of(name) != nil {
 		return
 	}
-	n, err := i.newNamespace(name)
-	if err != nil {
-		// A new informer refuses neither a transform nor a handler. The namespace would stay unknown, which stops
-		// everything in it.
-		klog.FromContext(i.managed.ctx).Error(err, "Failed to begin to read a namespace", "namespace", name)
-		return
-	}
+	n := i.newNamespace(name)
 	i.managed.add(n)
 	for _, o := range n.sources() {
-		i.running.Go(func() { o.informer.RunWithContext(n.ended) })
+		i.running.Go(func() { o.RunWithContext(n.ended) })
 	}
 	i.running.Go(func() {
 		for _, o := range n.sources() {
@@ -97,7 +87,7 @@ func (i *Inventory) release(name string) {
 }
 
 // newNamespace sets up the informers of a namespace.
-func (i *Inventory) newNamespace(name string) (*namespace, error) {
+func (i *Inventory) newNamespace(name string) *namespace {
 	n := newNamespace(i.managed.ctx, name, i.refusals)
 	object := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { i.announce(n) },
@@ -112,23 +102,12 @@ func (i *Inventory) newNamespace(name string) (*namespace, error) {
 		},
 		DeleteFunc: func(any) { i.configurationChanged(n) },
 	}
-	for _, set := range []struct {
-		up      **observed
-		source  *source
-		handler cache.ResourceEventHandler
-	}{
-		{&n.secrets, i.sources.secrets, object},
-		{&n.others, i.sources.others, object},
-		{&n.aggregates, i.sources.aggregates, object},
-		{&n.records, i.sources.records, object},
-		{&n.configurations, i.sources.configurations, configuration},
-	} {
-		*set.up = &observed{source: set.source}
-		if err := (*set.up).watch(name, set.handler, n.refusals.report(set.source)); err != nil {
-			return nil, fmt.Errorf("read namespace %s: %w", name, err)
-		}
+	of := func(s *source, handler cache.ResourceEventHandler) *observed {
+		return observe(s, name, handler, n.refusals.report(s))
 	}
-	return n, nil
+	n.secrets, n.others, n.aggregates = of(i.sources.secrets, object), of(i.sources.others, object), of(i.sources.aggregates, object)
+	n.records, n.configurations = of(i.sources.records, object), of(i.sources.configurations, configuration)
+	return n
 }
 
 // namespaceSource is about Namespaces themselves; only those that have opted in are asked for.

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 // namespaces are the managed ones: nothing is read in any other. The zero value is ready for start.
@@ -109,7 +108,7 @@ func (n *namespace) sources() []*observed {
 }
 
 func (n *namespace) configured() bool {
-	return len(n.configurations.informer.GetStore().ListKeys()) > 0
+	return len(n.configurations.store.ListKeys()) > 0
 }
 
 // known reports whether there is a configuration, and everything has been listed but for pods: of whom it is not known who
@@ -142,21 +141,21 @@ func (n *namespace) ofDemanded() map[demand]*demanded {
 // found are the facts of the namespace. What is read because a configuration demands it is left out until it has been listed.
 func (n *namespace) found() *found {
 	f := &found{
-		configurations: n.configurations.informer.GetStore().List(),
-		records:        n.records.informer.GetStore().List(),
-		secrets:        n.secrets.informer.GetStore().List(),
-		others:         n.others.informer.GetStore().List(),
-		aggregates:     n.aggregates.informer.GetStore().List(),
+		configurations: n.configurations.store.List(),
+		records:        n.records.store.List(),
+		secrets:        n.secrets.store.List(),
+		others:         n.others.store.List(),
+		aggregates:     n.aggregates.store.List(),
 	}
 	f.selectors = map[string]bool{}
 	for key, r := range n.ofDemanded() {
 		switch {
 		case !cache.IsDone(r.listed):
 		case key.pods:
-			f.pods = append(f.pods, r.informer.GetStore().List()...)
+			f.pods = append(f.pods, r.store.List()...)
 			f.selectors[key.selector] = true
 		default:
-			f.configMaps = r.informer.GetStore().List()
+			f.configMaps = r.store.List()
 		}
 	}
 	return f
@@ -173,7 +172,7 @@ func isClosed(done <-chan struct{}) bool {
 
 // demanded reads what a configuration demands; in other namespaces it is not watched.
 type demanded struct {
-	observed
+	*observed
 	// ready is closed after the namespace has been announced as known.
 	ready chan struct{}
 	// ended is done when no configuration demands it any more, the namespace is not managed any more, or everything ends.
@@ -184,7 +183,7 @@ type demanded struct {
 // demands are what the configurations of the namespace need to have read.
 func (n *namespace) demands() map[demand]bool {
 	out := map[demand]bool{}
-	for _, object := range n.configurations.informer.GetStore().List() {
+	for _, object := range n.configurations.store.List() {
 		cfg, ok := object.(*Configuration)
 		if !ok {
 			continue
@@ -231,22 +230,17 @@ func (i *Inventory) sourceOf(key demand) *source {
 }
 
 func (i *Inventory) read(n *namespace, key demand) {
-	r := &demanded{observed: observed{source: i.sourceOf(key)}, ready: make(chan struct{})}
-	r.ended, r.stop = context.WithCancelCause(n.ended)
-	if err := r.watch(n.name, cache.ResourceEventHandlerFuncs{
+	source := i.sourceOf(key)
+	r := &demanded{observed: observe(source, n.name, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { i.announce(n) },
 		UpdateFunc: func(before, after any) { i.updated(n, before, after) },
 		DeleteFunc: func(any) { i.announce(n) },
-	}, n.refusals.report(r.source)); err != nil {
-		// A new informer refuses neither a transform nor a handler. The namespace would stay unknown, which stops
-		// everything in it.
-		klog.FromContext(n.ended).Error(err, "Failed to begin to read what a configuration demands", "namespace", n.name, "source", r.source.name)
-		return
-	}
+	}, n.refusals.report(source)), ready: make(chan struct{})}
+	r.ended, r.stop = context.WithCancelCause(n.ended)
 	n.mu.Lock()
 	n.demanded[key] = r
 	n.mu.Unlock()
-	i.running.Go(func() { r.informer.RunWithContext(r.ended) })
+	i.running.Go(func() { r.RunWithContext(r.ended) })
 	i.running.Go(func() {
 		for _, listed := range []<-chan struct{}{r.listed.Done(), n.listed} {
 			select {

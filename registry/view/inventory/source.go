@@ -5,7 +5,6 @@ package inventory
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -191,44 +190,4 @@ func everything(*metav1.ListOptions) {}
 func byField(selector fields.Selector) func(*metav1.ListOptions) {
 	text := selector.String()
 	return func(opts *metav1.ListOptions) { opts.FieldSelector = text }
-}
-
-// observed is a source that is watched, in one namespace or, of the cluster's, as a whole.
-type observed struct {
-	source   *source
-	informer cache.SharedIndexInformer
-	// listed is done when the handler has seen the first list.
-	listed cache.DoneChecker
-}
-
-// watch sets up the informer. report is told how each list and watch has begun.
-func (o *observed) watch(namespace string, handler cache.ResourceEventHandler, report func(ctx context.Context, verb string, err error)) error {
-	s := o.source
-	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-			s.restrict(&opts)
-			list, err := s.list(ctx, namespace, opts)
-			report(ctx, "list", err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-			s.restrict(&opts)
-			events, err := s.watch(ctx, namespace, opts)
-			report(ctx, "watch", err)
-			return events, err
-		},
-	}, s.client)
-	o.informer = cache.NewSharedIndexInformerWithOptions(lw, s.example, cache.SharedIndexInformerOptions{ObjectDescription: s.name})
-	if err := o.informer.SetTransform(s.keep); err != nil {
-		return fmt.Errorf("set up the informer of %s: %w", s.name, err)
-	}
-	if err := o.informer.SetWatchErrorHandlerWithContext(watchFailed); err != nil {
-		return fmt.Errorf("set up the informer of %s: %w", s.name, err)
-	}
-	registration, err := o.informer.AddEventHandler(handler)
-	if err != nil {
-		return fmt.Errorf("set up the informer of %s: %w", s.name, err)
-	}
-	o.listed = registration.HasSyncedChecker()
-	return nil
 }
