@@ -74,6 +74,8 @@ type Config struct {
 	Every bool
 	// CertManager has the annotation of cert-manager understood.
 	CertManager bool
+	// Installation is the namespace that certrotation is installed in, "" for any.
+	Installation string
 	// Metrics to register at, nil for none.
 	Metrics metrics.KubeRegistry
 	// Clock defaults to the real one.

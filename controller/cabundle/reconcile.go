@@ -38,6 +38,10 @@ func (c *Controller) reconcileTarget(ctx context.Context, t target) error {
 		c.memory.forget(t)
 		return nil
 	}
+	if err := c.replaced(t, object); err != nil {
+		c.report(t, object, err.Error())
+		return err
+	}
 	d, held := c.permitted(t, object)
 	if d == nil && held == "" {
 		c.memory.forget(t)
@@ -58,6 +62,18 @@ func (c *Controller) reconcileTarget(ctx context.Context, t target) error {
 		return fmt.Errorf("inject the CA bundle of %s/%s into %s %s: %w", d.Namespace, d.Bundle.Name, t.Kind, t.Name, err)
 	}
 	return nil
+}
+
+// replaced returns an error if our API is that of another installation. It is for the log: the rights have gone with the API, that to
+// make events among them.
+func (c *Controller) replaced(t target, object metav1.Object) error {
+	source, _ := c.sourceOf(object)
+	own := t == target{Kind: string(configv1alpha1.InjectAPIService), Name: OwnAPIService}
+	if !own || source == nil || c.cfg.Installation == "" || source.Namespace == c.cfg.Installation {
+		return nil
+	}
+	return fmt.Errorf("APIService %s is that of an installation in namespace %s, and a cluster has one: delete the one in %s, or apply its manifests again",
+		t.Name, source.Namespace, c.cfg.Installation)
 }
 
 // follow assesses a target that may have the bundle, and writes it if it is outdated.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/injection"
 	"certrotation.dev/registry/pki"
 )
 
@@ -91,5 +92,33 @@ func TestOwnAPIServiceOnly(t *testing.T) {
 	c.restrict(&opts)
 	if opts.FieldSelector != "metadata.name="+OwnAPIService {
 		t.Errorf("lists %q", opts.FieldSelector)
+	}
+}
+
+// TestAnotherInstallation: who applies the manifests in a second namespace takes the API away from the first installation.
+func TestAnotherInstallation(t *testing.T) {
+	w := newWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	c := w.injector(func(cfg *Config) { cfg.Installation = "certrotation-system" })
+	defer w.end(c)
+	own := target{Kind: string(configv1alpha1.InjectAPIService), Name: OwnAPIService}
+	for namespace, want := range map[string]string{
+		"certrotation-system": "",
+		"second": "APIService v1alpha1.certrotation.dev is that of an installation in namespace second, and a cluster has one: " +
+			"delete the one in certrotation-system, or apply its manifests again",
+	} {
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: OwnAPIService, Annotations: map[string]string{injection.Annotation: namespace + "/certrotation-ca-bundle"},
+		}}
+		var got string
+		if err := c.replaced(own, object); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("from %s: %q, want %q", namespace, got, want)
+		}
+		other := target{Kind: own.Kind, Name: "v1.others"}
+		if err := c.replaced(other, object); err != nil {
+			t.Errorf("APIService of somebody else: %v", err)
+		}
 	}
 }

@@ -22,21 +22,22 @@ import (
 // ofProcesses are the claims that are attacked only where certrotation is a process of this machine: the loopback of a pod is its own.
 var ofProcesses = map[string]bool{"dial": true}
 
-// TestInstalledClaims makes each attack on certrotation as docs/install.md installs it.
+// TestInstalledClaims makes each attack on certrotation as docs/install.md installs it. What is installed last is a second one.
 func TestInstalledClaims(t *testing.T) {
-	w := newInstalledWorld(t)
+	w, c := newInstalledWorld(t)
 	for _, b := range borders() {
-		for _, c := range b.claims {
-			if !ofProcesses[c.name] {
-				c.fails(t, w)
+		for _, claimed := range b.claims {
+			if !ofProcesses[claimed.name] {
+				claimed.fails(t, w)
 			}
 		}
 	}
 	claim{"stolen token", attackStolenToken}.fails(t, w)
+	t.Run("second installation", func(t *testing.T) { secondInstallation(t, c) })
 }
 
 // newInstalledWorld starts a control plane with an audit log and nodes, and certrotation in pods.
-func newInstalledWorld(t *testing.T) *world {
+func newInstalledWorld(t *testing.T) (*world, *workernodes.Cluster) {
 	t.Helper()
 	if err := nodes.Supported(); err != nil {
 		t.Skipf("SKIPPED %s: %v", t.Name(), err)
@@ -64,7 +65,7 @@ func newInstalledWorld(t *testing.T) *world {
 	w.serve = func(t *testing.T) []string { return w.urls(t, "serve", "api") }
 	w.controller = func(t *testing.T) []string { return w.urls(t, "controller", "metrics") }
 	w.logs = w.podLogs
-	return w
+	return w, c
 }
 
 // pods returns the pods of a component of certrotation.

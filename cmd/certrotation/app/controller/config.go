@@ -59,6 +59,8 @@ type Config struct {
 	HandshakesPerSecond int
 	// Namespaces that are managed because they are named; none for those that have opted in by their label.
 	Namespaces []string
+	// Installation is the namespace of this one, which has its lease.
+	Installation string
 	// Dialer is for addresses that a configuration names.
 	Dialer *dial.Dialer
 	// Clock knows how far this machine's clock is off.
@@ -91,7 +93,7 @@ func (o *Options) Config() (*Config, error) {
 		LeaderElection: o.LeaderElection, Metrics: metrics.NewKubeRegistry(), Workers: o.Workers, Probes: o.Probes, HandshakesPerSecond: o.Handshakes,
 		Namespaces: o.Namespaces, Dialer: dial.New(allowed, denied),
 		Inject: o.InjectCA || o.InjectCABundles, EveryTarget: o.InjectCABundles, CertManagerAnnotations: o.CertManagerAnnotations,
-		RestartWorkloads: o.RestartWorkloads,
+		RestartWorkloads: o.RestartWorkloads, Installation: o.LeaderElection.ResourceNamespace,
 	}
 	if err := config.connect(rest, o); err != nil {
 		return nil, err

@@ -139,6 +139,7 @@ func (c *Config) injector(p *parts) ([]worker, error) {
 	injector, err := cabundle.New(cabundle.Config{
 		Targets: c.Targets, Metadata: c.Metadata, Client: c.Client, Configurations: c.Own.ConfigV1alpha1(), Inventory: p.inventory,
 		Recorder: p.recorder, Wrote: p.collector.TargetWritten, Every: c.EveryTarget, CertManager: c.CertManagerAnnotations, Metrics: c.Metrics,
+		Installation: c.Installation,
 	})
 	if err != nil {
 		return nil, err
