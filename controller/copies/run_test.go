@@ -18,6 +18,8 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/property"
 )
 
@@ -62,6 +64,59 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// TestRunLooksAgainInTime: a leaf of the next hour is copied then, though nobody says anything.
+func TestRunLooksAgainInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldAt(t, webConfig, time.Now())
+		w.rotate()
+		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble: as long as the rotation has taken
+		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
+		ctx, cancel := context.WithCancel(w.ctx())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Run(ctx)
+		}()
+		c.NamespaceChanged(home)
+		synctest.Wait()
+		w.leafFrom(time.Now().Add(time.Hour))
+		c.NamespaceChanged(home)
+		synctest.Wait()
+		if w.same() {
+			t.Error("a leaf is copied that nobody accepts yet")
+		}
+		time.Sleep(time.Hour + time.Minute) //nolint:forbidigo // the clock of the bubble
+		synctest.Wait()
+		if !w.same() {
+			t.Error("the leaf is not copied when its time has come")
+		}
+		cancel()
+		<-done
+	})
+}
+
+// leafFrom has the signer sign the leaf of the client from a time on.
+func (w *world) leafFrom(start time.Time) {
+	w.t.Helper()
+	signer, secret := w.secret(home, "web-signer"), w.secret(home, client)
+	ca, err := pki.ParsePair(signer.Data[inventory.ActiveCertKey], signer.Data[inventory.ActiveKeyKey])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	profile := w.domain().Leaf(client).Policy.Profile
+	profile.Backdate, profile.Validity = 0, 24*time.Hour
+	leaf, err := ca.Issue(profile, start)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	key, err := leaf.KeyPEM()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey] = leaf.Certificate.PEM(), key
+	w.put(home, secret)
 }
 
 // TestRunFindsWhatIsNotWanted: after a restart a copy that nobody asks for is known by its label.

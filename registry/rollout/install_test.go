@@ -79,6 +79,22 @@ func TestWhichNodeIsNext(t *testing.T) {
 			s.Nodes[2].Pod.Ready = false
 			s.Quorum.Observation = observed(s, "m2")
 		}, blockers: []string{"m0 QuorumNotSafe", "m2 OtherNodeNotWell"}},
+		"nor while an installer is about to restart another node": {restart: true, nodes: 3, change: func(s *State) {
+			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Image: "x", Restarts: true, Started: true, Created: noon}}
+			s.Nodes[2].Pod.Ready = false
+			s.Quorum.Observation = observed(s, "m2")
+		}, blockers: []string{"m0 InstallerPodPending"}},
+		"nor while one brings another node its leaves": {restart: true, nodes: 3, change: func(s *State) {
+			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Image: "x", Started: true, Created: noon}}
+			s.Nodes[2].Pod.Ready = false
+			s.Quorum.Observation = observed(s, "m2")
+		}, blockers: []string{"m0 InstallerPodPending"}},
+		"nor when it has, and the restart has not been seen": {restart: true, nodes: 3, change: func(s *State) {
+			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 2, Restarts: true, Started: true, Finished: true, Succeeded: true,
+				Created: noon, FinishedAt: noon}}
+			s.Nodes[2].Pod.Ready = false
+			s.Quorum.Observation = observed(s, "m2")
+		}, blockers: []string{"m0 MissingStaticPod", "m0 StaticPodPending"}},
 		"a node that joins waits for a restart": {restart: true, nodes: 3, change: func(s *State) {
 			s.Nodes[2].Pod = nil
 			delete(s.Revisions[0].Installed, "m2")

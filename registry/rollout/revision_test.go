@@ -153,6 +153,9 @@ func TestProtected(t *testing.T) {
 			s.Limits.SucceededRevisions, s.Limits.FailedRevisions = 1, 2
 			s.target(14)
 		}, want: []int{1, 10, 13, 14, 19, 20}},
+		"an installer has not ended": {change: func(s *State) {
+			s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 7}}
+		}, want: []int{1, 7, 16, 17, 18, 19, 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := many(3)
@@ -194,6 +197,11 @@ func TestPruneWaitsForTheNodesThatAreThere(t *testing.T) {
 	if diff := cmp.Diff([]string{"PruneNode m0 1", "PruneNode m1 1"}, kinds(Assess(s))); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
+	s.Installers = []Installer{{Name: "i", Node: "m0", NodeUID: "uid-m0", Revision: 3, Image: "x", Created: noon}}
+	if diff := cmp.Diff([]string{"PruneNode m1 1"}, kinds(Assess(s))); diff != "" {
+		t.Errorf("actions while an installer works on m0 (-want +got):\n%s", diff)
+	}
+	s.Installers = nil
 	s.Nodes[1].Ready = false
 	s.Pruners = []Pruner{{Name: "p", Node: "m0", Eligible: 1, Finished: true, FinishedAt: noon}}
 	if a := Assess(s); len(a.Actions) > 0 || !slices.Contains(reasons(a), "m0 PrunerPodFailed") {

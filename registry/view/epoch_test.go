@@ -248,6 +248,31 @@ func TestSequenceOverflowTakesAnEpoch(t *testing.T) {
 	}
 }
 
+// TestEpochIsNotUsedTwice: etcd has been restored from a backup, and counts again what it has counted before.
+func TestEpochIsNotUsedTwice(t *testing.T) {
+	for name, restored := range map[string]uint64{"the present one": 100, "an earlier one": 90} {
+		t.Run(name, func(t *testing.T) {
+			source := etcdAt(100)
+			s, _ := replica(t, source)
+			before := currentRevision(t, s)
+			source.revision.Store(restored)
+			err := s.Get(t.Context(), "/pods/ns/a", storage.GetOptions{ResourceVersion: format(epochStart(130))}, &example.Pod{})
+			if !apierrors.IsServiceUnavailable(err) {
+				t.Errorf("a revision of a peer: got %v, want a 503", err)
+			}
+			s.mu.Lock()
+			next := *s.current.Load()
+			next.revision = epochStart(101) + maxSequence
+			s.publish(&next)
+			s.mu.Unlock()
+			source.revision.Store(restored)
+			if revision, err := s.Apply([]Change{set(pod("ns", "b"))}); err == nil {
+				t.Errorf("a change has the revision %d, after %d of epoch 101 was used up", revision, before)
+			}
+		})
+	}
+}
+
 func TestStartRefusesImpossibleEpochs(t *testing.T) {
 	for name, revision := range map[string]uint64{"zero": ^uint64(0), "beyond 39 bits": epochLimit - 1} {
 		t.Run(name, func(t *testing.T) {

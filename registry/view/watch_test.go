@@ -58,6 +58,48 @@ func TestSlowWatchIsCutAndHarmsNobody(t *testing.T) {
 	})
 }
 
+// TestWatchEndsWhereTheHistoryWasCut: what it would have sent is among what was dropped, and nothing of the rest is selected.
+func TestWatchEndsWhereTheHistoryWasCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := podConfig()
+		cfg.HistoryEvents = 10
+		s := syncedStore(t, cfg)
+		mustApply(t, s, set(pod("ns", "a", onNode("n1"))))
+		from := everything(fromVersion(format(currentRevision(t, s))), selecting("spec.nodeName=n1"))
+		w := mustWatch(t.Context(), t, s, from)
+		synctest.Wait()
+		batch := []Change{set(pod("ns", "a", onNode("n2")))}
+		for i := range 50 {
+			batch = append(batch, set(pod("ns", "busy", onNode(fmt.Sprint(i)))))
+		}
+		mustApply(t, s, batch...)
+		synctest.Wait()
+		if e, open := <-w.ResultChan(); open {
+			t.Errorf("got %v %v, want the end of the stream", e.Type, e.Object)
+		}
+		e, _ := received(t, mustWatch(t.Context(), t, s, from))
+		if got := statusReason(e); got != metav1.StatusReasonExpired {
+			t.Errorf("whoever resumes gets %v %v, want an expired status", e.Type, e.Object)
+		}
+	})
+}
+
+// TestBookmarkIsOfWhatWasSent: a client resumes from it, and must not miss what has happened meanwhile.
+func TestBookmarkIsOfWhatWasSent(t *testing.T) {
+	s := syncedStore(t, podConfig())
+	sent := mustApply(t, s, set(pod("ns", "a")))
+	w := newWatcher(t.Context(), s, s.newSelection("/pods", everything()), everything(withBookmarks))
+	w.cursor = sent
+	mustApply(t, s, set(pod("ns", "b")))
+	if !w.sendBookmark(false) {
+		t.Fatal("no bookmark was sent")
+	}
+	e := <-w.ResultChan()
+	if got, err := s.cfg.Versioner.ObjectResourceVersion(e.Object); err != nil || got != sent {
+		t.Errorf("bookmark at %d, %v, want %d", got, err, sent)
+	}
+}
+
 func TestWatchOfExpiredRevision(t *testing.T) {
 	cfg := podConfig()
 	cfg.HistoryEvents = 10
