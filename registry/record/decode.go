@@ -147,7 +147,7 @@ func (c *checker) roster(r *configv1alpha1.RecordedRoster) *trust.Roster {
 	c.ordered("roster.leaves", r.Leaves, maxRoster, c.name)
 	c.ordered("roster.populated", r.Populated, maxParties, func(field, s string) { c.required(field, s, maxPopulated) })
 	out := &trust.Roster{
-		Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated,
+		Signers: r.Signers, Leaves: r.Leaves, Populated: r.Populated, Issued: r.Issued,
 		MayHaveSigned: c.added("roster.mayHaveSigned", r.MayHaveSigned), NeverSigned: c.added("roster.neverSigned", r.NeverSigned),
 	}
 	if !c.bounded("roster.members", len(r.Members), maxRoster) {

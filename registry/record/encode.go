@@ -35,7 +35,7 @@ func OfRequest(namespace, domain string, r *trust.Request, by string) (*configv1
 // has written since is not written over.
 func OfRoster(namespace, domain string, r *trust.Roster) (*configv1alpha1.RotationRecord, error) {
 	roster := &configv1alpha1.RecordedRoster{
-		Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated),
+		Signers: canonical(r.Signers), Leaves: canonical(r.Leaves), Populated: canonical(r.Populated), Issued: r.Issued,
 		MayHaveSigned: plain(r.MayHaveSigned), NeverSigned: plain(r.NeverSigned),
 	}
 	for i := range r.Members {

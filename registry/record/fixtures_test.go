@@ -50,6 +50,7 @@ func sampleRoster() *trust.Roster {
 		},
 		Leaves:    []string{"client", "peer", "server"},
 		Populated: []string{"web/0123abcd"},
+		Issued:    true,
 
 		MayHaveSigned: []pki.Fingerprint{sum(9), sum(1)}, NeverSigned: []pki.Fingerprint{sum(3)},
 	}

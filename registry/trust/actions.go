@@ -106,7 +106,7 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 			return []Action{*action}
 		}
 	}
-	if action := a.recordMayHaveSigned(issues); action != nil {
+	if action := a.recordIssue(issues); action != nil {
 		return []Action{*action}
 	}
 	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
@@ -196,10 +196,13 @@ func (a *assessor) publish(*Assessment) *Action {
 		"it lacks "+strings.Join(subjects, " and "))
 }
 
-// aborts says whether the rotation in flight is to end, and nothing depends on next.
-func (a *assessor) aborts() bool {
+// aborts says whether the rotation in flight is to end, and may.
+func (a *assessor) aborts() bool { return a.abortRequest() != nil && a.abortable() }
+
+// abortable says whether a rotation is in flight and nothing depends on next.
+func (a *assessor) abortable() bool {
 	s := &a.d.Signer
-	return s.Next != nil && a.abortRequest() != nil && a.liveUnder(s.Next) == 0 && a.usable(s.Active)
+	return s.Next != nil && a.liveUnder(s.Next) == 0 && a.usable(s.Active)
 }
 
 // abort drops next while nothing depends on it.

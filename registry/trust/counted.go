@@ -16,15 +16,16 @@ func (a *assessor) contentUnrotated() bool {
 
 // counted are the parties as they count: those of the configuration and, while a rotation is in flight, everybody who has
 // counted in it, by the evidence that was asked for then. At rest the configuration decides who there is. The member of a
-// node counts until it is proven to be gone as long as its party is configured, as nobody removes a process by changing a
-// label. With the party the operator has said that nobody of it is to be waited for, except for leaves that were not released:
+// node counts until it is proven to be gone, or released by name, as long as its party is configured, as nobody removes a process
+// by changing a label. With the party the operator has said that nobody of it is to be waited for, except for leaves that were not released:
 // whoever alone presents one counts on.
 //
 //	            in the configuration      in the roster              counts
 //	in flight   yes                       no                         as configured
 //	in flight   yes                       with another evidence kind by both
 //	in flight   no                        yes                        as recorded
-//	at rest     no, but its party         yes, a member of a node    as recorded
+//	at rest     no, but its party         yes, a member of a node,   as recorded
+//	                                      that is not released
 //	at rest     no                        yes, of a node, and alone  as recorded
 //	                                      presents an unreleased leaf
 //	at rest     no                        yes, a pod                 no
@@ -103,12 +104,13 @@ func (a *assessor) recorded(r *RosterMember) *Party {
 }
 
 // countsAtRest says whether a member of the roster that is not configured counts although no rotation is in flight: that of a
-// node which its party no longer chooses, or which alone presents a leaf that was not released.
+// node which its party no longer chooses, and which was not released, or which alone presents a leaf that was not released.
 func countsAtRest(d *Domain, r *RosterMember) bool {
 	if r.Instance == "" || r.Pod {
 		return false
 	}
-	return d.Party(r.Party) != nil || slices.ContainsFunc(r.Presents, func(leaf string) bool {
+	released := slices.Contains(d.ReleasedMembers, r.Party+"/"+r.Member)
+	return d.Party(r.Party) != nil && !released || slices.ContainsFunc(r.Presents, func(leaf string) bool {
 		return !slices.Contains(d.Released, leaf) && !d.holds(leaf)
 	})
 }
@@ -188,9 +190,10 @@ func (a *assessor) unreleased(leaves []string) []string {
 	return slices.DeleteFunc(slices.Clone(leaves), func(name string) bool { return slices.Contains(a.d.Released, name) })
 }
 
-// notStarted are the members that cannot run yet: those of nodes because no leaf of theirs was ever issued, and pods because
+// notStarted are the members that cannot run yet: those of nodes because no leaf was ever issued to their name, and pods because
 // no container of theirs was started. Nobody has to wait for them: whoever starts later loads what is published then. They
-// begin to count with their first leaf, or the first start of a container.
+// begin to count with their first leaf, or the first start of a container. A node that comes back with another address may run
+// with the leaf that it had.
 func (a *assessor) notStarted() map[*Member]bool {
 	idle := map[*Member]bool{}
 	for p, m := range each(a.parties) {
@@ -208,11 +211,9 @@ func (a *assessor) started(p *Party, m *Member) bool {
 		return m.Pod.Started
 	case m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met):
 		return true
-	}
-	if slices.ContainsFunc(m.Holds, func(name string) bool { return issuedFor(a.leaves[name]) }) {
+	case slices.ContainsFunc(m.Holds, a.wasIssued):
 		return true
-	}
-	if a.d.Roster == nil {
+	case a.d.Roster == nil:
 		return a.anyLive()
 	}
 	at, _ := slices.BinarySearchFunc(a.d.Roster.Members, RosterMember{Party: p.Name, Member: m.Name}, compareMembers)
@@ -221,11 +222,17 @@ func (a *assessor) started(p *Party, m *Member) bool {
 		if r.Party != p.Name || r.Member != m.Name {
 			break
 		}
-		if r.Started && (r.Instance == m.Instance || r.Absent == "" && !renamed(a.d, m)) {
+		if r.Started {
 			return true
 		}
 	}
 	return false
+}
+
+// wasIssued says whether the Secret of a leaf is there, whatever it holds.
+func (a *assessor) wasIssued(leaf string) bool {
+	l := a.leaves[leaf]
+	return l != nil && l.Present && !l.Unadopted()
 }
 
 // compareMembers is the order of a roster.

@@ -64,7 +64,7 @@ func TestRosterSaysWhoCounts(t *testing.T) {
 	f.onNode("server-0", "uid")
 	f.until(RecordRoster)
 	want := &Roster{
-		Signers: []string{"signer"}, Leaves: []string{"client-0", "server-0"},
+		Signers: []string{"signer"}, Leaves: []string{"client-0", "server-0"}, Issued: true,
 		Members: []RosterMember{
 			{Party: "client-0", Member: "client-0", Kind: Acknowledgement, Grace: fleetGrace, Verifies: []string{"server-0"}, Presents: []string{"client-0"}, Started: true},
 			{Party: "server-0", Member: "server-0", Instance: "uid", Kind: TLSProbe, Grace: fleetGrace, Verifies: []string{"client-0"}, Presents: []string{"server-0"}, Started: true},
@@ -146,6 +146,18 @@ func TestNodesOfAFormerParty(t *testing.T) {
 			m.Holds = append(slices.Clone(m.Holds), "client-0")
 		}},
 		"the party chooses no node any more": {edit: func(f *fleet) { f.party("client-0").Members = nil }, waits: true},
+		"the party chooses no node any more, and its member is released": {edit: func(f *fleet) {
+			f.party("client-0").Members = nil
+			f.d.ReleasedMembers = []string{"client-0/client-0"}
+		}, waits: true},
+		"and so is the leaf that it alone presents": {edit: func(f *fleet) {
+			f.party("client-0").Members = nil
+			f.d.ReleasedMembers, f.d.Released = []string{"client-0/client-0"}, []string{"client-0"}
+		}},
+		"the leaf alone is released": {edit: func(f *fleet) {
+			f.party("client-0").Members = nil
+			f.d.Released = []string{"client-0"}
+		}, waits: true},
 		"the party is removed, and is there again": {edit: func(f *fleet) {
 			p := *f.party("client-0")
 			f.remove("client-0")
@@ -176,19 +188,23 @@ func TestNewObjectOfANode(t *testing.T) {
 	}{
 		"its leaf is there":                       {edit: func(*fleet) {}, runs: true},
 		"its leaf is gone":                        {edit: func(f *fleet) { f.leaf("client-0").Certificate = nil }, runs: true},
-		"its leaf was issued for other addresses": {edit: func(f *fleet) { f.leaf("client-0").Policy.Profile.DNSNames = []string{"other"} }},
+		"its leaf was issued for other addresses": {edit: func(f *fleet) { f.leaf("client-0").Policy.Profile.DNSNames = []string{"other"} }, runs: true},
 		"nobody knows of another machine": {edit: func(f *fleet) {
-			f.leaf("client-0").Certificate = nil
+			deleteLeaf("client-0")(&f.d)
 			f.d.Roster.Members = slices.DeleteFunc(f.d.Roster.Members, func(m RosterMember) bool { return m.Member == "client-0" })
 		}},
+		"nobody knows of another machine, but of a leaf": {edit: func(f *fleet) {
+			f.d.Roster.Members = slices.DeleteFunc(f.d.Roster.Members, func(m RosterMember) bool { return m.Member == "client-0" })
+			f.leaf("client-0").Policy.Profile.DNSNames = []string{"other"}
+		}, runs: true},
 		"the other machine is proven to be gone": {edit: func(f *fleet) {
-			f.leaf("client-0").Certificate = nil
+			deleteLeaf("client-0")(&f.d)
 			for i := range f.d.Roster.Members {
 				f.d.Roster.Members[i].Absent = "its node is gone"
 			}
-		}},
+		}, runs: true},
 		"the other machine never ran": {edit: func(f *fleet) {
-			f.leaf("client-0").Certificate = nil
+			deleteLeaf("client-0")(&f.d)
 			for i := range f.d.Roster.Members {
 				f.d.Roster.Members[i].Started = false
 			}

@@ -37,6 +37,8 @@ type Domain struct {
 	Requests []Request
 	// Released are the names of leaf Secrets that do not count any more although they may exist.
 	Released []string
+	// ReleasedMembers are those, as PARTY/MEMBER, that do not count any more at rest although their nodes exist.
+	ReleasedMembers []string
 	// Absences are proofs that members of the roster are gone, by their AbsenceKey, as far as somebody has asked (Missing).
 	Absences map[string]string
 	// Roster is who was recorded to count; nil if nothing is recorded yet.

@@ -160,7 +160,7 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 		case p.Kind == CABundle:
 			message += ", or delete the object, so that it is proven to be gone"
 		case m.Instance != "":
-			message += ", or remove its machine, so that it is proven to be gone"
+			message += ", or remove its machine, so that it is proven to be gone; if it is gone and its node stays, release it in releasedMembers when the rotation is over"
 		}
 	}
 	return Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: message}

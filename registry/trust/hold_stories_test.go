@@ -5,8 +5,6 @@ package trust
 
 import (
 	"testing"
-
-	"certrotation.dev/registry/pki"
 )
 
 // TestHoldStories: a rotation that can end ends.
@@ -67,28 +65,6 @@ func TestHoldStories(t *testing.T) {
 				return err
 			}
 			return f.comesUp("server-1")
-		}},
-		{name: "the signer is deleted, then a node is replaced", former: withoutInstances, tell: func(f *fleet) error {
-			f.onNode("client-0", "former")
-			f.party("client-0").Verifies = append(f.party("client-0").Verifies, "client-0")
-			if err := f.settled(); err != nil {
-				return err
-			}
-			deleteSigner(&f.d)
-			f.orphaned = true
-			if err := f.settled(); err != nil {
-				return err
-			}
-			// The new machine has another address, so that the leaf of the former one is of no use to it.
-			f.onNode("client-0", "new")
-			f.leaf("client-0").Policy.Profile.DNSNames = []string{"new.example"}
-			f.process("client-0").member.Observations = nil
-			f.process("client-0").leaves, f.process("client-0").down = map[string]*pki.Certificate{}, true
-			f.d.Absences = map[string]string{"client-0/client-0/former": "its node is gone"}
-			if err := f.followedBy("client-0"); err != nil {
-				return err
-			}
-			return f.comesUp("client-0")
 		}},
 	})
 }

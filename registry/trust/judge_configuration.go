@@ -60,6 +60,7 @@ func configurationRules() []configurationRule {
 		{name: "an aggregate that goes is released", gone: true, atRest: true, judge: (*domainEdit).aggregatesReleased},
 		{name: "a leaf counts somewhere", atRest: true, judge: (*domainEdit).leavesKept},
 		{name: "no leaf is released", judge: (*domainEdit).leavesHeld},
+		{name: "no member is released", judge: (*domainEdit).membersHeld},
 		{name: "who counts goes on to count", judge: (*domainEdit).membersKept},
 		{name: "evidence is of the same processes", judge: (*domainEdit).evidenceKept},
 		{name: "nobody is spoken for", judge: (*domainEdit).wordsRefused},
@@ -143,7 +144,10 @@ func (e *domainEdit) inFlight() bool { return e.stage != Stable }
 
 // wait is the safe way of what may be done when nothing is in flight.
 func (e *domainEdit) wait() string {
-	return fmt.Sprintf("wait until `kubectl get certificaterotations` shows %s Stable, or abort the rotation with `kubectl certrotation abort %s`, "+
-		"and then change the configuration; who cannot show evidence is passed over with `kubectl certrotation waive %s`",
-		e.old.Signer.Name, e.old.Signer.Name, e.old.Signer.Name)
+	abort := ""
+	if e.was.abortable() {
+		abort = fmt.Sprintf(", or abort the rotation with `kubectl certrotation abort %s`", e.old.Signer.Name)
+	}
+	return fmt.Sprintf("wait until `kubectl get certificaterotations` shows %s Stable%s, and then change the configuration; "+
+		"who cannot show evidence is passed over with `kubectl certrotation waive %s`", e.old.Signer.Name, abort, e.old.Signer.Name)
 }

@@ -150,6 +150,22 @@ func (tt *gateCase) run(t *testing.T) {
 	}
 }
 
+// misnames adds a party that does not exist to a rotation in flight.
+func (g *gate) misnames() {
+	g.begun()
+	g.d.Parties = append(g.d.Parties, Party{Name: "typo", Kind: Acknowledgement, Lease: time.Hour, Verifies: []string{"server-0"}, Members: []Member{{Name: "typo"}}})
+	g.settle()
+}
+
+func (g *gate) waives() {
+	g.d.Waivers = []Waiver{{Party: "typo", Member: "typo", Reason: "it does not exist", Expires: g.now.Add(day), RotatedFrom: RotatedFrom(&g.d)}}
+}
+
+func takesBack(c *Configured) {
+	d := c.Domains[0]
+	d.Parties = slices.DeleteFunc(d.Parties, func(p Party) bool { return p.Name == "typo" })
+}
+
 // TestConfigurationInFlight: while a rotation is in flight, a configuration only grows.
 func TestConfigurationInFlight(t *testing.T) {
 	trust, use, one := []Invariant{TrustBeforeUse}, []Invariant{AnchorInUse}, []Invariant{OneRotation}
@@ -267,6 +283,19 @@ func TestConfigurationInFlight(t *testing.T) {
 			d.Leaves = slices.DeleteFunc(d.Leaves, func(l Leaf) bool { return l.Name == "client-3" })
 			d.Released = []string{"client-3"}
 		}},
+		{name: "a party added by mistake, and taken back", prepare: (*gate).misnames, rule: counts, want: trust, affected: []string{"typo"}, edit: takesBack},
+		{name: "a party added by mistake, and taken back when it is waived", prepare: func(g *gate) { g.misnames(); g.waives() }, edit: takesBack},
+		{name: "a waived party taken back of which something was seen", prepare: func(g *gate) {
+			g.misnames()
+			g.waives()
+			g.party("typo").Members[0].Observations = []Observation{{Instance: "x", Kind: Acknowledgement, ObservedAt: start, Expires: start}}
+		}, rule: counts, want: trust, affected: []string{"typo"}, edit: takesBack},
+		{name: "a member released", rule: "no member is released", want: trust, prepare: func(g *gate) {
+			g.onNode("client-0", "uid")
+			g.d.Roster = newAssessor(&g.d, g.now).roster()
+			g.begun()
+			g.party("client-0").Members = nil
+		}, affected: []string{"client-0/client-0"}, edit: func(c *Configured) { c.Domains[0].ReleasedMembers = []string{"client-0/client-0"} }},
 		{name: "a leaf released that somebody presents", rule: counts, want: trust, prepare: func(g *gate) {
 			g.begun()
 			deleteLeaf("client-0")(&g.d)

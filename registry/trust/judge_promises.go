@@ -12,17 +12,25 @@ import (
 )
 
 // membersKept refuses that a member which counts ceases to, or counts for less. The roster would have it count all the same;
-// but nobody would look at it any more, and nobody would know what it was like when it comes back.
+// but nobody would look at it any more, and nobody would know what it was like when it comes back. Who was named by mistake may be
+// taken back.
 func (e *domainEdit) membersKept() []Violation {
 	var lost []string
 	for p, m := range each(e.was.parties) {
 		// Of whom nothing is asked, and who cannot run yet, has nothing to lose.
-		if p.Kind != None && !e.was.idle[m] && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
+		if p.Kind != None && !e.was.idle[m] && !e.was.mistaken(p, m) && !slices.ContainsFunc(e.is.parties, func(q *Party) bool { return e.promises(q, p, m) }) {
 			lost = append(lost, MemberName(p.Name, m.Name))
 		}
 	}
 	return broken(TrustBeforeUse, lost,
-		"who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents", "")
+		"who counts in the rotation would count no more, or for less: by other evidence, a shorter time, or fewer leaves that it verifies or presents",
+		e.wait()+"; then it may also be taken out of the configuration, if nothing was ever seen of it")
+}
+
+// mistaken says whether a member is taken for one that does not exist: nothing was ever seen of it, and a person who may do so has
+// waived it by name.
+func (a *assessor) mistaken(p *Party, m *Member) bool {
+	return p.Kind.observed() && m.Pod == nil && len(m.Observations) == 0 && a.waiver(p, m) != nil
 }
 
 // promises says whether a party asks no less of a member than p did.

@@ -35,14 +35,14 @@ func (e *domainEdit) objectsKept() []Violation {
 	}}
 }
 
-// givenUp says whether all objects of the domain that exist were released: there is no rotation of what may not be touched.
+// givenUp says whether all objects of the domain that exist were released, or none exists: there is no rotation of what may not be
+// touched, nor of what is not there.
 func (d *Domain) givenUp() bool {
 	objects := []*Object{&d.Signer.Object, &d.Bundle.Object}
 	for i := range d.Leaves {
 		objects = append(objects, &d.Leaves[i].Object)
 	}
-	return slices.ContainsFunc(objects, (*Object).Unadopted) &&
-		!slices.ContainsFunc(objects, func(o *Object) bool { return o.Present && !o.Unadopted() })
+	return !slices.ContainsFunc(objects, func(o *Object) bool { return o.Present && !o.Unadopted() })
 }
 
 // released refuses to let a domain go, or its signer or bundle, while the objects that it leaves behind consent to this
@@ -119,6 +119,20 @@ func (e *domainEdit) leavesHeld() []Violation {
 		"name it again so that it is reissued, delete its Secret, or release it when the stage is Stable")
 }
 
+// membersHeld refuses to release a member in the middle of a rotation, which has to go on waiting for it.
+func (e *domainEdit) membersHeld() []Violation {
+	var said []string
+	for p, m := range each(e.was.parties) {
+		name := p.Name + "/" + m.Name
+		if p.recorded && slices.Contains(e.kept.ReleasedMembers, name) && !slices.Contains(e.old.ReleasedMembers, name) {
+			said = append(said, name)
+		}
+	}
+	return broken(TrustBeforeUse, sortedSet(said),
+		"a member would be released in the middle of a rotation that waits for it",
+		"end its wait with `kubectl certrotation waive`, and release it when the stage is Stable")
+}
+
 // lost are the Secrets of the leaves that may be live and would not count, of those whose names are meant.
 func (e *domainEdit) lost(meant func(leaf string) bool) []string {
 	var out []string
@@ -153,7 +167,7 @@ func (e *domainEdit) consequences() []string {
 	former := e.was.unconfigured()
 	for _, name := range e.is.unconfigured() {
 		if !slices.Contains(former, name) {
-			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, or waived", e.kept.Name, name))
+			out = append(out, fmt.Sprintf("trust domain %s: %s still counts until it is seen to be gone, waived, or released in releasedMembers", e.kept.Name, name))
 		}
 	}
 	for i := range e.old.Leaves {

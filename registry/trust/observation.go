@@ -182,6 +182,9 @@ func (a *assessor) unobserved(p *Party, m *Member) proof {
 	case p.Kind == Acknowledgement:
 		message = "has never acknowledged what it has loaded"
 	}
+	if len(m.Observations) == 0 && m.Pod == nil && !p.recorded {
+		message += "; if it was named by mistake, end its wait with `kubectl certrotation waive`, and take it out of the configuration"
+	}
 	return proof{reason: ReasonNotObserved, message: message, lapsed: !lapsed.IsZero()}
 }
 

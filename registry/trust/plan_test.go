@@ -159,7 +159,8 @@ func TestPlanNamesWhatWouldHold(t *testing.T) {
 	}
 	want := []Blocker{
 		{Object: "Secret/server", Reason: ReasonObjectProblem, Message: "cannot be read"},
-		{Party: "server", Member: "server", Reason: ReasonNotObserved, Message: "has not been observed yet"},
+		{Party: "server", Member: "server", Reason: ReasonNotObserved, Message: "has not been observed yet; if it was named by mistake, " +
+			"end its wait with `kubectl certrotation waive`, and take it out of the configuration"},
 		{Party: "client-a", Member: "client-a", Reason: ReasonNotObserved, Message: "was restarted after it was last observed"},
 	}
 	if diff := cmp.Diff(want, p.Blockers); diff != "" {

@@ -48,6 +48,9 @@ type Roster struct {
 	Leaves []string
 	// Populated are the parties of pods whose selector has chosen a pod once (Party.populatedName), ordered.
 	Populated []string
+	// Issued says that leaves were issued once: whoever counts as started may present one though no Secret holds it any more. It is
+	// recorded before the first leaf.
+	Issued bool
 	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. It is recorded before the first
 	// leaf. NeverSigned are those whose rotation was aborted before that was recorded: nobody signs by them any more, so nobody presents
 	// what they signed. A CA becomes one or the other by a write to the same record, so a leader that was deposed cannot make it both.
@@ -116,8 +119,9 @@ func (a *assessor) newRoster() *Roster {
 		keys = append(keys, key)
 	}
 	out.MayHaveSigned, out.NeverSigned = a.unpromoted()
+	out.Issued = a.hasLeaves()
 	if before := a.d.Roster; before != nil {
-		out.ResourceVersion = before.ResourceVersion
+		out.ResourceVersion, out.Issued = before.ResourceVersion, out.Issued || before.Issued
 		out.Signers = append(out.Signers, before.Signers...)
 		if !a.unrotated {
 			out.Leaves = a.unreleased(before.Leaves)
@@ -176,18 +180,25 @@ func (a *assessor) recordNeverSigned(*Assessment) *Action {
 	return rosterAction(a.d, &roster, next.Subject+" has signed nothing, and is not to")
 }
 
-// recordMayHaveSigned opens next before the first leaf is signed by it.
-func (a *assessor) recordMayHaveSigned(issues []Action) *Action {
-	next := a.d.Signer.Next
-	if next == nil || a.mayHaveSigned(next) || !slices.ContainsFunc(issues, func(i Action) bool { return i.Authority == next.Fingerprint }) {
+// recordIssue records what must be recorded before leaves are issued: the first ones of the domain, and the first ones of next.
+func (a *assessor) recordIssue(issues []Action) *Action {
+	next, roster := a.d.Signer.Next, *a.roster()
+	opens := next != nil && !a.mayHaveSigned(next) && slices.ContainsFunc(issues, func(i Action) bool { return i.Authority == next.Fingerprint })
+	if len(issues) == 0 || a.rosterRefused() || roster.Issued && !opens {
 		return nil
 	}
-	roster := *a.roster()
-	roster.MayHaveSigned = latest(roster.MayHaveSigned, next)
-	return rosterAction(a.d, &roster, next.Subject+" is about to sign")
+	roster.Issued = true
+	if opens {
+		roster.MayHaveSigned = latest(roster.MayHaveSigned, next)
+		return rosterAction(a.d, &roster, next.Subject+" is about to sign")
+	}
+	return rosterAction(a.d, &roster, "the first leaves are about to be issued")
 }
 
-// opensNext says whether an action is that of recordMayHaveSigned: leaves are about to be issued.
+// hasLeaves says whether leaves are live that somebody else has issued, or that are made where no Secret holds them.
+func (a *assessor) hasLeaves() bool { return a.lives > 0 || a.d.Unlisted != nil && a.d.Signer.Active != nil }
+
+// opensNext says whether an action records that next is about to sign.
 func (a *assessor) opensNext(action *Action) bool {
 	next := a.d.Signer.Next
 	return action.Kind == RecordRoster && next != nil && !a.mayHaveSigned(next) && slices.Contains(action.Roster.MayHaveSigned, next.Fingerprint)
@@ -268,7 +279,7 @@ func Abandoned(d *Domain) map[string]bool {
 func (a *assessor) rosterDue() bool { return !a.roster().same(a.d.Roster) }
 
 func (r *Roster) same(other *Roster) bool {
-	if other == nil || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) ||
+	if other == nil || r.Issued != other.Issued || !slices.Equal(r.Signers, other.Signers) || !slices.Equal(r.Leaves, other.Leaves) ||
 		!slices.Equal(r.Populated, other.Populated) ||
 		!slices.Equal(r.MayHaveSigned, other.MayHaveSigned) || !slices.Equal(r.NeverSigned, other.NeverSigned) {
 		return false

@@ -21,9 +21,23 @@ func (a *assessor) live(l *Leaf) bool {
 // that no Secret holds.
 //
 // What is lacking proves nothing: processes live on when their Secrets are deleted. An anchor of the domain that has not
-// expired says that somebody may still present a leaf of it, and so does whoever was seen to present one.
+// expired says that somebody may still present a leaf of it, and so does whoever was seen to present one, or is recorded to run.
 func (a *assessor) anyLive() bool {
-	return a.lives+len(a.unreadable) > 0 || a.unlistedLive() || a.anyAnchor() || a.anyPresented()
+	return a.lives+len(a.unreadable) > 0 || a.unlistedLive() || a.anyAnchor() || a.anyPresented() || a.anyLost()
+}
+
+// anyLost says whether somebody may run to whom a leaf was issued of which nothing is left, nor of the CA that has signed it.
+func (a *assessor) anyLost() bool {
+	if a.d.Signer.Active != nil || a.d.Roster == nil || !a.d.Roster.Issued {
+		return false
+	}
+	missing := func(name string) bool { return a.leaves[name] == nil || !a.leaves[name].Present }
+	for _, m := range each(a.parties) {
+		if !a.idle[m] && (a.d.Unlisted != nil || slices.ContainsFunc(m.Holds, missing)) {
+			return true
+		}
+	}
+	return false
 }
 
 // anyAnchor says whether the bundle holds an own CA that has not expired. A next one is not meant: it has signed only what
@@ -211,10 +225,10 @@ func divergence(ca *pki.Certificate) string {
 }
 
 // candidates are the CAs whose keys are there to sign with, newest first, and valid now. One that is closed is none, and neither is
-// next while it cannot be recorded that it signs.
+// one while it cannot be recorded that it signs (recordIssue).
 func (a *assessor) candidates() []*pki.Certificate {
 	return slices.DeleteFunc(a.d.Signer.slots(), func(ca *pki.Certificate) bool {
-		unrecordable := same(ca, a.d.Signer.Next) && !a.mayHaveSigned(ca) && a.rosterRefused()
+		unrecordable := a.rosterRefused() && (!a.roster().Issued || same(ca, a.d.Signer.Next) && !a.mayHaveSigned(ca))
 		return !ca.ValidAt(a.now) || a.neverSigned(ca) || unrecordable
 	})
 }

@@ -89,15 +89,16 @@ func (a *assessor) from() pki.Fingerprint {
 	return ""
 }
 
-// rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. It is nil if there is none.
+// rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. Of one whose key was lost the
+// anchor tells. It is nil if there is none.
 func (a *assessor) rotatedFrom() *pki.Certificate {
 	s := &a.d.Signer
 	from := s.Active
-	if s.Next != nil || from == nil {
+	if s.Next != nil && from != nil {
 		return from
 	}
 	for _, ca := range slices.Concat(s.Previous, a.former()) {
-		if !same(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || ca.NotBefore.After(from.NotBefore)) {
+		if !same(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || from == nil || ca.NotBefore.After(from.NotBefore)) {
 			from = ca
 		}
 	}

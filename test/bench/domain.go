@@ -91,7 +91,7 @@ func (d *domain) configuration() *configv1alpha1.RotationConfiguration {
 
 // roster is the record of who counts, as the controller would have written it.
 func (d *domain) roster() (*configv1alpha1.RotationRecord, error) {
-	r := &trust.Roster{Signers: []string{signerName}, Leaves: d.leaves}
+	r := &trust.Roster{Signers: []string{signerName}, Leaves: d.leaves, Issued: true}
 	r.Members = append(r.Members, trust.RosterMember{
 		Party: clientParty, Member: clientParty, Kind: trust.None, Presents: d.leaves, VerifiesNothing: true, Started: true,
 	})

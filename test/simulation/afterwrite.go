@@ -111,7 +111,7 @@ func (w *world) signedBy(d *trust.Domain, ca *pki.Certificate) string {
 			}
 		}
 		for _, c := range all {
-			if c != nil && !c.Expired(w.clock.now()) && !w.abandoned[c.Fingerprint] && c.SignedBy(ca) {
+			if c != nil && !c.Expired(w.clock.now()) && !w.beyondHelp(c) && c.SignedBy(ca) {
 				return l.Name
 			}
 		}

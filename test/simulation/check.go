@@ -34,7 +34,11 @@ func (w *world) noteDeath() {
 		}
 		h.dead = d.Signer.Active == nil || d.Signer.Active.Expired(w.clock.now())
 		for i := range d.Leaves {
-			if c := d.Leaves[i].Certificate; c != nil && !c.Expired(w.clock.now()) {
+			l := &d.Leaves[i]
+			presents := func(p *process) bool {
+				return p.up && p.leaves[l.Name] != nil && !p.leaves[l.Name].Expired(w.clock.now())
+			}
+			if c := l.Certificate; c != nil && !c.Expired(w.clock.now()) || slices.ContainsFunc(w.processes, presents) {
 				h.dead = false
 			}
 		}
@@ -91,7 +95,7 @@ func (w *world) checkVerifier(d *trust.Domain, v *process) error {
 // not valid yet is refused.
 func (w *world) handshake(leaf *pki.Certificate, d *trust.Domain, v *process) error {
 	now := w.clock.now().Add(v.off)
-	if leaf.Expired(now) || w.fromTheFuture(leaf) || w.abandoned[leaf.Fingerprint] {
+	if leaf.Expired(now) || w.fromTheFuture(leaf) || w.beyondHelp(leaf) {
 		return nil
 	}
 	w.counts.handshakes++
@@ -199,7 +203,7 @@ func (w *world) checkStart(d *trust.Domain, from []*pki.Certificate, read func(*
 			}
 		}
 		for _, c := range live {
-			if c == nil || c.Expired(w.clock.now()) || w.fromTheFuture(c) || w.abandoned[c.Fingerprint] {
+			if c == nil || c.Expired(w.clock.now()) || w.fromTheFuture(c) || w.beyondHelp(c) {
 				continue
 			}
 			if err := w.verifyAll(c, anchors, nil); err != nil {

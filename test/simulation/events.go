@@ -64,6 +64,7 @@ func (t topology) events() (all, between []event) {
 		{"loss of a bundle", 1, plain((*world).losesBundle)},
 		{"spoilt leaf", 1, plain((*world).spoilsLeaf)},
 		{"all Secrets are deleted", 1, plain(func(w *world) bool { return in(w.dice, 3, "all Secrets") && w.deletesAllSecrets() })},
+		{"loss of everything", 1, plain((*world).losesAll)},
 		{"recovery", 6, plain((*world).recovers)},
 		{"the recovery is applied", 1, plain((*world).appliesRecovery)},
 		{"waiver", 1, plain((*world).waives)},

@@ -62,6 +62,13 @@ func absenceIsBootstrap(d *trust.Domain, _ time.Time) {
 	eachObservation(d, func(_ *trust.Party, o *trust.Observation) { o.Presents = nil })
 }
 
+// hasRunForgotten does not know without a CA that leaves were issued once.
+func hasRunForgotten(d *trust.Domain, _ time.Time) {
+	if d.Roster != nil && d.Signer.Active == nil {
+		d.Roster.Issued = false
+	}
+}
+
 // recordedByOneClock writes down what the leader's clock says, however far it is behind.
 func recordedByOneClock(d *trust.Domain, _ time.Time) { d.ClockSkew = d.ClockSkew.Abs() }
 

@@ -25,6 +25,7 @@ const (
 	compromised    happening = "a key is compromised"
 	unreadableLeaf happening = "a leaf cannot be read"
 	deletedAll     happening = "all Secrets are deleted"
+	lostAll        happening = "everything but the records is lost"
 	recovered      happening = "expired certificates are recovered offline"
 	waived         happening = "a member is waived"
 	diverged       happening = "a member trusts something else at rest"
@@ -85,7 +86,7 @@ const (
 func leastInCI() map[happening]int {
 	out := map[happening]int{
 		dueLeaf: 50, renewedLeaf: 50, dueSigner: 5, rotatedSigner: 5, expiredNext: 1, clockProblem: 100, paced: 100, compromised: 10,
-		unreadableLeaf: 50, deletedAll: 100, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
+		unreadableLeaf: 50, deletedAll: 100, lostAll: 50, recovered: 3, waived: 50, restoredOne: 20, restoredAll: 20, rosterEdit: 100, policyEdit: 50, refusedWrite: 100,
 		refusalShown: 20, secondProcess: 100, clockJump: 100, answered: 500, asked: 500, lapsed: 100, refusedReport: 100, forgedReport: 50,
 		replayedReport: 20, lateReport: 5, unlabelled: 20, unregistered: 20, recordedAbsent: 20,
 	}

@@ -123,6 +123,7 @@ func rosterText(r *trust.Roster) string {
 		return "nobody is recorded"
 	}
 	var b strings.Builder
+	fmt.Fprint(&b, r.Issued)
 	for i := range r.Members {
 		m := &r.Members[i]
 		fmt.Fprint(&b, m.Party, m.Member, m.Kind, m.Verifies, m.Presents, m.Started, m.Absent)

@@ -64,6 +64,61 @@ func (w *world) deletesAllSecrets() bool {
 	return true
 }
 
+// losesAll deletes signer, leaves and bundle of a domain past the guard, when nothing is known any more of whom the controller looks at
+// itself. What was signed before is beyond help: whoever loads the new bundle refuses it. Nobody else may be cut off.
+func (w *world) losesAll() bool {
+	d := one(w.dice, "domain", w.domains().Domains)
+	if d.Roster == nil || !d.Roster.Issued || !in(w.dice, 3, "everything is lost") {
+		return false
+	}
+	w.pass(2 * probeLease)
+	w.say("everything of %s is lost but what is recorded of it", d.Name)
+	w.counts.event(lostAll)
+	w.noteIssuers(d)
+	for i := range d.Leaves {
+		if name := d.Leaves[i].Name; w.api.secrets[name] != nil {
+			w.api.deleteSecret(name)
+		}
+	}
+	if w.api.secrets[d.Signer.Name] != nil {
+		w.api.deleteSecret(d.Signer.Name)
+	}
+	if w.api.configMaps[d.Bundle.Name] != nil {
+		w.api.deleteConfigMap(d.Bundle.Name)
+	}
+	w.objectWritten()
+	return true
+}
+
+// noteIssuers keeps in mind who has signed what is in Secrets, in processes and in backups of their disks.
+func (w *world) noteIssuers(d *trust.Domain) {
+	if w.lost == nil {
+		w.lost = map[string]bool{}
+	}
+	note := func(c *pki.Certificate) {
+		if c != nil {
+			w.lost[c.Issuer] = true
+		}
+	}
+	for i := range d.Leaves {
+		note(d.Leaves[i].Certificate)
+	}
+	for _, p := range w.processes {
+		for _, name := range p.held(d.Name) {
+			note(p.leaves[name])
+			if p.before != nil {
+				note(p.before.leaves[name])
+			}
+		}
+	}
+}
+
+// beyondHelp says whether a leaf is one that nobody can do anything about: its last holder was proven to be gone, or its CA was lost with
+// everything.
+func (w *world) beyondHelp(leaf *pki.Certificate) bool {
+	return w.abandoned[leaf.Fingerprint] || w.lost[leaf.Issuer]
+}
+
 // rebuildable says whether everything that live leaves chain to is known without the bundle.
 func (w *world) rebuildable(d *trust.Domain) bool {
 	slots := slices.Concat([]*pki.Certificate{d.Signer.Active, d.Signer.Next}, d.Signer.Previous)

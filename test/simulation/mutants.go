@@ -57,6 +57,7 @@ func mutants() []mutant {
 		{name: "nobody is everybody", make: believing(nobodyIsEverybody)},
 		{name: "the last observation speaks for all processes", make: believing(lastSpeaks), rare: true},
 		{name: "bootstrap from absence", make: believing(absenceIsBootstrap), rare: true},
+		{name: "who has run is new when everything is lost", make: believing(hasRunForgotten), often: []string{"loss of everything"}},
 		{name: "renewed without delay", make: believing(renewedAtOnce)},
 		{name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock)},
 		{name: "diverged evidence is ignored", make: believing(divergedIgnored)},

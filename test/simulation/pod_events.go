@@ -39,7 +39,7 @@ func podEvents() (all, between []event) {
 
 // notOfPods are events that do not happen in worlds with pods.
 func notOfPods() []string {
-	return []string{"node joins", "node leaves", "label of a node", "object of a node", "recovery", "the recovery is applied"}
+	return []string{"node joins", "node leaves", "label of a node", "object of a node", "recovery", "the recovery is applied", "loss of everything"}
 }
 
 // scales has a workload have more pods, or fewer, or none.

@@ -66,14 +66,15 @@ func (w *world) restRefused() error {
 			w.observe(p)
 		}
 	}
-	// A look that was refused may be followed by one that does something else.
+	// A look that was refused may be followed by one that does something else. What is due only since then is nobody's fault.
+	since := w.clock.now()
 	for range 2 {
 		if err := w.leadersLook(); err != nil {
 			return err
 		}
 	}
 	for _, d := range w.domains().Domains {
-		if err := w.checkRefused(d); err != nil {
+		if err := w.checkRefused(d, since); err != nil {
 			return err
 		}
 	}
@@ -81,14 +82,14 @@ func (w *world) restRefused() error {
 	return nil
 }
 
-// checkRefused: what is to be done, and is not refused, is done; and what is refused is among the blockers.
-func (w *world) checkRefused(d *trust.Domain) error {
+// checkRefused: what was to be done then, and is not refused, is done; and what is refused is among the blockers.
+func (w *world) checkRefused(d *trust.Domain, then time.Time) error {
 	wanted := *w.seen(d)
-	wanted.Refusals = nil
+	wanted.Refusals, wanted.ClockSkew = nil, w.leaders[0].off
 	if _, refused := w.api.refuses["RotationRecord/"+trust.RosterRecord(d.Name)]; refused || w.unguarded || len(w.leaders) > 1 {
 		return nil
 	}
-	now := w.clock.now().Add(w.leaders[0].off)
+	now := then.Add(w.leaders[0].off)
 	for _, action := range trust.Assess(&wanted, now).Actions {
 		object := string(action.ObjectKind) + "/" + action.Object
 		if _, refused := w.api.refuses[object]; !refused {

@@ -70,6 +70,8 @@ type world struct {
 	manifests *recovery
 	// abandoned are the leaves whose only holders were proven to be gone.
 	abandoned map[pki.Fingerprint]bool
+	// lost are the issuers of all leaves that were there when everything was lost but the records.
+	lost map[string]bool
 	// returned says that they were ahead and are not any more.
 	returned bool
 	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.

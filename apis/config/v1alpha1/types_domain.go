@@ -38,6 +38,14 @@ type TrustDomain struct {
 	// +kubebuilder:validation:MaxItems=2000
 	// +kubebuilder:validation:items:MaxLength=253
 	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
+	// releasedMembers are members on nodes that no longer count although their nodes exist, as PARTY/MEMBER. A member that
+	// its relying party does not choose any more counts until its node is gone, or until it is released here while no
+	// rotation is in flight.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2000
+	// +kubebuilder:validation:items:MaxLength=507
+	ReleasedMembers []string `json:"releasedMembers,omitempty"`
 	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
 	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	// +optional

@@ -148,6 +148,9 @@ type RecordedRoster struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=262
 	Populated []string `json:"populated,omitempty"`
+	// issued says that leaves were issued once: a member that has started may present one though no Secret holds it any more.
+	// +optional
+	Issued bool `json:"issued,omitempty"`
 	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before they were promoted, the latest last.
 	// +optional
 	// +listType=atomic

@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -136,6 +138,7 @@ func (v *validator) domain(domain *TrustDomain, path *field.Path) {
 		}
 	}
 	v.add(validateReleased(domain, declared, path.Child("releasedLeaves"))...)
+	v.add(validateReleasedMembers(domain.ReleasedMembers, path.Child("releasedMembers"))...)
 	v.add(validateRenewalOrder(domain, path.Child("relyingParties"))...)
 	// Otherwise the errors of a leaf or a party would be reported twice.
 	if len(v.errs) == before {
@@ -153,6 +156,16 @@ func validateReleased(domain *TrustDomain, declared *declaredDomain, path *field
 			return field.ErrorList{field.Invalid(path, name, "is the signer, not a leaf")}
 		}
 		return validateName(name, path)
+	})
+}
+
+// validateReleasedMembers requires names as texts have them: PARTY/MEMBER.
+func validateReleasedMembers(names []string, path *field.Path) field.ErrorList {
+	return validateSet(names, path, func(name string, path *field.Path) field.ErrorList {
+		if party, member, _ := strings.Cut(name, "/"); party == "" || member == "" {
+			return field.ErrorList{field.Invalid(path, name, "is not of the form PARTY/MEMBER, as in blockers")}
+		}
+		return nil
 	})
 }
 

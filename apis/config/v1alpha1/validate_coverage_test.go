@@ -84,6 +84,18 @@ func TestValidateCoverage(t *testing.T) {
 	})
 }
 
+func TestValidateReleasedMembers(t *testing.T) {
+	release := func(names ...string) func(*RotationConfigurationSpec) {
+		return func(c *RotationConfigurationSpec) { c.TrustDomains[0].ReleasedMembers = names }
+	}
+	const released = "spec.trustDomains[0].releasedMembers"
+	runValidateCases(t, []validateCase{
+		{name: "a member of the past", mutate: release("agents/node-1")},
+		{name: "a party, and nobody", mutate: release("agents", "/node-1"), want: []string{"FieldValueInvalid " + released + "[0]", "FieldValueInvalid " + released + "[1]"}},
+		{name: "one twice", mutate: release("agents/node-1", "agents/node-1"), want: []string{"FieldValueDuplicate " + released + "[1]"}},
+	})
+}
+
 func TestValidateReleasedLeaves(t *testing.T) {
 	const released = "spec.trustDomains[0].releasedLeaves"
 	release := func(names ...string) func(*RotationConfigurationSpec) {

@@ -1602,6 +1602,11 @@ func (in *TrustDomain) DeepCopyInto(out *TrustDomain) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ReleasedMembers != nil {
+		in, out := &in.ReleasedMembers, &out.ReleasedMembers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.UnlistedLeaves != nil {
 		in, out := &in.UnlistedLeaves, &out.UnlistedLeaves
 		*out = new(UnlistedLeaves)

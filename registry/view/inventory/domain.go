@@ -29,6 +29,7 @@ func (b *builder) domain(p *part, cfg *configv1alpha1.TrustDomain) (*trust.Domai
 
 		ReissuePerMinute: int(cfg.ReissuePerMinute),
 		Released:         cfg.ReleasedLeaves,
+		ReleasedMembers:  cfg.ReleasedMembers,
 	}
 	if unlisted := cfg.UnlistedLeaves; unlisted != nil {
 		out.Unlisted = &trust.Unlisted{Drain: unlisted.Drain.Duration}

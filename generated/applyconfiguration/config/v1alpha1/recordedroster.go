@@ -23,6 +23,8 @@ type RecordedRosterApplyConfiguration struct {
 	// populated are the names of the relying parties of pods whose selector has chosen a pod once, with a hash of the
 	// selector, ordered. Such a selector chooses what is meant, even while no pod runs.
 	Populated []string `json:"populated,omitempty"`
+	// issued says that leaves were issued once: a member that has started may present one though no Secret holds it any more.
+	Issued *bool `json:"issued,omitempty"`
 	// mayHaveSigned are the fingerprints of CAs that may have signed leaves before they were promoted, the latest last.
 	MayHaveSigned []string `json:"mayHaveSigned,omitempty"`
 	// neverSigned are those of CAs that have not, and will not: their rotations were aborted before.
@@ -88,6 +90,14 @@ func (b *RecordedRosterApplyConfiguration) WithPopulated(values ...string) *Reco
 	for i := range values {
 		b.Populated = append(b.Populated, values[i])
 	}
+	return b
+}
+
+// WithIssued sets the Issued field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Issued field is set to the value of the last call.
+func (b *RecordedRosterApplyConfiguration) WithIssued(value bool) *RecordedRosterApplyConfiguration {
+	b.Issued = &value
 	return b
 }
 

@@ -28,6 +28,10 @@ type TrustDomainApplyConfiguration struct {
 	// releasedLeaves are the names of leaf Secrets that no longer count although they exist. A leaf that was removed
 	// from the configuration counts as live until its Secret is deleted or released here.
 	ReleasedLeaves []string `json:"releasedLeaves,omitempty"`
+	// releasedMembers are members on nodes that no longer count although their nodes exist, as PARTY/MEMBER. A member that
+	// its relying party does not choose any more counts until its node is gone, or until it is released here while no
+	// rotation is in flight.
+	ReleasedMembers []string `json:"releasedMembers,omitempty"`
 	// reissuePerMinute bounds how many leaves are reissued per minute because their signer or their policy changed.
 	// Leaves that are missing, expired or explicitly requested are not held back. Defaults to 600.
 	ReissuePerMinute *int32 `json:"reissuePerMinute,omitempty"`
@@ -100,6 +104,16 @@ func (b *TrustDomainApplyConfiguration) WithRelyingParties(values ...*RelyingPar
 func (b *TrustDomainApplyConfiguration) WithReleasedLeaves(values ...string) *TrustDomainApplyConfiguration {
 	for i := range values {
 		b.ReleasedLeaves = append(b.ReleasedLeaves, values[i])
+	}
+	return b
+}
+
+// WithReleasedMembers adds the given value to the ReleasedMembers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ReleasedMembers field.
+func (b *TrustDomainApplyConfiguration) WithReleasedMembers(values ...string) *TrustDomainApplyConfiguration {
+	for i := range values {
+		b.ReleasedMembers = append(b.ReleasedMembers, values[i])
 	}
 	return b
 }
