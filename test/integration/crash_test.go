@@ -44,7 +44,7 @@ func chapters() []chapter {
 		// that the request is answered (it deletes the record), that the next CA is about to sign, the leaves of the clients, the promotion, the leaf of the server,
 		// the bundle without the former CA, and the signer without its key.
 		{
-			name: "members that lag", every: 1, bootstrap: 6, rotation: 10, common: plot{namespace: "lag", fault: noFault},
+			name: "members that lag", every: 1, bootstrap: 7, rotation: 10, common: plot{namespace: "lag", fault: noFault},
 			faults: []fault{killedBefore, killedAfter, conflicting, internalError, lostRequest, lostAnswer},
 		},
 		// An aggregate is written in the same way as the rest, so one of the harshest faults at each write does.

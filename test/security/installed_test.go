@@ -39,9 +39,7 @@ func TestInstalledClaims(t *testing.T) {
 // newInstalledWorld starts a control plane with an audit log and nodes, and certrotation in pods.
 func newInstalledWorld(t *testing.T) (*world, *workernodes.Cluster) {
 	t.Helper()
-	if err := nodes.Supported(); err != nil {
-		t.Skipf("SKIPPED %s: %v", t.Name(), err)
-	}
+	nodes.Require(t)
 	dir, err := cluster.MkdirTemp("certrotation-claims-")
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ spec:
 
 // TestEtcd runs what this package is for: members of one etcd, each on a node of its own, and keeps their quorum.
 func TestEtcd(t *testing.T) {
-	skipUnlessSupported(t)
+	nodes.Require(t)
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)

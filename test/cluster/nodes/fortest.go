@@ -11,14 +11,20 @@ import (
 	"certrotation.dev/test/cluster"
 )
 
-// ForTest starts a network for t and stops it at the end of t. It skips t, saying why, where the machine cannot run nodes,
-// and fails it when they do not start, or when a process of theirs ended by itself. The logs of a failed test are kept in
-// .local/test-logs/TEST of the repository. Config.Dir may be empty.
-func ForTest(t testing.TB, cfg Config) *Network {
+// Require skips t, saying why, where the machine cannot run nodes.
+func Require(t testing.TB) {
 	t.Helper()
 	if err := Supported(); err != nil {
 		t.Skipf("SKIPPED %s: %v", t.Name(), err)
 	}
+}
+
+// ForTest starts a network for t and stops it at the end of t. It skips t where the machine cannot run nodes, and fails it when they
+// do not start, or when a process of theirs ended by itself. The logs of a failed test are kept in .local/test-logs/TEST of the
+// repository. Config.Dir may be empty.
+func ForTest(t testing.TB, cfg Config) *Network {
+	t.Helper()
+	Require(t)
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}

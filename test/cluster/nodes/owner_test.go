@@ -43,7 +43,7 @@ func own(dir string) error {
 
 // TestKilledOwner kills a process that runs a node, as the timeout of a test does: nothing may go on without it.
 func TestKilledOwner(t *testing.T) {
-	skipUnlessSupported(t)
+	nodes.Require(t)
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -90,7 +90,7 @@ func TestKilledOwner(t *testing.T) {
 }
 
 func TestDetach(t *testing.T) {
-	skipUnlessSupported(t)
+	nodes.Require(t)
 	dir := t.TempDir()
 	cfg := nodes.Config{Dir: dir, Names: []string{"a"}, Detach: true}
 	t.Cleanup(func() {
@@ -138,11 +138,4 @@ func TestDetach(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr.isGone(t)
-}
-
-func skipUnlessSupported(t *testing.T) {
-	t.Helper()
-	if err := nodes.Supported(); err != nil {
-		t.Skipf("SKIPPED %s: %v", t.Name(), err)
-	}
 }

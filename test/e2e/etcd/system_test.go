@@ -63,9 +63,7 @@ func TestMain(m *testing.M) {
 // theSystem starts the system once for all tests of the package.
 func theSystem(t *testing.T) *system {
 	t.Helper()
-	if err := nodes.Supported(); err != nil {
-		t.Skipf("SKIPPED %s: %v", t.Name(), err)
-	}
+	nodes.Require(t)
 	shared.once.Do(func() { shared.s, shared.stop, shared.err = startSystem() })
 	if shared.err != nil {
 		t.Fatalf("start the system: %v", shared.err)

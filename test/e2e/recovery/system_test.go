@@ -41,9 +41,7 @@ type system struct {
 
 func startSystem(t *testing.T) *system {
 	t.Helper()
-	if err := nodes.Supported(); err != nil {
-		t.Skipf("SKIPPED %s: %v", t.Name(), err)
-	}
+	nodes.Require(t)
 	// Not t.TempDir(), whose path has the name of the test: those of sockets below it may be no longer than 108 bytes.
 	dir, err := cluster.MkdirTemp("certrotation-recovery-")
 	if err != nil {
