@@ -196,7 +196,9 @@ func (a *assessor) recordIssue(issues []Action) *Action {
 }
 
 // hasLeaves says whether leaves are live that somebody else has issued, or that are made where no Secret holds them.
-func (a *assessor) hasLeaves() bool { return a.lives > 0 || a.d.Unlisted != nil && a.d.Signer.Active != nil }
+func (a *assessor) hasLeaves() bool {
+	return a.lives > 0 || a.d.Unlisted != nil && a.d.Signer.Active != nil
+}
 
 // opensNext says whether an action records that next is about to sign.
 func (a *assessor) opensNext(action *Action) bool {
