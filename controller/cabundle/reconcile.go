@@ -64,8 +64,7 @@ func (c *Controller) reconcileTarget(ctx context.Context, t target) error {
 	return nil
 }
 
-// replaced returns an error if our API is that of another installation. It is for the log: the rights have gone with the API, that to
-// make events among them.
+// replaced returns an error if another installation serves our API. The worker logs it, because the right to write events is gone, too.
 func (c *Controller) replaced(t target, object metav1.Object) error {
 	source, _ := c.sourceOf(object)
 	own := t == target{Kind: string(configv1alpha1.InjectAPIService), Name: OwnAPIService}

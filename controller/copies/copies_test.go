@@ -146,11 +146,7 @@ func TestNothingBadIsSpread(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			key, err := leaf.KeyPEM()
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			data[inventory.ActiveCertKey], data[inventory.ActiveKeyKey] = leaf.Certificate.PEM(), key
+			w.fill(data, leaf)
 		}), says: "is signed by no CA that this trust domain knows"},
 	}
 	for _, tt := range tests {

@@ -23,6 +23,21 @@ import (
 	"certrotation.dev/test/property"
 )
 
+// run runs a controller with its watches, until stop.
+func (w *world) run() (c *Controller, stop func()) {
+	c = w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
+	ctx, cancel := context.WithCancel(w.ctx())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Run(ctx)
+	}()
+	return c, func() {
+		cancel()
+		<-done
+	}
+}
+
 // TestRunRestoresAtOnce runs the controller with its watches: a copy that is deleted comes back, and at rest nothing is
 // read.
 func TestRunRestoresAtOnce(t *testing.T) {
@@ -30,13 +45,7 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		w := newWorldAt(t, webConfig, time.Now())
 		w.rotate()
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble: as long as the rotation has taken
-		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
-		ctx, cancel := context.WithCancel(w.ctx())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.Run(ctx)
-		}()
+		c, stop := w.run()
 		c.NamespaceChanged(home)
 		synctest.Wait()
 		if !w.same() {
@@ -61,24 +70,17 @@ func TestRunRestoresAtOnce(t *testing.T) {
 		if !slices.Contains(w.wrote, gone[1]) {
 			t.Errorf("not taken back: writes %v", w.wrote)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
-// TestRunLooksAgainInTime: a leaf of the next hour is copied then, though nobody says anything.
+// TestRunLooksAgainInTime: a leaf that is valid in an hour is copied then, without an event.
 func TestRunLooksAgainInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldAt(t, webConfig, time.Now())
 		w.rotate()
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble: as long as the rotation has taken
-		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
-		ctx, cancel := context.WithCancel(w.ctx())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.Run(ctx)
-		}()
+		c, stop := w.run()
 		c.NamespaceChanged(home)
 		synctest.Wait()
 		w.leafFrom(time.Now().Add(time.Hour))
@@ -92,12 +94,11 @@ func TestRunLooksAgainInTime(t *testing.T) {
 		if !w.same() {
 			t.Error("the leaf is not copied when its time has come")
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
-// leafFrom has the signer sign the leaf of the client from a time on.
+// leafFrom replaces the leaf of the client by one that the signer signs, valid from start on.
 func (w *world) leafFrom(start time.Time) {
 	w.t.Helper()
 	signer, secret := w.secret(home, "web-signer"), w.secret(home, client)
@@ -111,11 +112,7 @@ func (w *world) leafFrom(start time.Time) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	key, err := leaf.KeyPEM()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	secret.Data[inventory.ActiveCertKey], secret.Data[inventory.ActiveKeyKey] = leaf.Certificate.PEM(), key
+	w.fill(secret.Data, leaf)
 	w.put(home, secret)
 }
 
@@ -124,19 +121,12 @@ func TestRunFindsWhatIsNotWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := settled(t)
 		w.put(home, configuration(t, withoutCopies))
-		c := w.copies(func(cfg *Config) { cfg.Metadata, cfg.Clock = w.api.Metadata, clock.RealClock{} })
-		ctx, cancel := context.WithCancel(w.ctx())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.Run(ctx)
-		}()
+		_, stop := w.run()
 		synctest.Wait()
 		if diff := cmp.Diff(append([]string{"delete configmaps demo/bundle-here"}, gone...), w.wroteSorted()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/controller/rotation"
+	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
@@ -251,6 +252,16 @@ func (w *world) configMap(namespace, name string) *corev1.ConfigMap {
 		w.t.Fatalf("there is no ConfigMap %s/%s", namespace, name)
 	}
 	return cm
+}
+
+// fill puts a leaf and its key into the data of a Secret.
+func (w *world) fill(data map[string][]byte, leaf *pki.Pair) {
+	w.t.Helper()
+	key, err := leaf.KeyPEM()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data[inventory.ActiveCertKey], data[inventory.ActiveKeyKey] = leaf.Certificate.PEM(), key
 }
 
 // Live implements rotation.Inventory.

@@ -303,22 +303,16 @@ func hasInstance(d *Domain, r *RosterMember, instance string) bool {
 	return found
 }
 
-// renamed says whether what a member is to present was issued for another machine of its name.
+// renamed says whether what a member presents was issued for another machine of its name: it lacks names that the member needs now.
 func renamed(d *Domain, m *Member) bool {
 	return slices.ContainsFunc(m.Holds, func(name string) bool {
 		l := d.Leaf(name)
-		return l != nil && l.Certificate != nil && !issuedFor(l)
+		if l == nil || l.Certificate == nil {
+			return false
+		}
+		_, missing := hostDifference(l.Certificate, l.Policy.Profile)
+		return len(missing) > 0
 	})
-}
-
-// issuedFor says whether a leaf has the names that its holder needs now. One that was made for the former machine of the same
-// name does not.
-func issuedFor(l *Leaf) bool {
-	if l == nil || l.Certificate == nil {
-		return false
-	}
-	_, missing := hostDifference(l.Certificate, l.Policy.Profile)
-	return len(missing) == 0
 }
 
 // Returned says whether a node that has the name of a member of the roster, and another UID, may be the same machine: one that

@@ -78,7 +78,7 @@ func TestLossEnds(t *testing.T) {
 	}
 }
 
-// checkReloads: whoever loads its leaf now is accepted by all who run.
+// checkReloads says who would refuse a leaf as it is in its Secret.
 func (f *fleet) checkReloads() error {
 	for _, verifier := range f.processes {
 		for _, name := range verifier.party.Verifies {
@@ -94,7 +94,7 @@ func (f *fleet) checkReloads() error {
 	return nil
 }
 
-// reloadBy is followedBy where whoever loads the bundle, which has lost the former anchor, refuses the leaves of others for a while.
+// reloadBy is followedBy without its checks: a process that loads the bundle without the former anchor refuses the former leaves.
 func (f *fleet) reloadBy(laggards ...string) {
 	for range 8 {
 		f.settle()

@@ -251,7 +251,7 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	case s.Next == nil:
 		return nil, &Refusal{Invariant: OneRotation, Message: fmt.Sprintf(
 			"nothing can be aborted in the stage %s: a rotation can be aborted only before the new CA has signed", a.stage())}
-	case a.liveUnder(s.Next) > 0 || !a.usable(s.Active):
+	case !a.abortable():
 		return nil, &Refusal{Invariant: AnchorInUse, Message: "the new CA has signed already; let the rotation end, then rotate again"}
 	}
 	retire := Step{Stage: Retiring, Action: RetireAnchors, Object: configMap(d.Bundle.Name), Message: "stop trusting the new CA"}

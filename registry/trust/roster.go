@@ -48,8 +48,8 @@ type Roster struct {
 	Leaves []string
 	// Populated are the parties of pods whose selector has chosen a pod once (Party.populatedName), ordered.
 	Populated []string
-	// Issued says that leaves were issued once: whoever counts as started may present one though no Secret holds it any more. It is
-	// recorded before the first leaf.
+	// Issued says that leaves were issued once: a started member may present one that no Secret holds any more. It is recorded before
+	// the first leaf.
 	Issued bool
 	// MayHaveSigned are the CAs that may have signed leaves before they were promoted, the latest last. It is recorded before the first
 	// leaf. NeverSigned are those whose rotation was aborted before that was recorded: nobody signs by them any more, so nobody presents
@@ -180,7 +180,7 @@ func (a *assessor) recordNeverSigned(*Assessment) *Action {
 	return rosterAction(a.d, &roster, next.Subject+" has signed nothing, and is not to")
 }
 
-// recordIssue records what must be recorded before leaves are issued: the first ones of the domain, and the first ones of next.
+// recordIssue updates the roster before the first leaf of the domain is issued, and before the first leaf of next.
 func (a *assessor) recordIssue(issues []Action) *Action {
 	next, roster := a.d.Signer.Next, *a.roster()
 	opens := next != nil && !a.mayHaveSigned(next) && slices.ContainsFunc(issues, func(i Action) bool { return i.Authority == next.Fingerprint })

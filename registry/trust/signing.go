@@ -21,12 +21,12 @@ func (a *assessor) live(l *Leaf) bool {
 // that no Secret holds.
 //
 // What is lacking proves nothing: processes live on when their Secrets are deleted. An anchor of the domain that has not
-// expired says that somebody may still present a leaf of it, and so does whoever was seen to present one, or is recorded to run.
+// expired says that somebody may still present a leaf of it. So does a member that was seen to present one, or is recorded to run.
 func (a *assessor) anyLive() bool {
 	return a.lives+len(a.unreadable) > 0 || a.unlistedLive() || a.anyAnchor() || a.anyPresented() || a.anyLost()
 }
 
-// anyLost says whether somebody may run to whom a leaf was issued of which nothing is left, nor of the CA that has signed it.
+// anyLost says whether a member may present a leaf that is lost together with its CA.
 func (a *assessor) anyLost() bool {
 	if a.d.Signer.Active != nil || a.d.Roster == nil || !a.d.Roster.Issued {
 		return false

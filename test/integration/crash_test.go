@@ -40,7 +40,7 @@ type chapter struct {
 
 func chapters() []chapter {
 	return []chapter{
-		// The bootstrap writes the roster, the signer, the bundle and three leaves. The rotation writes the next CA, the bundle,
+		// The bootstrap writes the roster, the signer, the bundle, the roster before the first leaf, and three leaves. The rotation writes the next CA, the bundle,
 		// that the request is answered (it deletes the record), that the next CA is about to sign, the leaves of the clients, the promotion, the leaf of the server,
 		// the bundle without the former CA, and the signer without its key.
 		{

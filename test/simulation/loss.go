@@ -64,8 +64,8 @@ func (w *world) deletesAllSecrets() bool {
 	return true
 }
 
-// losesAll deletes signer, leaves and bundle of a domain past the guard, when nothing is known any more of whom the controller looks at
-// itself. What was signed before is beyond help: whoever loads the new bundle refuses it. Nobody else may be cut off.
+// losesAll deletes signer, leaves and bundle of a domain past the guard, when the evidence of probes has lapsed. A process that loads the new
+// bundle refuses what was signed before; that is beyond help. No leaf that is issued afterwards may be refused.
 func (w *world) losesAll() bool {
 	d := one(w.dice, "domain", w.domains().Domains)
 	if d.Roster == nil || !d.Roster.Issued || !in(w.dice, 3, "everything is lost") {
