@@ -76,11 +76,30 @@ func namesOfBlockers(blockers []Blocker) []string {
 func (a *assessor) former() []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, ca := range a.d.Bundle.Anchors {
-		if slot := a.slot(ca); slot == SlotPrevious || slot == SlotRetired {
+		if slot := a.slot(ca); (slot == SlotPrevious || slot == SlotRetired) && !a.inseparable(ca) {
 			out = append(out, ca)
 		}
 	}
 	return out
+}
+
+// inseparable says whether an anchor is that of the active CA from before it was renewed with its key, and servers verify by either of
+// which a probe can never tell which one they have loaded. It stays until the CA is replaced by one with another key.
+func (a *assessor) inseparable(ca *pki.Certificate) bool {
+	active := a.d.Signer.Active
+	if same(ca, active) || ca.Expired(a.now) || !interchangeable(ca, active) || !ca.NotAfter.Before(active.NotAfter) {
+		return false
+	}
+	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind == TLSProbe && len(a.untrusting(p, active).blockers) > 0 })
+}
+
+// waitsForTwin are those who do not show evidence of the active CA, which was renewed with the key of ca: until they do, leaves end
+// with ca.
+func (a *assessor) waitsForTwin(ca *pki.Certificate) []Blocker {
+	if active := a.d.Signer.Active; a.liveUnder(ca) > 0 && !same(ca, active) && interchangeable(ca, active) {
+		return a.waitsForTrust(a.parties, active)
+	}
+	return nil
 }
 
 // unpublished are the anchors that must be in the bundle and are not. A bundle that was lost is rebuilt from the slots

@@ -265,3 +265,56 @@ func TestPlanNamesTheClock(t *testing.T) {
 		t.Errorf("blockers %+v", p.Blockers)
 	}
 }
+
+// TestBackFromTheFuture: a clock was ahead by years for a while, in which the controller did as much as in each of these stories. When it
+// is right again everything is held, and what the problem says to delete leads back.
+func TestBackFromTheFuture(t *testing.T) {
+	for done := range 10 {
+		t.Run(fmt.Sprintf("after %d actions", done), func(t *testing.T) {
+			w := bootstrapped(t)
+			w.now = w.now.Add(20 * years)
+			for i := 0; len(w.steps()) < done && i < 40; i++ {
+				if actions := w.assess().Actions; len(actions) > 0 {
+					w.perform(&actions[0])
+				} else {
+					w.reloadAll()
+				}
+			}
+			w.now = w.now.Add(-20 * years)
+			problem := w.assess().ProblemOf("Secret/signer")
+			if (problem != nil) != (done > 0) {
+				t.Fatalf("back after %v: %+v", w.steps(), problem)
+			}
+			for range 2 {
+				if problem == nil {
+					break
+				}
+				if !strings.Contains(problem.Message, "delete ") {
+					t.Fatalf("no way back is named: %s", problem.Message)
+				}
+				object, _, _ := strings.Cut(strings.SplitN(problem.Message, "delete ", 2)[1], ":")
+				edit := map[string]func(*Domain){"Secret/signer": deleteSigner, "ConfigMap/bundle": deleteBundle}[object]
+				after := w.clone()
+				edit(after)
+				if found := Judge(w.clone(), after, w.now); len(found) > 0 {
+					t.Fatalf("to delete %s is refused: %+v", object, found)
+				}
+				edit(&w.d)
+				problem = w.assess().ProblemOf("Secret/signer")
+			}
+			for range 8 {
+				w.settle()
+				w.reloadAll()
+			}
+			a := w.settle()
+			if a.Stage != Stable || len(a.Blockers) > 0 || len(w.d.Bundle.Anchors) != 1 || !w.d.Signer.Active.ValidAt(w.now) {
+				t.Fatalf("no rest: %s", outline(a))
+			}
+			for i := range w.d.Leaves {
+				if l := &w.d.Leaves[i]; !l.Certificate.ValidAt(w.now) {
+					t.Errorf("%s is not valid", l.Name)
+				}
+			}
+		})
+	}
+}

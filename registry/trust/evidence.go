@@ -90,6 +90,12 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) pro
 				message: fmt.Sprintf("still holds Secret/%s, which is not signed by %s", name, ca.Subject),
 			}
 		}
+		if published := a.published[ca.Fingerprint]; len(a.twins(ca)) > 0 && l.issuedAt().Before(published) {
+			return proof{
+				reason:  ReasonAnchorNotLoaded,
+				message: fmt.Sprintf("still holds Secret/%s, which was issued before %s was published", name, ca.Subject),
+			}
+		}
 		if v := a.deliversAfter(p, l); !v.proven {
 			return v
 		}

@@ -20,6 +20,8 @@ func (j *judge) judgeSigner() {
 	if !s.Present {
 		switch {
 		case !old.Present:
+		case old.Active != nil && j.before.early(old.Active):
+			// It was made by a clock that was ahead: nothing can sign with it, or rotate away from it.
 		case j.inFlight():
 			j.refuse(OneRotation, object, nil,
 				fmt.Sprintf("the rotation is in the stage %s, and the Secret holds the keys that it still needs", j.stage),

@@ -38,8 +38,12 @@ func (v proof) by(o *Observation, seen []*Observation) proof {
 // only if no other known CA has its subject; of two with the same key, it proves the one that ends first.
 func (a *assessor) loaded(p *Party, o *Observation, ca *pki.Certificate) proof {
 	if slices.Contains(o.Trusts, ca.Fingerprint) {
-		if p.Kind == CABundle {
+		switch other := a.ambiguous(ca); {
+		case p.Kind == CABundle:
 			return a.settled(p, o, ca)
+		case p.Kind == TLSProbe && other != nil && interchangeable(other, ca):
+			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf(
+				"accepts a leaf of %s, and would with a CA of the same key that ends earlier, too: that proves only the other one", ca.Subject)}
 		}
 		return proven
 	}

@@ -249,28 +249,42 @@ func (a *assessor) clockProblem() *Problem {
 			"the controller's clock differs from the API server's by %s; nothing is issued or retired until the clocks agree",
 			skew.Round(time.Second))}
 	}
-	if at := a.latestRecord(); at.After(a.now.Add(maxClockSkew)) {
-		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
-			"the clock is before %s, when something was recorded in this trust domain; nothing is issued or retired until it is not",
-			at.UTC().Format(time.RFC3339))}
-	}
+	const way = "; nothing is issued or retired until it is not. If the clock is right now, and was ahead then, delete %s: %s"
+	anew := fmt.Sprintf(way, object, "a new CA is made, and distributed before it signs")
 	for _, ca := range s.slots() {
 		if ca.NotBefore.After(a.now) {
+			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf("the clock is before the beginning of %s%s", ca.Subject, anew)}
+		}
+	}
+	for _, record := range []struct {
+		at  time.Time
+		way string
+	}{
+		{a.promotedAt(), anew}, {a.latestPublication(), fmt.Sprintf(way, configMap(a.d.Bundle.Name), "it is rebuilt")},
+	} {
+		if record.at.After(a.now.Add(maxClockSkew)) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
-				"the clock is before the beginning of %s; nothing is issued or retired until it is not", ca.Subject)}
+				"the clock is before %s, when something was recorded in this trust domain%s", record.at.UTC().Format(time.RFC3339), record.way)}
 		}
 	}
 	return nil
 }
 
-// latestRecord is the latest time that the controller has recorded of what it did.
-func (a *assessor) latestRecord() time.Time {
-	var latest time.Time
-	if at, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil {
-		latest = at
+// promotedAt is when the active CA was promoted, zero if that is not recorded.
+func (a *assessor) promotedAt() time.Time {
+	at, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt])
+	if err != nil {
+		return time.Time{}
 	}
-	for f, at := range a.published {
-		if a.inBundle[f] && at.After(latest) {
+	return at
+}
+
+// latestPublication is when an anchor was published last, as far as that is recorded. One that is no CA of the signer any more, and
+// whose own time has not come, was made by a clock that was ahead, and so was its record.
+func (a *assessor) latestPublication() time.Time {
+	var latest time.Time
+	for _, ca := range a.d.Bundle.Anchors {
+		if at := a.published[ca.Fingerprint]; at.After(latest) && (a.slot(ca) != SlotRetired || !a.early(ca)) {
 			latest = at
 		}
 	}

@@ -5,7 +5,10 @@ package trust
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"certrotation.dev/registry/pki"
 )
 
 // stage derives where the rotation stands from content alone.
@@ -111,6 +114,7 @@ func (a *assessor) blockers(out *Assessment, turn *turn) []Blocker {
 	case Draining:
 		for _, ca := range a.former() {
 			all = append(all, a.undeliveringOf(ca)...)
+			all = append(all, a.waitsForTwin(ca)...)
 		}
 		if until := a.drainsUntil(); until.After(a.now) {
 			all = append(all, Blocker{
@@ -152,6 +156,14 @@ func (a *assessor) blockers(out *Assessment, turn *turn) []Blocker {
 	return distinct(all)
 }
 
+// renewedWithItsKey is the anchor of which a probe cannot tell the active CA, nil if there is none.
+func (a *assessor) renewedWithItsKey() *pki.Certificate {
+	if i := slices.IndexFunc(a.d.Bundle.Anchors, a.inseparable); i >= 0 {
+		return a.d.Bundle.Anchors[i]
+	}
+	return nil
+}
+
 // wanted says why the signer itself is to be replaced, "" if it is not.
 func (a *assessor) wanted() string {
 	s := &a.d.Signer
@@ -166,6 +178,9 @@ func (a *assessor) wanted() string {
 		return "its key is compromised"
 	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
 		return dueSince(a.due(&s.Object, s.Active, s.Policy))
+	case a.renewedWithItsKey() != nil:
+		return fmt.Sprintf("it was renewed with its key, so no probe can show that a server has loaded it, and all leaves end with the former one at %s",
+			a.renewedWithItsKey().NotAfter.UTC().Format(time.RFC3339))
 	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
 		return keyDifference(s.Active, s.Policy.Profile)
 	}

@@ -41,7 +41,8 @@ func (a *assessor) recheck(out *Assessment, turn *turn) time.Time {
 	for _, r := range a.ownerless() {
 		m.add(r.Expires)
 	}
-	m.add(a.latestRecord().Add(-maxClockSkew))
+	m.add(a.promotedAt().Add(-maxClockSkew))
+	m.add(a.latestPublication().Add(-maxClockSkew))
 	return m.next
 }
 

@@ -14,18 +14,27 @@ import (
 // otherIdentifier is a CA with the key and the name of another one, and another subject key identifier, as some issuers renew theirs.
 // The leaves of either name its identifier, so that OpenSSL finds no issuer in the other.
 func otherIdentifier(w *world, ca *pki.Certificate) *pki.Certificate {
-	w.t.Helper()
-	renewed := w.raw(ca, func(c *x509.Certificate) { c.SubjectKeyId, c.AuthorityKeyId = []byte("another identifier"), nil }, nil)
+	return w.renewed(ca, func(c *x509.Certificate) { c.SubjectKeyId, c.AuthorityKeyId = []byte("another identifier"), nil })
+}
+
+// longerLived is a CA as most issuers renew theirs with its key: only its validity is another one.
+func longerLived(w *world, ca *pki.Certificate) *pki.Certificate {
+	return w.renewed(ca, func(c *x509.Certificate) { c.NotAfter = c.NotAfter.Add(365 * day) })
+}
+
+// renewed is a changed CA with the key of another one.
+func (w *world) renewed(ca *pki.Certificate, change func(*x509.Certificate)) *pki.Certificate {
+	made := w.raw(ca, change, nil)
 	key, err := w.keys[ca.Fingerprint].KeyPEM()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	pair, err := pki.ParsePair(renewed.PEM(), key)
+	pair, err := pki.ParsePair(made.PEM(), key)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.keys[renewed.Fingerprint] = pair
-	return renewed
+	w.keys[made.Fingerprint] = pair
+	return made
 }
 
 // TestRenewedWithAnotherIdentifier: past the guard the active CA is replaced by one of its key and name, with another identifier. The
@@ -85,5 +94,63 @@ func TestIdentifierOfAnAnchorThatIsGone(t *testing.T) {
 		if l := &w.d.Leaves[i]; !l.Certificate.Identifies(renewed) {
 			t.Errorf("%s was not reissued", l.Name)
 		}
+	}
+}
+
+// TestRenewedWithItsKey: the active CA is replaced by one of its key, name and identifier that lives longer, which the guard admits. Who
+// can show the new one does, and the former one leaves. A probe never can: the CA is replaced by one with another key, before the
+// leaves end with the former one. A handshake of a probe proves no more than a list.
+func TestRenewedWithItsKey(t *testing.T) {
+	for name, tt := range map[string]struct {
+		server  EvidenceKind
+		shows   func(o *Observation, ca *pki.Certificate)
+		rotated bool
+	}{
+		"by a list": {TLSProbe, func(o *Observation, ca *pki.Certificate) {
+			o.TrustedSubjects = append(o.TrustedSubjects, ca.SubjectHash)
+		}, true},
+		"by handshakes":     {TLSProbe, func(o *Observation, ca *pki.Certificate) { o.Trusts = append(o.Trusts, ca.Fingerprint) }, true},
+		"by what is loaded": {Acknowledgement, func(o *Observation, ca *pki.Certificate) { o.Trusts = append(o.Trusts, ca.Fingerprint) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.party("server").Kind = tt.server
+			w.settle()
+			reload := func() {
+				w.reloadAll()
+				m := w.member("server")
+				for i := range m.Observations {
+					o := &m.Observations[i]
+					o.Trusts = nil
+					for _, ca := range w.d.Bundle.Anchors {
+						tt.shows(o, ca)
+					}
+				}
+			}
+			reload()
+			former := w.d.Signer.Active
+			renewed := longerLived(w, former)
+			after := w.clone()
+			after.Signer.Active = renewed
+			if found := Judge(w.clone(), after, w.now); len(found) > 0 {
+				t.Fatalf("refused: %+v", found)
+			}
+			w.d.Signer.Active = renewed
+			w.settle()
+			if waits := w.assess().Blockers; !tt.rotated && !slices.ContainsFunc(waits, func(b Blocker) bool { return b.Party == "server" }) {
+				t.Errorf("before the server has loaded it: %v", waits)
+			}
+			for range 6 {
+				reload()
+				w.settle()
+			}
+			a := w.assess()
+			if a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 || len(a.Actions) > 0 {
+				t.Fatalf("no rest: %s", outline(a))
+			}
+			if rotated := !same(w.d.Signer.Active, renewed); rotated != tt.rotated {
+				t.Errorf("rotated: %t", rotated)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ const mostStates = 100_000
 // TestEverythingInTheSmallWorld tries every order in which a leader looks (with caches that are up to date or not, and
 // crashing after any write), processes load and are observed, and a leaf is deleted, in the middle of a rotation.
 func TestEverythingInTheSmallWorld(t *testing.T) {
+	t.Parallel()
 	c := newCounts()
 	x := &explorer{protocol: trust.Assess, counts: c}
 	if err := x.explore(smallWorld(), mostStates); err != nil {

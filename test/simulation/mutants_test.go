@@ -18,6 +18,7 @@ const patience = 200_000
 // TestMutantsAreCaught plays every broken protocol that is not rare until a promise is broken, without the guard between the
 // leader and the server.
 func TestMutantsAreCaught(t *testing.T) {
+	t.Parallel()
 	catchMutants(t, 1, slices.DeleteFunc(allMutants(), func(m mutant) bool { return m.rare }))
 }
 
