@@ -53,7 +53,7 @@ func (a *assessor) drainsUntil() time.Time {
 		return time.Time{}
 	}
 	since := a.d.Signer.Active.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate)
-	if promoted, err := time.Parse(time.RFC3339, a.d.Signer.Annotations[AnnotationPromotedAt]); err == nil && promoted.After(since) {
+	if promoted := a.promotedAt(); promoted.After(since) {
 		since = promoted
 	}
 	return since.Add(a.d.Unlisted.Drain + a.d.ClockSkew.Abs())

@@ -71,8 +71,7 @@ func (a *assessor) stageSince(stage Stage) time.Time {
 			return time.Time{}
 		}
 		since := newest.NotBefore.Add(s.Policy.Profile.Backdate)
-		if promoted, err := time.Parse(time.RFC3339, s.Annotations[AnnotationPromotedAt]); err == nil &&
-			stage == Reissuing && s.Next == nil && promoted.After(since) {
+		if promoted := a.promotedAt(); stage == Reissuing && s.Next == nil && promoted.After(since) {
 			return promoted
 		}
 		return since
@@ -166,7 +165,7 @@ func (a *assessor) renewedWithItsKey() *pki.Certificate {
 
 // wanted says why the signer itself is to be replaced, "" if it is not.
 func (a *assessor) wanted() string {
-	s := &a.d.Signer
+	s, twin := &a.d.Signer, a.renewedWithItsKey()
 	switch {
 	case s.Active == nil:
 		return ""
@@ -178,9 +177,9 @@ func (a *assessor) wanted() string {
 		return "its key is compromised"
 	case !a.due(&s.Object, s.Active, s.Policy).After(a.now):
 		return dueSince(a.due(&s.Object, s.Active, s.Policy))
-	case a.renewedWithItsKey() != nil:
+	case twin != nil:
 		return fmt.Sprintf("it was renewed with its key, so no probe can show that a server has loaded it, and all leaves end with the former one at %s",
-			a.renewedWithItsKey().NotAfter.UTC().Format(time.RFC3339))
+			twin.NotAfter.UTC().Format(time.RFC3339))
 	case s.Policy.Profile.Key != "" && s.Active.KeyAlgorithm != s.Policy.Profile.Key:
 		return keyDifference(s.Active, s.Policy.Profile)
 	}
