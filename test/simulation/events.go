@@ -125,6 +125,14 @@ func (w *world) step(e *event) (bool, error) {
 }
 
 func (w *world) afterStep() error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	return w.look()
+}
+
+// settle brings about what follows a step by itself, and returns what broke in the middle of it.
+func (w *world) settle() error {
 	w.settleConfiguration()
 	w.settleLabels()
 	w.settleProcesses()
@@ -132,9 +140,11 @@ func (w *world) afterStep() error {
 	if err := w.replaceDead(); err != nil {
 		return err
 	}
-	if err := w.takeBroken(); err != nil {
-		return err
-	}
+	return w.takeBroken()
+}
+
+// look checks the state that a step has led to.
+func (w *world) look() error {
 	if err := w.check(); err != nil {
 		return err
 	}

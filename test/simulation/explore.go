@@ -96,23 +96,34 @@ func (x *explorer) expand(n *node) ([]*node, error) {
 		w.tick()
 		err := m.do(w)
 		if err == nil {
-			err = w.afterStep()
+			err = w.settle()
 		}
 		w.stopLeaders()
 		x.moves++
 		x.counts.steps++
+		fresh := false
+		if err == nil {
+			fresh, err = x.visit(w)
+		}
 		found := &node{world: w, before: n, move: m.name}
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", found.story(), err)
+		case fresh:
+			out = append(out, found)
 		}
-		h := w.hash()
-		if x.seen[h] {
-			continue
-		}
-		x.seen[h] = true
-		out = append(out, found)
 	}
 	return out, nil
+}
+
+// visit looks at a state that was not seen before, and says whether it was one.
+func (x *explorer) visit(w *world) (bool, error) {
+	h := w.hash()
+	if x.seen[h] {
+		return false, nil
+	}
+	x.seen[h] = true
+	return true, w.look()
 }
 
 // crashPoints are after how many writes a leader crashes; 0 for not at all.

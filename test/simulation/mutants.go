@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
@@ -43,7 +44,7 @@ func mutants() []mutant {
 		{name: "retire by a timer", make: believing(retireByTimer)},
 		{name: "retire without evidence of delivery", make: believing(retireUndelivered)},
 		{name: "promote on the first evidence", make: believing(firstEvidence)},
-		{name: "who does not answer counts as gone", make: believing(ignoreFailures)},
+		{name: "who does not answer counts as gone", make: believing(ignoreFailures), often: []string{"reachable", "observe"}},
 		{name: "an annotation is the truth", make: believing(annotationIsTruth)},
 		{name: "forget the previous signer at the promotion", make: acting(forgetPrevious)},
 		{name: "destroy the previous key at the promotion", make: acting(destroyAtPromotion)},
@@ -59,7 +60,10 @@ func mutants() []mutant {
 		{name: "bootstrap from absence", make: believing(absenceIsBootstrap), rare: true},
 		{name: "who has run is new when everything is lost", make: believing(hasRunForgotten), often: []string{"loss of everything"}},
 		{name: "renewed without delay", make: believing(renewedAtOnce)},
-		{name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock)},
+		{
+			name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock), shape: promisers,
+			only: []string{"leader", "crash", "time"}, often: []string{"crash"}, breaks: []string{"Handshake", "TrustBeforeUse", "AnchorInUse"},
+		},
 		{name: "diverged evidence is ignored", make: believing(divergedIgnored)},
 		{name: "a member that cannot run stands against its own leaf", make: believing(idleStands)},
 		{name: "a refused write stops everything", make: acting(refusedStopsAll)},
@@ -159,4 +163,12 @@ func madeAt(d *trust.Domain, ca *pki.Certificate) time.Time {
 // published says whether the bundle holds a CA.
 func published(d *trust.Domain, ca *pki.Certificate) bool {
 	return ca != nil && slices.ContainsFunc(d.Bundle.Anchors, ca.Equal)
+}
+
+// promisers are worlds in which clocks decide: what everybody loads they have promised to load within a time.
+func promisers(t *topology) {
+	*t = topology{
+		servers: 1, serverKind: configv1alpha1.EvidenceGracePeriod,
+		clientKinds: []configv1alpha1.EvidenceKind{configv1alpha1.EvidenceGracePeriod},
+	}
 }

@@ -77,6 +77,7 @@ const worldsPerCheck = 100
 
 // TestSimulation plays random stories until the budget is used up, and lets each come to rest.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	steps, first, total := budget(t), property.Seed(t), newCounts()
 	draw, least := worlds(t)
 	begin, told := time.Now(), time.Now()
