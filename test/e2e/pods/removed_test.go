@@ -169,14 +169,14 @@ func (s *system) policy(t *testing.T, failurePolicy string) {
 	}
 }
 
-// emergency are the commands of docs/operate.md.
+// emergency are the commands of docs/operations.md.
 func emergency(t *testing.T) [][]string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(read(t, filepath.Join(root, "docs", "operate.md"))), "\n## Emergency\n")
+	_, after, _ := strings.Cut(string(read(t, filepath.Join(root, "docs", "operations.md"))), "\n## Emergency\n")
 	var commands [][]string
 	for i, quoted := range strings.Split(after, "`") {
 		if command, is := strings.CutPrefix(quoted, "kubectl delete "); is && i%2 == 1 {
@@ -184,7 +184,7 @@ func emergency(t *testing.T) [][]string {
 		}
 	}
 	if len(commands) != 2 {
-		t.Fatalf("docs/operate.md has the commands %q for an emergency", commands)
+		t.Fatalf("docs/operations.md has the commands %q for an emergency", commands)
 	}
 	return commands
 }

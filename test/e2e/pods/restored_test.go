@@ -22,7 +22,7 @@ import (
 )
 
 // TestRestoredFromBackup has etcd of the cluster restored in the midst of a rotation: from a backup of before it, and from one of an
-// earlier stage of it. No anchor that a process has loaded was removed since, so no handshake may fail; docs/operate.md says what a
+// earlier stage of it. No anchor that a process has loaded was removed since, so no handshake may fail; docs/operations.md says what a
 // person does where one was.
 func TestRestoredFromBackup(t *testing.T) {
 	s := theSystem(t)
@@ -173,7 +173,7 @@ func (s *system) backUp(t *testing.T, to string) {
 	}
 }
 
-// restore has etcd go on with a snapshot, and everybody list anew, as docs/operate.md says.
+// restore has etcd go on with a snapshot, and everybody list anew, as docs/operations.md says.
 func (s *system) restore(t *testing.T, from string) {
 	t.Helper()
 	plane := s.Installation.Cluster
@@ -193,17 +193,17 @@ func (s *system) restore(t *testing.T, from string) {
 	s.startPlane(t, cluster.Etcd, cluster.APIServer)
 }
 
-// restoring are the arguments by which docs/operate.md has people restore.
+// restoring are the arguments by which docs/operations.md has people restore.
 func restoring(t *testing.T) []string {
 	t.Helper()
 	root, err := cluster.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(read(t, filepath.Join(root, "docs", "operate.md"))), "`etcdutl ")
+	_, after, _ := strings.Cut(string(read(t, filepath.Join(root, "docs", "operations.md"))), "`etcdutl ")
 	command, _, found := strings.Cut(after, "`")
 	if !found || !strings.HasPrefix(command, "snapshot restore ") {
-		t.Fatalf("docs/operate.md says to restore by %q", command)
+		t.Fatalf("docs/operations.md says to restore by %q", command)
 	}
 	return strings.Fields(command)
 }

@@ -147,7 +147,7 @@ func (w *watchedRows) end(t *testing.T) {
 }
 
 // timeless is what a row says without the times at which conditions and members have changed: a replica that did not see a change
-// tells a time that the content permits (docs/operate.md).
+// tells a time that the content permits (docs/operations.md).
 func timeless(row *v1alpha1.CertificateRotation) *v1alpha1.CertificateRotationStatus {
 	status := row.Status.DeepCopy()
 	for i := range status.Conditions {
