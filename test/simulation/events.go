@@ -128,10 +128,10 @@ func (w *world) afterStep() error {
 	if err := w.settle(); err != nil {
 		return err
 	}
-	return w.look()
+	return w.progress()
 }
 
-// settle brings about what follows a step by itself, and returns what broke in the middle of it.
+// settle brings about what follows a step by itself, and checks what it has led to.
 func (w *world) settle() error {
 	w.settleConfiguration()
 	w.settleLabels()
@@ -140,15 +140,10 @@ func (w *world) settle() error {
 	if err := w.replaceDead(); err != nil {
 		return err
 	}
-	return w.takeBroken()
-}
-
-// look checks the state that a step has led to.
-func (w *world) look() error {
-	if err := w.check(); err != nil {
+	if err := w.takeBroken(); err != nil {
 		return err
 	}
-	return w.progress()
+	return w.check()
 }
 
 // meanwhile lets something happen in the middle of what a leader does.

@@ -116,14 +116,15 @@ func (x *explorer) expand(n *node) ([]*node, error) {
 	return out, nil
 }
 
-// visit looks at a state that was not seen before, and says whether it was one.
+// visit assesses a state that was not seen before, and says whether it was one. What is assessed is what the hash is of; promises are
+// checked after every move, as they are of validities, too.
 func (x *explorer) visit(w *world) (bool, error) {
 	h := w.hash()
 	if x.seen[h] {
 		return false, nil
 	}
 	x.seen[h] = true
-	return true, w.look()
+	return true, w.progress()
 }
 
 // crashPoints are after how many writes a leader crashes; 0 for not at all.
