@@ -49,7 +49,10 @@ run() {
   local tier="$1" parallel="$2" timeout="$3"
   shift 3
   echo "==> tests of the tier $tier"
-  bin/tools/gotestsum --format=pkgname --format-icons=text --format-hide-empty-pkg --post-run-command='hack/test-finished.sh' -- \
+  # What nodes and clients went through is told in tables, also when all went well.
+  local format=pkgname
+  [ "$tier" != nodes ] || format=standard-verbose
+  bin/tools/gotestsum --format="$format" --format-icons=text --format-hide-empty-pkg --post-run-command='hack/test-finished.sh' -- \
     -vet=off -p="$parallel" -timeout="${TEST_TIMEOUT:-$timeout}" "${flags[@]}" "$@" || failed+=("$tier")
 }
 
