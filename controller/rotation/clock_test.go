@@ -8,13 +8,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"certrotation.dev/apis/certrotation"
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -51,38 +51,41 @@ func TestClockWithWitnesses(t *testing.T) {
 		{"they have jumped back together", clocks{asked: -time.Hour}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w, c := settled(t)
-			w.clocks, c.skew = &tc.clocks, &tc.clocks
-			if w.settle(c); tc.clocks.asks != 0 {
-				t.Errorf("%d were asked at rest", tc.clocks.asks)
-			}
-			requestRotation(w)
-			before := w.domain()
-			w.settle(c)
-			if held := w.domain().Signer.Active.Equal(before.Signer.Active) && w.domain().Signer.Next == nil; held != tc.held {
-				t.Errorf("held: %t, want %t", held, tc.held)
-			}
-			if !tc.held {
-				return
-			}
-			w.spin(c, 2*blockedPatience)
-			for c.queue.Len() > 0 {
-				k, _ := c.queue.Get()
-				c.queue.Done(k)
-			}
-			w.clock.Step(heldRetry)
-			again := func(context.Context) (bool, error) { return c.queue.Len() > 0, nil }
-			if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, again); err != nil {
-				t.Errorf("nobody looks again: %v", err)
-			}
-			if !strings.Contains(strings.Join(w.events.all, "\n"), "nothing is issued or retired until") {
-				t.Errorf("no event says why:\n%s", strings.Join(w.events.all, "\n"))
-			}
-			tc.clocks = clocks{}
-			w.settle(c)
-			if diff := cmp.Diff(rested, endOf(w)); diff != "" {
-				t.Errorf("after the clocks agree again (-want +got):\n%s", diff)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				w, c := settled(t)
+				w.clocks, c.skew = &tc.clocks, &tc.clocks
+				if w.settle(c); tc.clocks.asks != 0 {
+					t.Errorf("%d were asked at rest", tc.clocks.asks)
+				}
+				requestRotation(w)
+				before := w.domain()
+				w.settle(c)
+				if held := w.domain().Signer.Active.Equal(before.Signer.Active) && w.domain().Signer.Next == nil; held != tc.held {
+					t.Errorf("held: %t, want %t", held, tc.held)
+				}
+				if !tc.held {
+					return
+				}
+				w.spin(c, 2*blockedPatience)
+				for c.queue.Len() > 0 {
+					k, _ := c.queue.Get()
+					c.queue.Done(k)
+				}
+				// What the queue is to do later it has to have taken up before its clock goes on.
+				synctest.Wait()
+				w.clock.Step(heldRetry)
+				if synctest.Wait(); c.queue.Len() == 0 {
+					t.Error("nobody looks again")
+				}
+				if !strings.Contains(strings.Join(w.events.all, "\n"), "nothing is issued or retired until") {
+					t.Errorf("no event says why:\n%s", strings.Join(w.events.all, "\n"))
+				}
+				tc.clocks = clocks{}
+				w.settle(c)
+				if diff := cmp.Diff(rested, endOf(w)); diff != "" {
+					t.Errorf("after the clocks agree again (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }
