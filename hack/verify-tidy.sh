@@ -7,11 +7,19 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-failed=0
+# With empty caches each of them waits for downloads of its own, so they wait together.
+tidy() {
+  go -C "$1" mod tidy -diff && return
+  echo "$1: run: go -C $1 mod tidy" >&2
+  return 1
+}
+checks=()
 for module in . hack/tools $(dirname hack/tools/*/go.mod); do
-  if ! go -C "$module" mod tidy -diff; then
-    echo "$module: run: go -C $module mod tidy" >&2
-    failed=1
-  fi
+  tidy "$module" &
+  checks+=($!)
+done
+failed=0
+for check in "${checks[@]}"; do
+  wait "$check" || failed=1
 done
 exit "$failed"

@@ -27,11 +27,11 @@ What to try next:
   make down
 `
 
-// upEtcd starts three nodes with etcd as their static pods, and kube-apiservers that use it.
+// upEtcd starts three nodes with etcd as their static pods and certrotation as their pods, and kube-apiservers that use this etcd.
 func upEtcd(ctx context.Context, out io.Writer, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Detach: true, Progress: out})
+	c, err := stacked.Start(ctx, stacked.Config{Dir: dir, Detach: true, Pods: true, Progress: out})
 	if err != nil {
 		return failedEtcd("start three nodes with etcd", err)
 	}
@@ -43,7 +43,9 @@ func upEtcd(ctx context.Context, out io.Writer, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(env), 0o600); err != nil {
 		return failedEtcd("write the environment", err)
 	}
-	for _, args := range [][]string{{"get", "nodes"}, {"get", "pods", "-n", stacked.Namespace}, {"get", "certificaterotations", "-A"}, {"get", "bundlestatuses", "-A"}} {
+	for _, args := range [][]string{
+		{"get", "nodes"}, {"get", "pods", "-A", "-o", "wide"}, {"get", "certificaterotations", "-A"}, {"get", "bundlestatuses", "-A"},
+	} {
 		table, err := c.Kubectl(ctx, args...)
 		if err != nil {
 			return failedEtcd("print what there is", err)

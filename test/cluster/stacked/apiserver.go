@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"certrotation.dev/test/cluster"
+	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
 )
 
@@ -64,6 +65,9 @@ func (c *Cluster) startSupervisor(ctx context.Context, plane *cluster.Cluster) e
 	}
 	args = append(args, "--")
 	args = append(args, cluster.APIServerFlags(c.path("pki"))...)
+	if c.cfg.Pods {
+		args = append(args, installation.APIServerFlags...)
+	}
 	args = append(args,
 		"--etcd-servers=https://"+strings.Join(endpoints(c.servers(), clientPort), ",https://"),
 		"--endpoint-reconciler-type=none",

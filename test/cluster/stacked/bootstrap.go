@@ -65,7 +65,7 @@ func (c *Cluster) objects(ctx context.Context) (string, error) {
 	if !strings.Contains(sample, unbuilt) {
 		return "", fmt.Errorf("the sample etcd-nodes has no class with the image %s", unbuilt)
 	}
-	sample = strings.ReplaceAll(sample, unbuilt, c.installer)
+	sample = strings.ReplaceAll(sample, unbuilt, c.image)
 	if !strings.Contains(sample, preset) {
 		return "", fmt.Errorf("the sample etcd-nodes has no line %q", preset)
 	}
@@ -125,7 +125,7 @@ func (c *Cluster) applyRendered(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := c.Kubectl(ctx, "patch", "staticpodclass", "etcd", "--type=merge", fmt.Sprintf("--patch={%q:{%q:%q}}", "spec", "image", c.installer))
+	_, err := c.Kubectl(ctx, "patch", "staticpodclass", "etcd", "--type=merge", fmt.Sprintf("--patch={%q:{%q:%q}}", "spec", "image", c.image))
 	return err
 }
 

@@ -11,7 +11,8 @@
 //  2. `certrotation render` makes every certificate and the files of each node from one file; they are copied to the nodes,
 //     and etcd starts.
 //  3. The supervisor (package supervisor) starts two kube-apiservers with the rendered client leaf, behind a balancer.
-//  4. The rendered manifests are applied, once, and certrotation is installed. From then on it owns the rotations.
+//  4. The rendered manifests are applied, once, and certrotation is installed, as processes of this machine or as pods of the nodes
+//     (Config.Pods). From then on it owns the rotations.
 //
 // The directory holds that of package cluster, and besides
 //

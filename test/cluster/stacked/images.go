@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"certrotation.dev/test/cluster/installation"
 	"certrotation.dev/test/cluster/nodes"
 )
 
@@ -22,24 +23,25 @@ const unbuilt = "certrotation.dev/certrotation@sha256:00000000000000000000000000
 // images writes the archives that each node imports.
 func (c *Cluster) images() ([]string, error) {
 	tools := filepath.Join(c.root, "bin", "tools")
-	var archives []string
-	for _, image := range []struct {
-		name, ref  string
-		files      map[string]string
-		entrypoint string
-	}{
-		{"etcd", etcdImage, map[string]string{"etcd": filepath.Join(tools, "etcd"), "etcd-metrics-proxy": c.binary("metricsproxy")}, "/etcd"},
-		{"certrotation", certrotationImage, map[string]string{"certrotation": c.binary("certrotation")}, "/certrotation"},
-	} {
-		archive := c.path("images", image.name+".tar")
-		byDigest, err := nodes.WriteImage(archive, image.ref, image.files, []string{image.entrypoint})
-		if err != nil {
-			return nil, fmt.Errorf("%w (`make build node-tools` builds what is missing)", err)
-		}
-		if image.ref == certrotationImage {
-			c.installer = byDigest
-		}
-		archives = append(archives, archive)
+	etcd := c.path("images", "etcd.tar")
+	programs := map[string]string{"etcd": filepath.Join(tools, "etcd"), "etcd-metrics-proxy": c.binary("metricsproxy")}
+	if _, err := nodes.WriteImage(etcd, etcdImage, programs, []string{"/etcd"}); err != nil {
+		return nil, fmt.Errorf("%w (`make build node-tools` builds what is missing)", err)
 	}
-	return archives, nil
+	certrotation, err := c.certrotationImage()
+	return []string{etcd, certrotation}, err
+}
+
+// certrotationImage is the archive of certrotation. That of the release is not built where only installer pods run it.
+func (c *Cluster) certrotationImage() (archive string, err error) {
+	if c.cfg.Pods {
+		c.image, archive, err = installation.Image()
+		return archive, err
+	}
+	archive = c.path("images", "certrotation.tar")
+	c.image, err = nodes.WriteImage(archive, certrotationImage, map[string]string{"certrotation": c.binary("certrotation")}, []string{"/certrotation"})
+	if err != nil {
+		return "", fmt.Errorf("%w (`make build` builds what is missing)", err)
+	}
+	return archive, nil
 }

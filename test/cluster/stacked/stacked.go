@@ -35,7 +35,9 @@ type Config struct {
 	Members []string
 	// Preset is put behind the parameters of the preset openshift-etcd, as YAML lines without indentation.
 	Preset []string
-	// ControllerFlags are put behind our own.
+	// Pods runs certrotation as pods of the nodes, by docs/install.md. Tests that end or pause it at a step run it as processes.
+	Pods bool
+	// ControllerFlags are put behind our own, where it runs as processes.
 	ControllerFlags []string
 	// Progress receives one line for each step. Defaults to nothing.
 	Progress io.Writer
@@ -52,8 +54,8 @@ type Cluster struct {
 
 	cfg  Config
 	root string
-	// installer is the image of certrotation by digest.
-	installer string
+	// image is that of certrotation by digest.
+	image string
 
 	mu   sync.Mutex
 	left []string // names of nodes that are gone for good
@@ -88,7 +90,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	plane, err := cluster.Prepare(ctx, cluster.Config{
 		Dir: c.cfg.Dir, Detach: c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
-		Address: c.Network.Gateway().String(), ExternalURL: c.apiURL(), ControllerManagerFlags: controllerManagerFlags,
+		Address: c.Network.Gateway().String(), ExternalURL: c.apiURL(), ControllerManagerFlags: c.controllerManagerFlags(),
 	})
 	if err != nil {
 		return err
@@ -114,18 +116,34 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.applyRendered(ctx); err != nil {
 		return fmt.Errorf("apply what was rendered: %w", err)
 	}
-	if err := c.Install(ctx); err != nil {
+	if err := c.install(ctx); err != nil {
 		return fmt.Errorf("install certrotation: %w", err)
 	}
 	return c.startScraper(ctx)
 }
 
+func (c *Cluster) install(ctx context.Context) error {
+	if !c.cfg.Pods {
+		return c.Install(ctx)
+	}
+	if _, err := c.StartScheduler(ctx); err != nil {
+		return err
+	}
+	_, err := c.InstallOnNodes(ctx)
+	return err
+}
+
 // controllerManagerFlags add what nodes need to the controllers of package cluster.
-var controllerManagerFlags = []string{
-	"--controllers=namespace-controller,garbage-collector-controller,resourcequota-controller,serviceaccount-controller," +
-		"serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller," +
-		"node-lifecycle-controller,pod-garbage-collector-controller",
-	"--node-monitor-grace-period=20s",
+func (c *Cluster) controllerManagerFlags() []string {
+	if c.cfg.Pods {
+		return installation.ControllerManagerFlags
+	}
+	return []string{
+		"--controllers=namespace-controller,garbage-collector-controller,resourcequota-controller,serviceaccount-controller," +
+			"serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller," +
+			"node-lifecycle-controller,pod-garbage-collector-controller",
+		"--node-monitor-grace-period=20s",
+	}
 }
 
 func (c *Cluster) startNodes(ctx context.Context) error {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,10 +92,9 @@ func (c *Cluster) startTotals(ctx context.Context) error {
 	})
 }
 
-// ApplyEnvironment tells the pods of a namespace where kube-apiserver and the totals are. The Service kubernetes has an address that
-// nothing answers at; what a pod's own environment says wins over what kubelet says of Services.
+// ApplyEnvironment tells the pods of a namespace where kube-apiserver and the totals are.
 func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error {
-	values, err := c.apiServer()
+	values, err := c.PodEnvironment()
 	if err != nil {
 		return err
 	}
@@ -109,15 +107,6 @@ func (c *Cluster) ApplyEnvironment(ctx context.Context, namespace string) error 
 		return fmt.Errorf("write the environment of the pods of namespace %s: %w", namespace, err)
 	}
 	return nil
-}
-
-// apiServer is the environment by which a pod finds kube-apiserver.
-func (c *Cluster) apiServer() (map[string]string, error) {
-	server, err := url.Parse(c.Installation.Cluster.URL())
-	if err != nil {
-		return nil, fmt.Errorf("find kube-apiserver: %w", err)
-	}
-	return map[string]string{"KUBERNETES_SERVICE_HOST": server.Hostname(), "KUBERNETES_SERVICE_PORT": server.Port()}, nil
 }
 
 // WaitAvailable waits until the Deployments of the sample are as their specs say.

@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -79,21 +77,26 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	image, err := c.image()
+	sample, err := c.image()
 	if err != nil {
+		return err
+	}
+	var certrotation string
+	if c.Image, certrotation, err = installation.Image(); err != nil {
 		return err
 	}
 	// No node yet, but the address at which they will find kube-apiserver.
 	c.Network, err = nodes.Start(ctx, nodes.Config{
-		Dir: c.path("nodes"), Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Images: []string{image}, NameService: true, Progress: c.cfg.Progress,
+		Dir: c.path("nodes"), Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Images: []string{sample, certrotation},
+		NameService: true, Progress: c.cfg.Progress,
 	})
 	if err != nil {
 		return err
 	}
 	plane, err := cluster.Prepare(ctx, cluster.Config{
 		Dir: c.cfg.Dir, Kubernetes: c.cfg.Kubernetes, Detach: c.cfg.Detach, Balanced: !c.cfg.Detach, ControllerManager: true, Progress: c.cfg.Progress,
-		Address: c.Network.Gateway().String(), ControllerManagerFlags: controllerManagerFlags,
-		APIServerFlags: slices.Concat(apiServerFlags, c.cfg.APIServerFlags),
+		Address: c.Network.Gateway().String(), ControllerManagerFlags: installation.ControllerManagerFlags,
+		APIServerFlags: slices.Concat(installation.APIServerFlags, c.cfg.APIServerFlags),
 	})
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.Client, err = kubernetes.NewForConfig(plane.AdminConfig()); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	if err := c.startScheduler(ctx); err != nil {
+	if c.Scheduler, err = c.StartScheduler(ctx); err != nil {
 		return err
 	}
 	if err := c.startNameServer(ctx); err != nil {
@@ -119,36 +122,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.Join(ctx, c.cfg.Nodes...); err != nil {
 		return err
 	}
-	return c.install(ctx)
-}
-
-// install installs certrotation as people do: as pods of the nodes, by the page about that, with the image of this build.
-func (c *Cluster) install(ctx context.Context) error {
-	if err := c.importCertrotation(ctx); err != nil {
-		return err
-	}
-	environment, err := c.apiServer()
-	if err != nil {
-		return err
-	}
-	if c.Stranger, err = c.NewStranger(environment); err != nil {
-		return err
-	}
-	if err := c.Stranger.InstallPods(ctx, installation.WithKubectl); err != nil {
-		return fmt.Errorf("install certrotation: %w", err)
-	}
-	return nil
-}
-
-// importCertrotation makes the image of `make build` known to all nodes.
-func (c *Cluster) importCertrotation(ctx context.Context) error {
-	dir := filepath.Join(c.root, "bin", "image-local")
-	digest, err := os.ReadFile(filepath.Join(dir, "digest"))
-	if err != nil {
-		return fmt.Errorf("%w (`make build` makes the image)", err)
-	}
-	c.Image = "certrotation.dev/certrotation@" + strings.TrimSpace(string(digest))
-	return c.Network.Import(ctx, filepath.Join(dir, "certrotation.tar"))
+	c.Stranger, err = c.InstallOnNodes(ctx)
+	return err
 }
 
 // Join starts nodes, and returns when pods can be placed on them.
