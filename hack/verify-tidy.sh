@@ -8,18 +8,5 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # With empty caches each of them waits for downloads of its own, so they wait together.
-tidy() {
-  go -C "$1" mod tidy -diff && return
-  echo "$1: run: go -C $1 mod tidy" >&2
-  return 1
-}
-checks=()
-for module in . hack/tools $(dirname hack/tools/*/go.mod); do
-  tidy "$module" &
-  checks+=($!)
-done
-failed=0
-for check in "${checks[@]}"; do
-  wait "$check" || failed=1
-done
-exit "$failed"
+printf '%s\n' . hack/tools $(dirname hack/tools/*/go.mod) |
+  xargs -P 0 -I{} bash -c 'go -C {} mod tidy -diff || { echo "{}: run: go -C {} mod tidy" >&2; exit 1; }'

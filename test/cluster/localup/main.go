@@ -84,7 +84,11 @@ func up(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return failed("write "+env, err)
 	}
-	return report(ctx, out, in)
+	if err := show(ctx, out, in, own...); err != nil {
+		return failed("print what there is", err)
+	}
+	fmt.Fprint(out, next)
+	return nil
 }
 
 // failed says which step failed and what to do; the error itself names the log.

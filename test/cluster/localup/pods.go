@@ -47,14 +47,8 @@ func upPods(ctx context.Context, out io.Writer, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "env"), []byte(env), 0o600); err != nil {
 		return failedPods("write the environment", err)
 	}
-	for _, args := range [][]string{
-		{"get", "nodes"}, {"get", "pods", "-A", "-o", "wide"}, {"get", "certificaterotations", "-A"}, {"get", "bundlestatuses", "-A"},
-	} {
-		table, err := c.Kubectl(ctx, args...)
-		if err != nil {
-			return failedPods("print what there is", err)
-		}
-		fmt.Fprintf(out, "\n$ kubectl %s %s\n%s", args[0], args[1], table)
+	if err := show(ctx, out, c.Installation, onNodes...); err != nil {
+		return failedPods("print what there is", err)
 	}
 	fmt.Fprint(out, nextPods)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"certrotation.dev/test/cluster/installation"
 )
@@ -41,15 +42,20 @@ export SAMPLE_CLIENT_B_URL=%q
 	return file, nil
 }
 
-// report prints the two tables as a person would get them.
-func report(ctx context.Context, out io.Writer, in *installation.Installation) error {
-	for _, resource := range []string{"certificaterotations", "bundlestatuses"} {
-		table, err := in.Kubectl(ctx, "get", resource, "-A")
+// own are the tables of our resources, and onNodes those of a sample whose nodes run pods.
+var (
+	own     = []string{"get certificaterotations -A", "get bundlestatuses -A"}
+	onNodes = append([]string{"get nodes", "get pods -A -o wide"}, own...)
+)
+
+// show runs commands of kubectl, and prints them with their tables as a person would get them.
+func show(ctx context.Context, out io.Writer, in *installation.Installation, commands ...string) error {
+	for _, command := range commands {
+		table, err := in.Kubectl(ctx, strings.Fields(command)...)
 		if err != nil {
-			return failed("print "+resource, err)
+			return err
 		}
-		fmt.Fprintf(out, "\n$ kubectl get %s -A\n%s", resource, table)
+		fmt.Fprintf(out, "\n$ kubectl %s\n%s", command, table)
 	}
-	fmt.Fprint(out, next)
 	return nil
 }
