@@ -98,7 +98,7 @@ func TestCopiesFollowARotation(t *testing.T) {
 	if w.stage() != trust.Stable || d.Signer.Active.Equal(old) || !w.same() || len(anchorsOf(w.configMap(away, bundle))) != 1 {
 		t.Errorf("stage %s, %d anchors in the copy", w.stage(), len(anchorsOf(w.configMap(away, bundle))))
 	}
-	now := contenthash.Content{Hash: contenthash.OfConfigMap(w.configMap(away, bundle)), Superseded: contenthash.SupersededBy(w.configMap(away, bundle))}
+	now := contenthash.ContentOfConfigMap(w.configMap(away, bundle))
 	for hash := range had {
 		if len(had) < 3 || !now.Reaches(hash) {
 			t.Errorf("the copy had the contents %v, and has %+v", had, now)

@@ -55,6 +55,7 @@ func (c *Controller) takeBackSecret(ctx context.Context, k key) (bool, error) {
 			delete(left.Data, name)
 		}
 	}
+	delete(left.Data, contenthash.SupersededKey)
 	if o := unlikeCopied(k, object, rotation.ContentHash(copied)); o != nil {
 		return false, o
 	}

@@ -87,7 +87,7 @@ func fillConfigMap(object *corev1.ConfigMap, held []*pki.Certificate, t *task, s
 		delete(object.BinaryData, inventory.BundleKey)
 		object.Data = with(object.Data, map[string]string{inventory.BundleKey: string(pki.EncodeCertificates(a.Anchors...))})
 	}
-	contenthash.Supersede(object, former)
+	contenthash.SupersedeConfigMap(object, former)
 	mark(&object.ObjectMeta, t, &source.ObjectMeta, bundleHash(object))
 }
 
@@ -143,7 +143,7 @@ func leafKeys() []string {
 
 // fillSecret takes over what is copied, and what the source does not have of it.
 func fillSecret(object *corev1.Secret, t *task, source *corev1.Secret) {
-	copied := map[string][]byte{}
+	former, copied := object.DeepCopy(), map[string][]byte{}
 	for _, name := range leafKeys() {
 		delete(object.Data, name)
 		if value, ok := source.Data[name]; ok {
@@ -151,5 +151,6 @@ func fillSecret(object *corev1.Secret, t *task, source *corev1.Secret) {
 		}
 	}
 	object.Data = with(object.Data, copied)
+	contenthash.SupersedeSecret(object, former)
 	mark(&object.ObjectMeta, t, &source.ObjectMeta, rotation.ContentHash(copied))
 }

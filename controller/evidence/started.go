@@ -133,8 +133,14 @@ func bundleContent(facts *inventory.ConfigMap) startgate.Content {
 	if facts.Bundle == nil || facts.Bundle.Fault != nil {
 		return startgate.Content{}
 	}
-	for _, anchor := range facts.Bundle.Anchors {
-		out.Shows = append(out.Shows, anchor.Fingerprint)
+	out.Shows = fingerprints(facts.Bundle.Anchors)
+	return out
+}
+
+func fingerprints(of []*pki.Certificate) []pki.Fingerprint {
+	out := make([]pki.Fingerprint, 0, len(of))
+	for _, c := range of {
+		out = append(out, c.Fingerprint)
 	}
 	return out
 }
@@ -143,5 +149,8 @@ func leafContent(facts *inventory.Secret) startgate.Content {
 	if facts.Active.Fault != nil || facts.Active.Empty() {
 		return startgate.Content{}
 	}
-	return startgate.Content{Hash: facts.ContentHash, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint}}
+	return startgate.Content{
+		Hash: facts.ContentHash, Superseded: facts.Superseded, Shows: []pki.Fingerprint{facts.Active.Certificates[0].Fingerprint},
+		Beside: fingerprints(facts.Authorities),
+	}
 }

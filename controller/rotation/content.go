@@ -40,6 +40,8 @@ func (c domainContent) fillSecret(ctx context.Context, secret *corev1.Secret, ac
 	switch action.Kind {
 	case trust.IssueLeaf:
 		return c.issueLeaf(ctx, secret, action)
+	case trust.UpdateLeafAnchors:
+		return updateLeafAnchors(secret, action)
 	case trust.GenerateActive:
 		return c.generateActive(secret, c.domain, action)
 	case trust.GenerateNext:
@@ -75,7 +77,7 @@ func (c domainContent) fillConfigMap(_ context.Context, configMap *corev1.Config
 	if err := fillStores(configMap, action, c.domain.Bundle.Annotations[trust.AnnotationTrustStores]); err != nil {
 		return err
 	}
-	contenthash.Supersede(configMap, former)
+	contenthash.SupersedeConfigMap(configMap, former)
 	return nil
 }
 
@@ -101,11 +103,26 @@ func fillStores(configMap *corev1.ConfigMap, action *trust.Action, had string) e
 	return nil
 }
 
-// issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the bundle.
+// updateLeafAnchors writes the anchors beside a leaf, in the order of the action, and which content they replace.
+func updateLeafAnchors(secret *corev1.Secret, action *trust.Action) error {
+	if len(action.Anchors) == 0 {
+		return errEmptyBundle
+	}
+	former := secret.DeepCopy()
+	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(action.Anchors...)
+	contenthash.SupersedeSecret(secret, former)
+	return nil
+}
+
+// issueLeaf signs a new pair for a leaf and stores it with its signer and the anchors of the action. It replaces no content for those
+// who wait at a start gate: with the one before, they would present another leaf.
 func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, action *trust.Action) error {
 	leaf := c.domain.Leaf(action.Object)
 	if leaf == nil {
 		return apply.ErrStale
+	}
+	if len(action.Anchors) == 0 {
+		return errEmptyBundle
 	}
 	made, err := c.sign(ctx, action)
 	if err != nil {
@@ -117,7 +134,8 @@ func (c domainContent) issueLeaf(ctx context.Context, secret *corev1.Secret, act
 	}
 	secret.Data[inventory.ActiveCertKey] = made.CertPEM()
 	secret.Data[inventory.ActiveKeyKey] = key
-	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(c.domain.Bundle.Anchors...)
+	secret.Data[inventory.AuthorityKey] = pki.EncodeCertificates(action.Anchors...)
+	delete(secret.Data, contenthash.SupersededKey)
 	applyMetadata(&secret.ObjectMeta, action, trust.MetadataOfLeaf(c.domain.Name, made.Certificate, leaf.Policy, c.domain.Recorded(c.clock.Now())))
 	return nil
 }

@@ -30,9 +30,8 @@
 //   - The status of a RotationConfiguration is applied when what it says changes: what is wrong with it, and for each
 //     domain its stage and what it has waited for longer than members take to reload. Nothing in it moves with the clock.
 //
-// A leaf Secret gets, under ca.crt, all anchors that the bundle holds at the time of issuance, so that a consumer which
-// mounts nothing but the leaf can verify its peers in the middle of a rotation. The anchors there are a copy for such
-// consumers; the bundle is what evidence is about.
+// A leaf Secret has the anchors of the bundle under ca.crt, for consumers which mount nothing but the leaf. They are a copy that gains
+// an anchor before the bundle does and loses it after (trust.UpdateLeafAnchors).
 //
 // Goroutines: Run starts the workers and ends when they have finished what they were doing. A worker owns a key of the
 // queue (a domain, or the namespace's aggregates) while it works on it, so no two work on one domain.

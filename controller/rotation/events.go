@@ -58,6 +58,8 @@ func announcement(kind trust.ActionKind) (reason, what string) {
 		return EventSignerUpdateRequired, "requires a new signing cert/key pair"
 	case trust.IssueLeaf:
 		return EventTargetUpdateRequired, "requires a new target cert/key pair"
+	case trust.UpdateLeafAnchors:
+		return EventTargetUpdateRequired, "requires other CA certs beside its pair"
 	case trust.PublishAnchors:
 		return EventCABundleUpdateRequired, "requires a new cert"
 	case trust.RetireAnchors:

@@ -33,7 +33,7 @@ func TestBundleNamesWhatItHasReplaced(t *testing.T) {
 		w.settle(c)
 	}
 	bundle := w.configMap(bundleName)
-	now := contenthash.Content{Hash: contenthash.OfConfigMap(bundle), Superseded: contenthash.SupersededBy(bundle)}
+	now := contenthash.ContentOfConfigMap(bundle)
 	if len(slices.Compact(slices.Clone(had))) < 3 {
 		t.Fatalf("the bundle had the contents %v", had)
 	}
@@ -60,7 +60,7 @@ func TestBundleNamesWhatItHasReplaced(t *testing.T) {
 	w.put(edited)
 	w.settle(c)
 	want := append([]string{contenthash.OfConfigMap(edited)}, now.Superseded...)
-	if got := contenthash.SupersededBy(w.configMap(bundleName)); !slices.Equal(got, want) {
+	if got := contenthash.ContentOfConfigMap(w.configMap(bundleName)).Superseded; !slices.Equal(got, want) {
 		t.Errorf("it has replaced %v, want %v", got, want)
 	}
 	if _, ok := w.configMap(bundleName).Data[inventory.BundleKey]; !ok {

@@ -20,13 +20,16 @@ const purpose = "certrotation mounted content 1"
 func OfSecret(secret *corev1.Secret) string { return of(secret.Data) }
 
 // OfConfigMap is the hash of a ConfigMap, in lower-case hexadecimal.
-func OfConfigMap(config *corev1.ConfigMap) string {
+func OfConfigMap(config *corev1.ConfigMap) string { return of(valuesOf(config)) }
+
+// valuesOf are those of data and binaryData together.
+func valuesOf(config *corev1.ConfigMap) map[string][]byte {
 	content := make(map[string][]byte, len(config.Data)+len(config.BinaryData))
 	maps.Copy(content, config.BinaryData)
 	for key, value := range config.Data {
 		content[key] = []byte(value)
 	}
-	return of(content)
+	return content
 }
 
 // Valid says whether a text may be such a hash.

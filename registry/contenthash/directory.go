@@ -54,7 +54,7 @@ func OfDirectory(directory fs.FS) (Content, error) {
 		}
 		left -= len(content[name])
 	}
-	return Content{Hash: of(content), Superseded: parseSuperseded(content[SupersededKey])}, nil
+	return contentOf(content), nil
 }
 
 // current is the directory that has the files: the generation of kubelet, or the directory itself where there is none.

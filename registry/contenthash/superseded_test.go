@@ -25,7 +25,7 @@ func TestGateOfAnyHistory(t *testing.T) {
 		for _, anchors := range rapid.SliceOfN(rapid.SampledFrom([]string{"first", "second", "both"}), 0, 2*MaxSuperseded).Draw(t, "anchors") {
 			next := config.DeepCopy()
 			next.Data["ca-bundle.crt"] = anchors
-			Supersede(next, config)
+			SupersedeConfigMap(next, config)
 			if anchors != config.Data["ca-bundle.crt"] {
 				history = append(history, next)
 			} else if diff := cmp.Diff(config, next); diff != "" {
@@ -43,7 +43,7 @@ func TestGateOfAnyHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if content.Hash != OfConfigMap(history[shown]) || !slices.Equal(content.Superseded, SupersededBy(history[shown])) {
+		if content.Hash != OfConfigMap(history[shown]) || !slices.Equal(content.Superseded, ContentOfConfigMap(history[shown]).Superseded) {
 			t.Fatalf("the directory has %+v, the ConfigMap %v", content, history[shown].Data)
 		}
 		passes, want := content.Reaches(OfConfigMap(history[named])), named <= shown && shown-named <= MaxSuperseded
@@ -53,7 +53,7 @@ func TestGateOfAnyHistory(t *testing.T) {
 	})
 }
 
-func TestSupersede(t *testing.T) {
+func TestSupersedeConfigMap(t *testing.T) {
 	hash := strings.Repeat("0", 64)
 	for name, tt := range map[string]struct {
 		former, config *corev1.ConfigMap
@@ -78,13 +78,50 @@ func TestSupersede(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			Supersede(tt.config, tt.former)
-			got := SupersededBy(tt.config)
+			SupersedeConfigMap(tt.config, tt.former)
+			got := ContentOfConfigMap(tt.config).Superseded
 			if len(got) != tt.want || tt.want > 0 && got[0] != OfConfigMap(tt.former) {
 				t.Errorf("%v, want %d, first %s", got, tt.want, OfConfigMap(tt.former))
 			}
 			if _, twice := tt.config.BinaryData[SupersededKey]; twice {
 				t.Error("the key is in binaryData")
+			}
+		})
+	}
+}
+
+// TestSupersedeSecret: the contents of one certificate follow each other, and those of another one are none of them.
+func TestSupersedeSecret(t *testing.T) {
+	secret := func(certificate, anchors string) *corev1.Secret {
+		return &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: []byte(certificate), corev1.ServiceAccountRootCAKey: []byte(anchors)}}
+	}
+	write := func(former *corev1.Secret, certificate, anchors string) *corev1.Secret {
+		next := former.DeepCopy()
+		next.Data[corev1.TLSCertKey], next.Data[corev1.ServiceAccountRootCAKey] = []byte(certificate), []byte(anchors)
+		SupersedeSecret(next, former)
+		return next
+	}
+	first := secret("leaf", "old")
+	both := write(first, "leaf", "old and new")
+	again := write(both, "leaf", "old")
+	other := write(again, "other leaf", "old")
+	byHand := again.DeepCopy()
+	byHand.Data[corev1.TLSCertKey] = []byte("other leaf")
+	for name, tt := range map[string]struct {
+		of   *corev1.Secret
+		want []string
+	}{
+		"made anew":                       {first, nil},
+		"other anchors":                   {both, []string{OfSecret(first)}},
+		"the former anchors once more":    {again, []string{OfSecret(both), OfSecret(first)}},
+		"nothing changed":                 {write(again, "leaf", "old"), []string{OfSecret(both), OfSecret(first)}},
+		"another certificate":             {other, nil},
+		"a certificate that others wrote": {byHand, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown, err := OfDirectory(mounted(tt.of.Data))
+			if got := ContentOfSecret(tt.of); !slices.Equal(got.Superseded, tt.want) || err != nil || !cmp.Equal(got, shown) {
+				t.Errorf("%+v, and its directory %+v (%v), want %v", got, shown, err, tt.want)
 			}
 		})
 	}

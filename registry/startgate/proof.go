@@ -28,10 +28,11 @@ type Asked struct {
 
 // Content is a Secret or ConfigMap as it is now.
 type Content struct {
-	// Hash of it, "" if it does not exist or may not be used.
-	Hash string
-	// Shows are the fingerprints of its anchors, or of its leaf.
-	Shows []pki.Fingerprint
+	// Hash of it, "" if it does not exist or may not be used, and Superseded are those that it says it has replaced.
+	Hash       string
+	Superseded []string
+	// Shows are the fingerprints of its anchors, or of its leaf, and Beside those of the anchors that the Secret of a leaf has besides.
+	Shows, Beside []pki.Fingerprint
 }
 
 // Contents are those that are asked for.
@@ -90,13 +91,13 @@ func (a *Asked) Prove(pod *corev1.Pod, now *Contents, before *trust.Observation)
 	out := Proof{Trusts: before.Trusts, Presents: before.Presents}
 	unknown := ""
 	if a.Bundle != "" && len(before.Trusts) == 0 {
-		out.Trusts, unknown = now.Bundle.of(pod, trust.ConfigMapKind, a.Bundle)
+		out.Trusts, unknown = a.trusts(pod, now)
 	}
 	for i, leaf := range a.Leaves {
 		if len(before.Presents) >= len(a.Leaves) {
 			break
 		}
-		shows, why := now.Leaves[i].of(pod, trust.SecretKind, leaf)
+		shows, why := now.Leaves[i].presents(pod, leaf)
 		out.Presents, unknown = union(out.Presents, shows), cmp.Or(unknown, why)
 	}
 	// What is known of a part is worth more than the reason why the rest is not: whoever waits for that says so.
@@ -104,6 +105,30 @@ func (a *Asked) Prove(pod *corev1.Pod, now *Contents, before *trust.Observation)
 		out.Failure = unknown
 	}
 	return out
+}
+
+// trusts are the anchors of the bundle, as far as the Secrets of the leaves have them too: the program may verify by either.
+func (a *Asked) trusts(pod *corev1.Pod, now *Contents) (shows []pki.Fingerprint, unknown string) {
+	shows, unknown = now.Bundle.of(pod, trust.ConfigMapKind, a.Bundle)
+	for i, leaf := range a.Leaves {
+		beside := now.Leaves[i].Beside
+		if len(shows) == 0 || len(beside) == 0 {
+			continue
+		}
+		if _, why := now.Leaves[i].of(pod, trust.SecretKind, leaf); why != "" {
+			return nil, why
+		}
+		shows = slices.DeleteFunc(slices.Clone(shows), func(f pki.Fingerprint) bool { return !slices.Contains(beside, f) })
+	}
+	return shows, unknown
+}
+
+// presents is the leaf of a pod that names this content, or one that this has replaced: they have the same certificate.
+func (c *Content) presents(pod *corev1.Pod, leaf string) (shows []pki.Fingerprint, unknown string) {
+	if c.Hash != "" && slices.Contains(c.Superseded, pod.Annotations[trust.ContentAnnotation(trust.SecretKind, leaf)]) {
+		return c.Shows, ""
+	}
+	return c.of(pod, trust.SecretKind, leaf)
 }
 
 // of is what a pod has loaded that names this content, or why that is not known.

@@ -212,7 +212,7 @@ func TestWhatIsProvenWasRead(t *testing.T) {
 		for _, anchors := range rapid.SliceOfN(rapid.SampledFrom([]string{"old", "old and new", "new"}), 0, 6).Draw(t, "anchors") {
 			next := bundle.DeepCopy()
 			next.Data["ca-bundle.crt"] = anchors
-			contenthash.Supersede(next, bundle)
+			contenthash.SupersedeConfigMap(next, bundle)
 			history, bundle = append(history, next), next
 		}
 		upTo := func(name string, first, last int) int { return rapid.IntRange(first, last).Draw(t, name) }
@@ -220,7 +220,7 @@ func TestWhatIsProvenWasRead(t *testing.T) {
 		named := upTo("named", 0, now)
 		shown := upTo("shown", 0, now)
 		read := upTo("read", shown, now)
-		mounted := contenthash.Content{Hash: contenthash.OfConfigMap(history[shown]), Superseded: contenthash.SupersededBy(history[shown])}
+		mounted := contenthash.ContentOfConfigMap(history[shown])
 		if !mounted.Reaches(contenthash.OfConfigMap(history[named])) {
 			return
 		}

@@ -25,6 +25,8 @@ const (
 	PublishAnchors ActionKind = "PublishAnchors"
 	// IssueLeaf signs a new pair for the leaf Object with the CA Authority and clears a rotation request.
 	IssueLeaf ActionKind = "IssueLeaf"
+	// UpdateLeafAnchors writes Anchors beside the leaf Object, whose certificate and key stay.
+	UpdateLeafAnchors ActionKind = "UpdateLeafAnchors"
 	// Promote makes next active and keeps the former active as previous.
 	Promote ActionKind = "Promote"
 	// RetireAnchors writes Anchors to the bundle: what is left after the unused ones are gone.
@@ -68,7 +70,8 @@ type Action struct {
 	Profile pki.Profile
 	// Authority is the fingerprint of the CA that signs (IssueLeaf), or that is promoted (Promote).
 	Authority pki.Fingerprint
-	// Anchors to write, in order (PublishAnchors, RetireAnchors), and of which to write trust stores (WriteTrustStores too).
+	// Anchors to write, in order (PublishAnchors, RetireAnchors, IssueLeaf, UpdateLeafAnchors), and of which to write trust stores
+	// (those of the bundle, and WriteTrustStores).
 	Anchors []*pki.Certificate
 	// Stores are the trust stores that are written with the anchors. Those that AnnotationTrustStores names besides are removed.
 	Stores []TrustStore
@@ -109,6 +112,7 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 	if action := a.recordIssue(issues); action != nil {
 		return []Action{*action}
 	}
+	issues = append(issues, a.updateAnchors(issues)...)
 	if cleared := a.answered(out); len(cleared)+len(issues) > 0 {
 		return append(cleared, issues...)
 	}
@@ -182,18 +186,15 @@ func (a *assessor) dropExpired(*Assessment) *Action {
 	return action
 }
 
-// publish adds what is missing to the bundle.
+// publish adds what is missing to the bundle, when it is beside every leaf: who shows that it has loaded the bundle has also started
+// with that. A bundle that was lost is rebuilt first.
 func (a *assessor) publish(*Assessment) *Action {
 	missing := a.unpublished()
-	if len(missing) == 0 {
+	unspread := func(ca *pki.Certificate) bool { return len(a.withoutAnchor(ca)) > 0 }
+	if len(missing) == 0 || len(a.d.Bundle.Anchors) > 0 && slices.ContainsFunc(missing, unspread) {
 		return nil
 	}
-	subjects := make([]string, 0, len(missing))
-	for _, ca := range missing {
-		subjects = append(subjects, ca.Subject)
-	}
-	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...),
-		"it lacks "+strings.Join(subjects, " and "))
+	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...), "it lacks "+subjectsOf(missing))
 }
 
 // aborts says whether the rotation in flight is to end, and may.

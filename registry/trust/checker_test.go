@@ -53,13 +53,30 @@ func (f *fleet) checkBundle() error {
 	if len(f.d.Bundle.Anchors) == 0 {
 		return errors.New("the bundle is empty")
 	}
+	if err := f.checkStart(f.d.Bundle.Anchors); err != nil {
+		return fmt.Errorf("a process that starts now %w", err)
+	}
+	for i := range f.d.Leaves {
+		l := &f.d.Leaves[i]
+		if len(l.Anchors) == 0 {
+			continue
+		}
+		if err := f.checkStart(l.Anchors); err != nil {
+			return fmt.Errorf("a process that starts now with the Secret of %s %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// checkStart: with these anchors every leaf that is presented is accepted.
+func (f *fleet) checkStart(anchors []*pki.Certificate) error {
 	for _, holder := range f.processes {
 		for _, c := range holder.leaves {
 			if !c.ValidAt(f.now) {
 				continue
 			}
-			if err := f.verify(c, f.d.Bundle.Anchors); err != nil {
-				return fmt.Errorf("a process that starts now refuses the leaf of %s: %w", holder.member.Name, err)
+			if err := f.verify(c, anchors); err != nil {
+				return fmt.Errorf("refuses the leaf of %s: %w", holder.member.Name, err)
 			}
 		}
 	}

@@ -237,6 +237,9 @@ func AssessLeafCopy(d *Domain, name string, now time.Time) *CopyAssessment {
 	if l.Certificate.NotAfter.After(ca.NotAfter) {
 		return wait(ReasonUnknownSigner, fmt.Sprintf("ends after its signer %s; delete the Secret to have it reissued", ca.Subject))
 	}
+	if a.updateAnchorsOf(l) != nil {
+		return wait(ReasonAnchorNotLoaded, "has other anchors under ca.crt than it is to have; the copy keeps what it has until they are written")
+	}
 	_, blockers := a.maySign(ca, name)
 	return &CopyAssessment{Blockers: blockers, Recheck: again.next}
 }

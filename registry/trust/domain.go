@@ -162,9 +162,13 @@ type Leaf struct {
 	Certificate *pki.Certificate
 	// Authorities are the CA certificates that the Secret itself carries, in tls.crt after the leaf and in ca.crt.
 	Authorities []*pki.Certificate
-	Policy      Policy
+	// Anchors are those of ca.crt alone, in order: what programs verify by that mount nothing but this Secret.
+	Anchors []*pki.Certificate
+	Policy  Policy
 	// ContentHash names everything that the Secret holds (registry/contenthash), "" if that is not known.
 	ContentHash string
+	// Superseded are the hashes of the contents with the same certificate that this one says it has replaced, newest first.
+	Superseded []string
 }
 
 // EvidenceKind is how a member proves that it has loaded an anchor.

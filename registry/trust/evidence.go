@@ -172,10 +172,10 @@ func (p *Party) blocker(m *Member, v proof) Blocker {
 	return Blocker{Party: p.Name, Member: m.Name, Reason: v.reason, Message: message}
 }
 
-// waitsForAll lists the blockers of a promotion: leaves that the CA cannot sign, members without evidence of it, and leaves without a
-// known verifier.
+// waitsForAll lists the blockers of a promotion: leaves that the CA cannot sign, Secrets that lack it, members without evidence of it,
+// and leaves without a known verifier.
 func (a *assessor) waitsForAll(ca *pki.Certificate) []Blocker {
-	blockers := append(a.unfit(ca), a.waitsForTrust(a.parties, ca)...)
+	blockers := slices.Concat(a.unfit(ca), a.withoutAnchor(ca), a.waitsForTrust(a.parties, ca))
 	for i := range a.d.Leaves {
 		if l := &a.d.Leaves[i]; !l.Unnamed {
 			blockers = append(blockers, a.unverified(l.Name)...)

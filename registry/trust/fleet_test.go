@@ -45,6 +45,8 @@ type topology struct {
 	servers, clients []EvidenceKind
 	// peers says that servers verify each other, as members of etcd do.
 	peers bool
+	// beside says that everybody verifies by the anchors beside its own leaf.
+	beside bool
 }
 
 const fleetGrace = time.Hour
@@ -55,7 +57,7 @@ func newFleet(t rapid.TB, top topology) *fleet {
 		Key: pki.Ed25519, Validity: 365 * 24 * time.Hour, Backdate: 5 * time.Minute,
 	}}
 	f := &fleet{verified: map[string]validity{}, world: &world{
-		t: t, now: start, keys: map[pki.Fingerprint]*pki.Pair{}, d: Domain{
+		t: t, now: start, keys: map[pki.Fingerprint]*pki.Pair{}, beside: top.beside, d: Domain{
 			Namespace: "demo", Name: "service", StageDeadline: time.Hour,
 			Signer: Signer{Object: Object{Name: "signer"}, Policy: policy},
 			Bundle: Bundle{Object: Object{Name: "bundle"}},
@@ -128,8 +130,8 @@ func (f *fleet) load(p *process) {
 		return
 	}
 	p.down = false
-	if f.d.Bundle.Present {
-		p.trust = slices.Clone(f.d.Bundle.Anchors)
+	if anchors := f.readable(p); len(anchors) > 0 {
+		p.trust = slices.Clone(anchors)
 	}
 	for _, name := range p.member.Holds {
 		if c := f.published(name); c != nil {
@@ -137,6 +139,19 @@ func (f *fleet) load(p *process) {
 		}
 	}
 	p.behind = time.Time{}
+}
+
+// readable are the anchors that a process finds.
+func (f *fleet) readable(p *process) []*pki.Certificate {
+	if !f.beside {
+		return f.d.Bundle.Anchors
+	}
+	for i := range f.d.Leaves {
+		if l := &f.d.Leaves[i]; slices.Contains(p.member.Holds, l.Name) {
+			return l.Anchors
+		}
+	}
+	return nil
 }
 
 // published is what the Secret of a leaf of the domain holds, nil if it holds nothing or is none of the domain.

@@ -29,6 +29,8 @@ func (j *judge) judgeLeaf(old, l *Leaf) {
 		lower = anew(AnnotationIssuedAt, lower)
 	}
 	j.judgeAnnotations(object, &old.Object, &l.Object, lower)
+	j.judgeLeafAnchors(old, l)
+	j.judgeLeafSuperseded(old, l)
 	if l.Certificate == nil || same(old.Certificate, l.Certificate) {
 		return
 	}

@@ -81,7 +81,7 @@ func (a *assessor) issue(l *Leaf) (*Action, []Blocker) {
 	issue := &Action{
 		Urgent: missing || a.rotationRequested(&l.Object), Annotations: a.answers(&l.Object, a.rotateRequest(&l.Object)),
 		Kind: IssueLeaf, ObjectKind: SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: profile, Authority: best.Fingerprint, Reason: reason,
+		Profile: profile, Authority: best.Fingerprint, Anchors: a.anchorsBeside(l), Reason: reason,
 		// Whoever verifies a leaf that is signed because of evidence is cut off if that has gone stale meanwhile.
 		Irreversible: !same(current, best) && (!missing || !a.established(best)),
 	}

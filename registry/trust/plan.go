@@ -95,6 +95,11 @@ func (a *assessor) planSigner() *Plan {
 		p.Steps = append(p.Steps, Step{Stage: stage, Action: kind, Object: object, WaitsFor: waits, Message: message})
 	}
 	add(Distributing, GenerateNext, signer, nil, "make a new CA that cannot sign yet")
+	for i := range d.Leaves {
+		if copiesAnchors(&d.Leaves[i]) {
+			add(Distributing, UpdateLeafAnchors, secret(d.Leaves[i].Name), nil, "have the old and the new CA under ca.crt")
+		}
+	}
 	add(Distributing, PublishAnchors, bundle, nil, "trust the old and the new CA"+a.restarted())
 	issue := func(name string) {
 		add(Reissuing, IssueLeaf, secret(name), membersOf(a.verifiers[name]), "issue a new pair, signed by the new CA")
@@ -110,6 +115,11 @@ func (a *assessor) planSigner() *Plan {
 		}
 	}
 	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
+	for i := range d.Leaves {
+		if l := &d.Leaves[i]; !l.Unnamed && unwritable("", &l.Object) == nil {
+			add(Retiring, UpdateLeafAnchors, secret(l.Name), nil, "have the new CA alone under ca.crt")
+		}
+	}
 	add(Retiring, DestroyPrevious, signer, nil, "destroy the old key")
 	if len(d.Leaves) > 0 || d.Unlisted != nil {
 		p.Blockers = a.waitsForNobody()
@@ -258,9 +268,12 @@ func PlanAbort(d *Domain, now time.Time) (*Plan, error) {
 	if a.mayHaveSigned(s.Next) || a.rosterRefused() {
 		retire.Stage, retire.WaitsFor = Draining, a.holders()
 	}
-	return finish(&Plan{Target: s.Name, Steps: []Step{
-		{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "sign with the old CA only"},
-		retire,
-		{Stage: Retiring, Action: DestroyPrevious, Object: secret(s.Name), Message: "destroy the new CA's key"},
-	}}), nil
+	steps := []Step{{Stage: Distributing, Action: DropNext, Object: secret(s.Name), Message: "sign with the old CA only"}, retire}
+	for i := range d.Leaves {
+		if l := &d.Leaves[i]; slices.ContainsFunc(l.Anchors, s.Next.Equal) {
+			steps = append(steps, Step{Stage: Retiring, Action: UpdateLeafAnchors, Object: secret(l.Name), Message: "have the old CA alone under ca.crt"})
+		}
+	}
+	steps = append(steps, Step{Stage: Retiring, Action: DestroyPrevious, Object: secret(s.Name), Message: "destroy the new CA's key"})
+	return finish(&Plan{Target: s.Name, Steps: steps}), nil
 }

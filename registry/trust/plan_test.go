@@ -16,7 +16,7 @@ import (
 )
 
 func TestPlanRotation(t *testing.T) {
-	w := bootstrapped(t)
+	w := bootstrappedBeside(t)
 	p, err := PlanRotation(&w.d, "signer", w.now)
 	if err != nil {
 		t.Fatal(err)
@@ -25,12 +25,18 @@ func TestPlanRotation(t *testing.T) {
 	servers := []string{"server"}
 	want := []Step{
 		{Stage: Distributing, Action: GenerateNext, Object: "Secret/signer"},
+		{Stage: Distributing, Action: UpdateLeafAnchors, Object: "Secret/client-a"},
+		{Stage: Distributing, Action: UpdateLeafAnchors, Object: "Secret/client-b"},
+		{Stage: Distributing, Action: UpdateLeafAnchors, Object: "Secret/server"},
 		{Stage: Distributing, Action: PublishAnchors, Object: "ConfigMap/bundle"},
 		{Stage: Reissuing, Action: Promote, Object: "Secret/signer", WaitsFor: all},
 		{Stage: Reissuing, Action: IssueLeaf, Object: "Secret/client-a", WaitsFor: servers},
 		{Stage: Reissuing, Action: IssueLeaf, Object: "Secret/client-b", WaitsFor: servers},
 		{Stage: Reissuing, Action: IssueLeaf, Object: "Secret/server", WaitsFor: clients},
 		{Stage: Draining, Action: RetireAnchors, Object: "ConfigMap/bundle", WaitsFor: all},
+		{Stage: Retiring, Action: UpdateLeafAnchors, Object: "Secret/client-a"},
+		{Stage: Retiring, Action: UpdateLeafAnchors, Object: "Secret/client-b"},
+		{Stage: Retiring, Action: UpdateLeafAnchors, Object: "Secret/server"},
 		{Stage: Retiring, Action: DestroyPrevious, Object: "Secret/signer"},
 	}
 	got := append([]Step(nil), p.Steps...)
@@ -79,6 +85,7 @@ func TestPlanIsExecuted(t *testing.T) {
 			servers: rapid.SliceOfN(rapid.SampledFrom(kinds), 1, 3).Draw(t, "servers"),
 			clients: rapid.SliceOfN(rapid.SampledFrom(append(kinds, Renewed)), 0, 3).Draw(t, "clients"),
 			peers:   true,
+			beside:  true,
 		})
 		if rapid.Bool().Draw(t, "leaves were renewed") {
 			f.pass(75 * day)
@@ -222,13 +229,27 @@ func TestPlanOfLeaf(t *testing.T) {
 }
 
 func TestPlanAbort(t *testing.T) {
-	w := bootstrapped(t)
+	w := bootstrappedBeside(t)
 	_, err := PlanAbort(&w.d, w.now)
 	refused(t, err, OneRotation)
 	publishedNext(w)
 	p, err := PlanAbort(&w.d, w.now)
-	if err != nil || len(p.Steps) != 3 || p.Steps[0].Action != DropNext || p.Steps[1].Action != RetireAnchors || p.Steps[2].Action != DestroyPrevious || len(p.Steps[1].WaitsFor) > 0 {
-		t.Errorf("plan %+v, %v", p, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	for _, s := range p.Steps {
+		steps = append(steps, string(s.Action)+" "+s.Object)
+		if len(s.WaitsFor) > 0 {
+			t.Errorf("%+v waits", s)
+		}
+	}
+	want := []string{
+		"DropNext Secret/signer", "RetireAnchors ConfigMap/bundle",
+		"UpdateLeafAnchors Secret/client-a", "UpdateLeafAnchors Secret/client-b", "UpdateLeafAnchors Secret/server", "DestroyPrevious Secret/signer",
+	}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	w.reload("server")
 	w.settle()

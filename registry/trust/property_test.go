@@ -41,6 +41,7 @@ func plays(rt *rapid.T, promise func(*tale, *Assessment)) {
 		servers: rapid.SliceOfN(rapid.SampledFrom(serverKinds), 1, 3).Draw(rt, "servers"),
 		clients: rapid.SliceOfN(rapid.SampledFrom(clientKinds), 0, 3).Draw(rt, "clients"),
 		peers:   rapid.Bool().Draw(rt, "peers"),
+		beside:  rapid.Bool().Draw(rt, "anchors beside the leaves"),
 	}
 	// Somebody has to verify the leaves of the servers.
 	top.peers = top.peers || len(top.clients) == 0

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"slices"
 	"time"
 
 	"certrotation.dev/registry/pki"
@@ -24,7 +25,7 @@ func (m *moments) addEnd(c *pki.Certificate) { m.add(c.NotAfter.Add(time.Nanosec
 // recheck is the next moment at which time alone changes the assessment, zero if never.
 func (a *assessor) recheck(out *Assessment, turn *turn) time.Time {
 	m := a.changes()
-	for _, ca := range a.authorities {
+	for _, ca := range slices.Concat(a.authorities, a.claimed) {
 		m.add(ca.NotBefore)
 		m.addEnd(ca)
 	}

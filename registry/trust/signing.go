@@ -145,7 +145,7 @@ func (a *assessor) maySign(ca *pki.Certificate, leaf string) (bool, []Blocker) {
 		blockers := a.denied(ca, leaf)
 		return len(blockers) == 0, blockers
 	}
-	blockers := append(a.unverified(leaf), a.waitsForTrust(a.verifiers[leaf], ca)...)
+	blockers := slices.Concat(a.unverified(leaf), a.withoutAnchor(ca), a.waitsForTrust(a.verifiers[leaf], ca))
 	return len(blockers) == 0, blockers
 }
 

@@ -121,7 +121,9 @@ func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 	}
 	for _, name := range p.Presents {
 		l := a.leaves[name]
-		written := func(x Action) bool { return x.Kind == IssueLeaf && x.Object == name || a.opensNext(&x) }
+		written := func(x Action) bool {
+			return x.ObjectKind == SecretKind && x.Object == name && x.Kind != RecordMetadata || a.opensNext(&x)
+		}
 		if l == nil || l.Certificate == nil || l.Problem != nil || l.ContentHash == "" || slices.ContainsFunc(out.Actions, written) {
 			return nil
 		}
@@ -130,13 +132,19 @@ func (a *assessor) contentOf(out *Assessment, p *Party) map[string]string {
 	return content
 }
 
-// superseded are, by annotation, the contents of a party before the present ones. A leaf names none: who has started with a
-// former one is restarted in any case.
+// superseded are, by annotation, the contents of a party before the present ones. Of a leaf they have the same certificate: who has
+// started with a former one is restarted in any case.
 func (a *assessor) superseded(p *Party) map[string][]string {
-	if p.VerifiesNothing {
-		return nil
+	out := map[string][]string{}
+	if !p.VerifiesNothing {
+		out[ContentAnnotation(ConfigMapKind, a.d.Bundle.Name)] = a.d.Bundle.Superseded
 	}
-	return map[string][]string{ContentAnnotation(ConfigMapKind, a.d.Bundle.Name): a.d.Bundle.Superseded}
+	for _, name := range p.Presents {
+		if l := a.leaves[name]; l != nil && len(l.Superseded) > 0 {
+			out[ContentAnnotation(SecretKind, name)] = l.Superseded
+		}
+	}
+	return out
 }
 
 // waitingFor are the pods of a party, by their workload, of which something is needed that only another start brings.
@@ -176,7 +184,7 @@ func (a *assessor) presentsFormer(m *Member, content map[string]string) bool {
 			return false
 		}
 		if hash, named := m.Content[key]; named {
-			return hash != content[key]
+			return hash != content[key] && !slices.Contains(l.Superseded, hash)
 		}
 		return !m.RestartedAt.IsZero() && m.RestartedAt.Before(l.issuedAt())
 	})

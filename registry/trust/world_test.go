@@ -25,6 +25,8 @@ type world struct {
 	keys map[pki.Fingerprint]*pki.Pair
 	// former, if set, takes away from what the model sees of the domain, so that it decides as it did before it knew better.
 	former func(*Domain)
+	// beside says that leaves have anchors under ca.crt, by which their holders verify.
+	beside bool
 	// requests that were ever made.
 	requests int
 	// done are the kinds and objects of the performed actions, in order.
@@ -93,7 +95,7 @@ func (w *world) reload(parties ...string) {
 	for _, name := range parties {
 		m := w.member(name)
 		o := w.observation(w.party(name).Kind, m)
-		for _, ca := range w.d.Bundle.Anchors {
+		for _, ca := range w.anchorsOf(m) {
 			o.Trusts = append(o.Trusts, ca.Fingerprint)
 		}
 		for _, l := range m.Holds {
@@ -103,6 +105,14 @@ func (w *world) reload(parties ...string) {
 		}
 		m.Observations = []Observation{o}
 	}
+}
+
+// anchorsOf are those that a member loads: of the bundle, or of the Secret with its leaf.
+func (w *world) anchorsOf(m *Member) []*pki.Certificate {
+	if w.beside && len(m.Holds) > 0 {
+		return w.leaf(m.Holds[0]).Anchors
+	}
+	return w.d.Bundle.Anchors
 }
 
 // lease of evidence: longer than anything that a test of something else waits for.
@@ -180,6 +190,8 @@ func (w *world) perform(action *Action) {
 		s.Previous = nil
 	case IssueLeaf:
 		w.issue(action)
+	case UpdateLeafAnchors:
+		w.leaf(action.Object).Anchors = action.Anchors
 	case ClearRequest:
 		w.d.Requests = slices.DeleteFunc(slices.Clone(w.d.Requests), func(r Request) bool { return r.ID == action.Request.ID })
 		return
@@ -263,12 +275,25 @@ func (w *world) issue(action *Action) {
 	}
 	l := w.leaf(action.Object)
 	l.Present, l.Certificate, l.Authorities = true, pair.Certificate, pair.Chain
+	if w.beside {
+		l.Anchors = action.Anchors
+	}
 	record(&l.Object, MetadataOfLeaf(w.d.Name, pair.Certificate, l.Policy, w.d.Recorded(w.now)))
 }
 
 // bootstrapped is a world in the stage Stable in which everybody has loaded everything.
 func bootstrapped(t rapid.TB) *world {
 	w := newWorld(t)
+	w.settle()
+	w.reloadAll()
+	w.done = nil
+	return w
+}
+
+// bootstrappedBeside is one whose leaves have anchors under ca.crt, by which everybody verifies who presents one.
+func bootstrappedBeside(t rapid.TB) *world {
+	w := newWorld(t)
+	w.beside = true
 	w.settle()
 	w.reloadAll()
 	w.done = nil

@@ -57,7 +57,26 @@ func TestRotationUnderTraffic(t *testing.T) {
 	}
 	assertAnchors(t, writes, 1, 2, 1)
 	s.assertNoOldKey(t)
+	s.assertBesideLeaves(t)
 	s.assertTraffic(t, start)
+}
+
+// assertBesideLeaves asserts that each leaf has the anchors of the bundle beside it, and no other.
+func (s *system) assertBesideLeaves(t *testing.T) {
+	t.Helper()
+	published, err := s.kube.CoreV1().ConfigMaps(demo).Get(t.Context(), bundle, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("get the bundle: %v", err)
+	}
+	for _, name := range []string{"service-server", "service-client-a", "service-client-b"} {
+		secret, err := s.kube.CoreV1().Secrets(demo).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatalf("get the leaf: %v", err)
+		}
+		if beside := string(secret.Data[corev1.ServiceAccountRootCAKey]); beside != published.Data["ca-bundle.crt"] {
+			t.Errorf("%s has under ca.crt\n%s\nand the bundle is\n%s", name, beside, published.Data["ca-bundle.crt"])
+		}
+	}
 }
 
 // assertAnchors asserts that the bundle has held so many anchors, one number after the other: a watch of kube-apiserver shows each

@@ -145,7 +145,7 @@ func (s *gateStage) published(ctx context.Context) (contenthash.Content, error) 
 	if err != nil {
 		return contenthash.Content{}, err
 	}
-	return contenthash.Content{Hash: contenthash.OfConfigMap(bundle), Superseded: contenthash.SupersededBy(bundle)}, nil
+	return contenthash.ContentOfConfigMap(bundle), nil
 }
 
 // start has scheduler and kubelets work until the test ends.

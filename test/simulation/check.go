@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"crypto/x509"
+	"fmt"
 	"slices"
 
 	"certrotation.dev/registry/pki"
@@ -143,6 +144,15 @@ func (w *world) checkBundles() error {
 		}
 		if err := w.checkStart(d, d.Bundle.Anchors, inSecret); err != nil {
 			return err
+		}
+		for i := range d.Leaves {
+			l := &d.Leaves[i]
+			if l.Unnamed || len(besideLeaf(l)) == 0 {
+				continue
+			}
+			if err := w.checkStart(d, l.Anchors, inSecret); err != nil {
+				return fmt.Errorf("by what is beside Secret/%s: %w", l.Name, err)
+			}
 		}
 		if anchors := w.readBundle(d); w.topology.aggregate && len(anchors) > 0 {
 			if err := w.checkStart(d, anchors, func(l *trust.Leaf) *pki.Certificate { return w.readLeaf(d, l.Name) }); err != nil {

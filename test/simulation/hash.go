@@ -86,7 +86,7 @@ func (w *world) describe(d *trust.Domain, p *process, n names, subjects map[stri
 		if l == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "%s %s|", leaf(l.Certificate, l), leaf(p.leaves[name], l))
+		fmt.Fprintf(&b, "%s %s %s|", leaf(l.Certificate, l), leaf(p.leaves[name], l), n.ofAll(l.Anchors...))
 	}
 	for _, m := range p.memberships() {
 		if m.domain == d.Name {

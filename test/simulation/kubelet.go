@@ -20,6 +20,8 @@ const kubeletLag = 10 * time.Minute
 type publication struct {
 	pools  map[string]*pool
 	leaves map[string]*pki.Certificate
+	// beside are the anchors beside each leaf, nil where nobody verifies by them.
+	beside map[string]*pool
 	// hashes are of the contents, by Kind/name, where anybody asks for them, and superseded are those before.
 	hashes     map[string]string
 	superseded map[string][]string
@@ -33,13 +35,20 @@ func (w *world) publishes() {
 		return
 	}
 	now := &publication{pools: map[string]*pool{}, leaves: map[string]*pki.Certificate{}}
+	if w.topology.beside {
+		now.beside = map[string]*pool{}
+	}
 	for _, d := range w.domains().Domains {
 		if anchors := w.readBundle(d); len(anchors) > 0 {
 			now.pools[d.Name] = w.verifier.pool(anchors)
 		}
 		for i := range d.Leaves {
-			if c := w.readLeaf(d, d.Leaves[i].Name); c != nil {
-				now.leaves[d.Leaves[i].Name] = c
+			l := &d.Leaves[i]
+			if c := w.readLeaf(d, l.Name); c != nil {
+				now.leaves[l.Name] = c
+			}
+			if anchors := besideLeaf(l); w.topology.beside && len(anchors) > 0 {
+				now.beside[l.Name] = w.verifier.pool(anchors)
 			}
 		}
 	}
@@ -49,7 +58,7 @@ func (w *world) publishes() {
 	}
 	if n := len(w.published); n > 0 {
 		last := w.published[n-1]
-		if maps.Equal(last.pools, now.pools) && maps.Equal(last.leaves, now.leaves) && maps.Equal(last.hashes, now.hashes) {
+		if maps.Equal(last.pools, now.pools) && maps.Equal(last.leaves, now.leaves) && maps.Equal(last.beside, now.beside) && maps.Equal(last.hashes, now.hashes) {
 			return
 		}
 		last.until = w.clock.now()
@@ -134,12 +143,21 @@ func (w *world) startsWith(p *process, trusted, leaves *publication, silent bool
 // mounts has a process that begins read its files.
 func (p *process) mounts(trusted, leaves *publication) {
 	p.pools, p.leaves = map[string]*pool{}, map[string]*pki.Certificate{}
-	for m := range p.roles {
-		if pool := trusted.pools[m.domain]; pool != nil {
+	p.readAnchors(trusted, leaves)
+	p.readLeaves(leaves)
+}
+
+// readAnchors has a process read the anchors of a bundle, or those beside its leaf.
+func (p *process) readAnchors(trusted, leaves *publication) {
+	for m, r := range p.roles {
+		pool := trusted.pools[m.domain]
+		if leaves.beside != nil && len(r.holds) > 0 {
+			pool = leaves.beside[r.holds[0]]
+		}
+		if pool != nil {
 			p.pools[m.domain] = pool
 		}
 	}
-	p.readLeaves(leaves)
 }
 
 func (p *process) readLeaves(from *publication) {
@@ -196,11 +214,7 @@ func (w *world) loadMounted(p *process, what parts) {
 		w.counts.event(lateContent)
 	}
 	if what != onlyLeaves {
-		for m := range p.roles {
-			if pool := o.trusted.pools[m.domain]; pool != nil {
-				p.pools[m.domain] = pool
-			}
-		}
+		p.readAnchors(o.trusted, o.leaves)
 	}
 	if what != onlyTrust {
 		p.readLeaves(o.leaves)

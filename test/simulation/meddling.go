@@ -26,10 +26,10 @@ func signerAction(d *trust.Domain, kind trust.ActionKind) trust.Action {
 	}
 }
 
-func issueAction(l *trust.Leaf, ca *pki.Certificate) trust.Action {
+func issueAction(d *trust.Domain, l *trust.Leaf, ca *pki.Certificate) trust.Action {
 	return trust.Action{
 		Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Reason: "mutant", Annotations: consenting().Annotations,
+		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Anchors: d.Bundle.Anchors, Reason: "mutant", Annotations: consenting().Annotations,
 	}
 }
 
@@ -60,7 +60,7 @@ func resignAllOnJoin(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	}
 	a.Actions = nil
 	for i := range d.Leaves {
-		a.Actions = append(a.Actions, issueAction(&d.Leaves[i], newest))
+		a.Actions = append(a.Actions, issueAction(d, &d.Leaves[i], newest))
 	}
 }
 
@@ -89,7 +89,7 @@ func signUnpublished(d *trust.Domain, now time.Time, a *trust.Assessment) {
 	}
 	a.Actions = nil
 	for i := range d.Leaves {
-		a.Actions = append(a.Actions, issueAction(&d.Leaves[i], next))
+		a.Actions = append(a.Actions, issueAction(d, &d.Leaves[i], next))
 	}
 }
 

@@ -38,7 +38,7 @@ type mutant struct {
 // evidence of another kind, chains by intermediates, a process that hangs and says nothing for longer than its lease. registry/trust
 // tells them as stories.
 func mutants() []mutant {
-	return []mutant{
+	return append(besideMutants(), []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
 		{name: "no gate", make: believing(noGate)},
 		{name: "retire by a timer", make: believing(retireByTimer)},
@@ -71,7 +71,7 @@ func mutants() []mutant {
 			name: "evidence from the future is left out", make: believing(futureIgnored), rare: true,
 			often: []string{"clocks", "second process", "load", "observe"},
 		},
-	}
+	}...)
 }
 
 // believing breaks what the protocol takes for evidence: it changes a copy of the domain.

@@ -33,7 +33,7 @@ func drawPods(d dice) topology {
 		t.clientKinds = append(t.clientKinds, configv1alpha1.EvidenceAcknowledgement)
 	}
 	t.peers, t.short, t.pacing = in(d, 2, "peers"), in(d, 3, "short validity"), in(d, 4, "pacing")
-	t.stateful = in(d, 2, "names are used again")
+	t.stateful, t.beside = in(d, 2, "names are used again"), in(d, 3, "anchors beside the leaves")
 	// A selector that is wrong from the beginning is found out where nobody else verifies or presents the same.
 	if in(d, 4, "a selector chooses nothing") && len(t.clientKinds) == 1 && !t.crossed && !t.peers {
 		t.retyped = in(d, 2, "it did before")

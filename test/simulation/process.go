@@ -189,7 +189,7 @@ func (w *world) load(p *process, what parts) {
 		if !p.in(d.Name) {
 			continue
 		}
-		if anchors := w.readBundle(d); what != onlyLeaves && len(anchors) > 0 {
+		if anchors := w.anchorsOf(p, d); what != onlyLeaves && len(anchors) > 0 {
 			p.pools[d.Name] = w.verifier.pool(anchors)
 		}
 		if what == onlyTrust {
@@ -210,6 +210,22 @@ func (w *world) load(p *process, what parts) {
 	if p.pod != nil && len(w.published) > 0 {
 		p.pod.trusted, p.pod.leaves = w.latestPublication(), w.latestPublication()
 	}
+}
+
+// anchorsOf are those of a domain that a process finds: in the file of the bundle, or beside its leaf.
+func (w *world) anchorsOf(p *process, d *trust.Domain) []*pki.Certificate {
+	if held := p.held(d.Name); w.topology.beside && len(held) > 0 {
+		return besideLeaf(leafOf(d, held[0]))
+	}
+	return w.readBundle(d)
+}
+
+// besideLeaf are the anchors under ca.crt, nil where they cannot be used.
+func besideLeaf(l *trust.Leaf) []*pki.Certificate {
+	if l == nil || l.Problem != nil {
+		return nil
+	}
+	return l.Anchors
 }
 
 // readBundle is what a process finds in the file of a domain's anchors.

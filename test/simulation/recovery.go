@@ -145,9 +145,9 @@ func (w *world) applies(r *recovery) bool {
 		w.breaks(violated("AnchorInUse", "the key of %s is gone, and recovered leaves need it", r.signer.Certificate.Subject))
 		return false
 	}
-	edits := []*edit{w.manifest(d.Signer.Name, r.signer), w.writesBundle(d, "applies "+d.Bundle.Name, append(slices.Clone(d.Bundle.Anchors), r.signer.Certificate))}
+	edits := []*edit{w.manifest(d.Signer.Name, r.signer, r.signer.Certificate), w.writesBundle(d, "applies "+d.Bundle.Name, append(slices.Clone(d.Bundle.Anchors), r.signer.Certificate))}
 	for _, name := range slices.Sorted(maps.Keys(r.leaves)) {
-		edits = append(edits, w.manifest(name, r.leaves[name]))
+		edits = append(edits, w.manifest(name, r.leaves[name], r.signer.Certificate))
 	}
 	refused := w.counts.refusedEdits
 	for _, e := range edits {
@@ -159,11 +159,16 @@ func (w *world) applies(r *recovery) bool {
 	return true
 }
 
-// manifest replaces the pair of a Secret.
-func (w *world) manifest(name string, pair *pki.Pair) *edit {
+// manifest replaces the pair of a Secret, and adds the CA to the anchors beside it.
+func (w *world) manifest(name string, pair *pki.Pair, ca *pki.Certificate) *edit {
 	return &edit{
 		what: "applies " + name, kind: trust.SecretKind, name: name,
-		secret: func(s *corev1.Secret) bool { return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair) },
+		secret: func(s *corev1.Secret) bool {
+			if anchors := s.Data[inventory.AuthorityKey]; len(anchors) > 0 {
+				s.Data[inventory.AuthorityKey] = slices.Concat(anchors, ca.PEM())
+			}
+			return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair)
+		},
 	}
 }
 

@@ -90,7 +90,10 @@ func contentsOf(s *inventory.Sources, d *trust.Domain, asked *startgate.Asked) *
 	for _, name := range asked.Leaves {
 		leaf := startgate.Content{}
 		if of := s.Secrets[name]; of != nil && of.Active.Fault == nil && !of.Active.Empty() && trust.Consents(of.Annotations, d.Configuration) {
-			leaf = startgate.Content{Hash: of.ContentHash, Shows: []pki.Fingerprint{of.Active.Certificates[0].Fingerprint}}
+			leaf = startgate.Content{Hash: of.ContentHash, Superseded: of.Superseded, Shows: []pki.Fingerprint{of.Active.Certificates[0].Fingerprint}}
+			for _, anchor := range of.Authorities {
+				leaf.Beside = append(leaf.Beside, anchor.Fingerprint)
+			}
 		}
 		out.Leaves = append(out.Leaves, leaf)
 	}

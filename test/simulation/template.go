@@ -128,6 +128,9 @@ func superseded(s *inventory.Sources) map[string][]string {
 	for name, cm := range s.ConfigMaps {
 		out[string(trust.ConfigMapKind)+"/"+name] = cm.Superseded
 	}
+	for name, secret := range s.Secrets {
+		out[string(trust.SecretKind)+"/"+name] = secret.Superseded
+	}
 	return out
 }
 

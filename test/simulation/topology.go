@@ -50,6 +50,8 @@ type topology struct {
 	crossed bool
 	// aggregate says that processes read from the aggregate instead of from the leaf and the bundle.
 	aggregate bool
+	// beside says that processes verify by the anchors beside a leaf of theirs, where they have one in that domain.
+	beside bool
 	// short says that certificates are valid for weeks, so that they are due soon.
 	short bool
 	// balanced says that the processes of a member are behind one address, of which each look meets one of them.
@@ -97,6 +99,7 @@ func drawTopology(d dice) topology {
 	t.peers = in(d, 2, "peers") || len(t.clientKinds) == 0
 	t.short, t.balanced = in(d, 3, "short validity"), in(d, 3, "behind one address")
 	t.handshake, t.pacing = in(d, 4, "probes by handshake") && (t.peers || !t.crossed), in(d, 4, "pacing")
+	t.beside = in(d, 3, "anchors beside the leaves") && !t.aggregate
 	return t
 }
 
@@ -116,6 +119,7 @@ func (t topology) String() string {
 		{t.peers, ", servers verify each other"},
 		{t.crossed, ", servers and clients have a CA of their own"},
 		{t.aggregate, ", everybody reads the aggregate"},
+		{t.beside, ", everybody verifies by what is beside its leaf"},
 		{t.short, ", certificates are valid for weeks"},
 		{t.balanced, ", processes of a member are behind one address"},
 		{t.handshake, ", probes present leaves"},

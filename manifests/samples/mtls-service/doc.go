@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mtls-service is the sample of certrotation: one mutual TLS server and its clients, as real programs. Each
-// follows its own leaf Secret and the bundle ConfigMap, mounted in a pod and by the API elsewhere, swaps both in as soon as they
+// follows its own leaf Secret and the bundle ConfigMap, or that Secret alone (--bundle=), mounted in a pod and by the API elsewhere, swaps both in as soon as they
 // change, and those that are of a relying party report what they have loaded to the subresource acknowledge of the signer: all by
 // controller/tlsreload. Clients open new connections all the time, so that every handshake proves both directions of trust.
 //

@@ -53,7 +53,7 @@ func newCommand() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; in-cluster configuration if empty")
 	flags.StringVar(&o.member.Namespace, "namespace", "mtls-demo", "namespace of the Secrets and the bundle")
-	flags.StringVar(&o.bundle, "bundle", "service-ca-bundle", "ConfigMap of trust anchors")
+	flags.StringVar(&o.bundle, "bundle", "service-ca-bundle", "ConfigMap of trust anchors; those under ca.crt of the leaf's Secret are trusted if it is empty")
 	flags.StringVar(&o.leaf, "leaf", "", "Secret with the program's own leaf")
 	flags.StringVar(&o.leafDir, "leaf-dir", "", "where the leaf is mounted, in a pod; it is watched by the API if empty")
 	flags.StringVar(&o.bundleDir, "bundle-dir", "", "where the bundle is mounted, in a pod")

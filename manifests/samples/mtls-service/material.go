@@ -63,6 +63,8 @@ func mounted(ctx context.Context, leaf, bundle string) (*loader, error) {
 // watched follows the objects themselves, where there is no kubelet to mount them.
 type watched struct {
 	loader *loader
+	// beside says that the anchors are those of the leaf's Secret.
+	beside bool
 
 	mu   sync.Mutex
 	held bool
@@ -79,15 +81,19 @@ func watch(ctx context.Context, client kubernetes.Interface, namespace, leaf, bu
 				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 			}))
 	}
-	secrets, configs := only(leaf), only(bundle)
-	for _, informer := range []cache.SharedIndexInformer{secrets.Core().V1().Secrets().Informer(), configs.Core().V1().ConfigMaps().Informer()} {
+	secrets := only(leaf)
+	watched := map[informers.SharedInformerFactory]cache.SharedIndexInformer{secrets: secrets.Core().V1().Secrets().Informer()}
+	if w.beside = bundle == ""; !w.beside {
+		configs := only(bundle)
+		watched[configs] = configs.Core().V1().ConfigMaps().Informer()
+	}
+	for factory, informer := range watched {
 		// Deletions are ignored: the program continues with what it has loaded.
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: w.see, UpdateFunc: func(_, obj any) { w.see(obj) }}); err != nil {
 			return nil, fmt.Errorf("watch Secret %s and ConfigMap %s: %w", leaf, bundle, err)
 		}
+		factory.Start(ctx.Done())
 	}
-	secrets.Start(ctx.Done())
-	configs.Start(ctx.Done())
 	return w.loader, nil
 }
 
@@ -97,6 +103,9 @@ func (w *watched) see(obj any) {
 	switch o := obj.(type) {
 	case *corev1.Secret:
 		w.pem.Certificate, w.pem.Key = o.Data[corev1.TLSCertKey], o.Data[corev1.TLSPrivateKeyKey]
+		if w.beside {
+			w.pem.Anchors = o.Data[corev1.ServiceAccountRootCAKey]
+		}
 	case *corev1.ConfigMap:
 		w.pem.Anchors = []byte(o.Data[bundleKey])
 	}

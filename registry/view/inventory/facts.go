@@ -42,8 +42,10 @@ type Secret struct {
 	AuthoritiesFault *Fault
 	// DataBytes is the size of all values.
 	DataBytes int
-	// ContentHash is that of registry/contenthash, "" if the Secret consents to no configuration.
+	// ContentHash is that of registry/contenthash, "" if the Secret consents to no configuration, and Superseded are those that it says
+	// it has replaced.
 	ContentHash string
+	Superseded  []string
 	// Immutable says that the API server refuses any change of the content.
 	Immutable bool
 }

@@ -109,7 +109,12 @@ func (b *builder) leaf(p *part, name string, cfg *configv1alpha1.Leaf, node *Nod
 // readLeaf takes over the content of an existing Secret.
 func readLeaf(out *trust.Leaf, secret *Secret) {
 	const step = "restore it, or delete the Secret to have it reissued"
-	out.Certificate, out.ContentHash = first(secret.Active.Certificates), secret.ContentHash
+	out.Certificate, out.ContentHash, out.Superseded = first(secret.Active.Certificates), secret.ContentHash, secret.Superseded
+	for _, cert := range secret.Authorities {
+		if cert.IsCA {
+			out.Anchors = append(out.Anchors, cert)
+		}
+	}
 	for _, cert := range distinct(slices.Concat(secret.Active.Certificates, secret.Authorities)) {
 		if cert.IsCA && !cert.Equal(out.Certificate) {
 			out.Authorities = append(out.Authorities, cert)

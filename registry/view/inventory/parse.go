@@ -126,7 +126,8 @@ func ParseConfigMap(cm *corev1.ConfigMap, certs *pki.Cache) *ConfigMap {
 		out.Bundle = &Bundle{}
 		out.Bundle.Anchors, out.Bundle.Fault = parseAnchors(BundleKey, data, certs)
 		out.Bundle.StoreDigests = storeDigests(cm)
-		out.ContentHash, out.Superseded = contenthash.OfConfigMap(cm), contenthash.SupersededBy(cm)
+		content := contenthash.ContentOfConfigMap(cm)
+		out.ContentHash, out.Superseded = content.Hash, content.Superseded
 	}
 	if _, ok := cm.Labels[trust.LabelAggregate]; ok && consents(&out.ObjectMeta) {
 		out.Aggregate = parseAggregateConfigMap(cm, certs)

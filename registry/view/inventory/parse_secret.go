@@ -34,7 +34,8 @@ func ParseSecret(secret *corev1.Secret, certs *pki.Cache) *Secret {
 	for _, value := range data {
 		out.DataBytes += len(value)
 	}
-	out.ContentHash = contenthash.OfSecret(secret)
+	content := contenthash.ContentOfSecret(secret)
+	out.ContentHash, out.Superseded = content.Hash, content.Superseded
 	return out
 }
 

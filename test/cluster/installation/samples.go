@@ -29,6 +29,9 @@ type Sample struct {
 // sampleClients are the clients of the sample, by short name.
 var sampleClients = []string{"a", "b"}
 
+// besideTheLeaf is the client that verifies by ca.crt of the Secret with its leaf.
+const besideTheLeaf = "b"
+
 // MTLSNamespace is the namespace of the sample mtls-service.
 const MTLSNamespace = "mtls-demo"
 
@@ -123,6 +126,9 @@ func (in *Installation) startClient(ctx context.Context, s *Sample, client strin
 		"--server=" + s.ServerAddress, "--server-name=service.mtls-demo.svc",
 		"--stats=" + strings.TrimPrefix(s.ControlURL[client], "http://"),
 	}, common...)
+	if client == besideTheLeaf {
+		args = append(args, "--bundle=")
+	}
 	s.Clients[client], err = in.start(ctx, name, in.Binary("mtls-service"), args, httpReady(s.ControlURL[client]+"/stats"), clientPort(client))
 	return err
 }

@@ -33,7 +33,7 @@ func hashOf(content map[string]string) string {
 // replaced is a content that was written in the place of another.
 func replaced(former map[string]string, anchors string) map[string]string {
 	config := &corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": anchors}}
-	contenthash.Supersede(config, &corev1.ConfigMap{Data: former})
+	contenthash.SupersedeConfigMap(config, &corev1.ConfigMap{Data: former})
 	return config.Data
 }
 
