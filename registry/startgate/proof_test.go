@@ -142,7 +142,7 @@ func TestFault(t *testing.T) {
 
 func TestProve(t *testing.T) {
 	const former, anchor, leaf, old = pki.Fingerprint("former"), pki.Fingerprint("anchor"), pki.Fingerprint("leaf"), pki.Fingerprint("old")
-	current := Contents{Bundle: Content{hash("a"), []pki.Fingerprint{anchor}}, Leaves: []Content{{hash("b"), []pki.Fingerprint{leaf}}}}
+	current := Contents{Bundle: Content{Hash: hash("a"), Shows: []pki.Fingerprint{anchor}}, Leaves: []Content{{Hash: hash("b"), Shows: []pki.Fingerprint{leaf}}}}
 	seen := func(trusts, presents pki.Fingerprint) *trust.Observation {
 		o := &trust.Observation{}
 		if trusts != "" {
