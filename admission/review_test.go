@@ -118,9 +118,10 @@ func TestReview(t *testing.T) {
 		{name: "leaf from a foreign CA where nothing is configured", world: unconfigured, old: server, changed: foreign},
 		{name: "unclaimed Secret from a foreign CA", world: stable, changed: edited(foreign, func(s *corev1.Secret) { s.Name = "mine" })},
 		{name: "leaf from the active CA", world: stable, old: server, changed: stable.leaf("service-server", stable.active)},
-		{name: "leaf from the next CA, unproven", world: distributing, old: server, changed: stable.leaf("service-server", distributing.next),
+		{name: "leaf from the next CA, unproven", world: distributing, old: server, changed: distributing.leaf("service-server", distributing.next),
 			want: denied(1, trust.TrustBeforeUse)},
-		{name: "leaf from the next CA, proven", world: trusted, old: server, changed: stable.leaf("service-server", distributing.next)},
+		{name: "leaf from the next CA, proven", world: trusted, old: trusted.secrets["service-server"],
+			changed: distributing.leaf("service-server", distributing.next)},
 		{name: "key of another certificate", world: stable, old: server, changed: mismatched, want: denied(1, trust.PairMatches)},
 		{name: "annotation removed mid-rotation", world: distributing, old: server, changed: edited(server, unannotated), want: denied(1, trust.ContentDecides)},
 		{name: "annotation lowered mid-rotation", world: distributing, old: server,
@@ -336,7 +337,7 @@ func TestStaleView(t *testing.T) {
 	trusted := distributing.clone().observe(distributing.active, distributing.next)
 	retiring := stable.clone().retire()
 	server := stable.secrets["service-server"]
-	byNext := stable.leaf("service-server", distributing.next)
+	byNext := distributing.leaf("service-server", distributing.next)
 	bundle := retiring.configMaps["service-ca-bundle"]
 	retired := editedConfigMap(bundle, bundleOf(retiring.next))
 	behind := retiring.clone()
@@ -349,7 +350,8 @@ func TestStaleView(t *testing.T) {
 		want         answer
 		wantErr      error
 	}{
-		{name: "denial was only staleness", cached: distributing, live: trusted, old: server, changed: byNext, want: answer{LiveReads: 1}},
+		{name: "denial was only staleness", cached: distributing, live: trusted, old: trusted.secrets["service-server"], changed: byNext,
+			want: answer{LiveReads: 1}},
 		{name: "denial stands", cached: distributing, live: distributing, old: server, changed: byNext,
 			want: answer{Code: 403, Invariants: []string{"TrustBeforeUse"}, LiveReads: 1}},
 		{name: "denial stands when nothing live can be read", cached: distributing, old: server, changed: byNext,

@@ -71,10 +71,10 @@ func newWorld(t testing.TB) *world {
 	w.active = w.authority("service-signer@1", now)
 	w.foreign = w.authority("somebody-else", now)
 	w.secrets["service-signer"] = w.secret("service-signer", w.active)
-	w.secrets["service-server"] = w.leaf("service-server", w.active)
-	w.secrets["service-client-a"] = w.leaf("service-client-a", w.active)
-	w.secrets["service-client-b"] = w.leaf("service-client-b", w.active)
 	w.publish(w.active)
+	for _, name := range leaves() {
+		w.secrets[name] = w.leaf(name, w.active)
+	}
 	return w
 }
 
@@ -85,7 +85,19 @@ func (w *world) distribute() *world {
 	signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = w.next.CertPEM(), w.key(w.next)
 	w.secrets["service-signer"] = signer
 	w.publish(w.active, w.next)
+	for _, name := range leaves() {
+		leaf := w.secrets[name].DeepCopy()
+		leaf.Data[inventory.AuthorityKey] = w.bundle()
+		w.secrets[name] = leaf
+	}
 	return w
+}
+
+func leaves() []string { return []string{"service-server", "service-client-a", "service-client-b"} }
+
+// bundle is what is published.
+func (w *world) bundle() []byte {
+	return []byte(w.configMaps["service-ca-bundle"].Data[inventory.BundleKey])
 }
 
 // retire has the rotation come to its end, up to the removal of the old anchor.
@@ -94,7 +106,7 @@ func (w *world) retire() *world {
 	signer := w.secret("service-signer", w.next)
 	signer.Data[inventory.PreviousCertKey], signer.Data[inventory.PreviousKeyKey] = w.active.CertPEM(), w.key(w.active)
 	w.secrets["service-signer"] = signer
-	for _, name := range []string{"service-server", "service-client-a", "service-client-b"} {
+	for _, name := range leaves() {
 		w.secrets[name] = w.leaf(name, w.next)
 	}
 	return w.observe(w.active, w.next)
@@ -165,7 +177,7 @@ func (w *world) leaf(name string, ca *pki.Pair) *corev1.Secret {
 		w.t.Fatal(err)
 	}
 	secret := w.secret(name, pair)
-	secret.Data[inventory.AuthorityKey] = ca.CertPEM()
+	secret.Data[inventory.AuthorityKey] = w.bundle()
 	return secret
 }
 

@@ -155,6 +155,13 @@ func (a *cluster) step(action *trust.Action) {
 		a.put(roster)
 	case trust.PublishAnchors, trust.RetireAnchors:
 		a.bundle(action.Anchors...)
+	case trust.UpdateLeafAnchors:
+		leaf, ok := apifake.Get(a.api, &corev1.Secret{ObjectMeta: disktest.Meta(action.Object)})
+		if !ok {
+			a.t.Fatalf("there is no Secret %s", action.Object)
+		}
+		leaf.Data[inventory.AuthorityKey] = pki.EncodeCertificates(action.Anchors...)
+		a.put(leaf)
 	case trust.IssueLeaf:
 		stored, ok := apifake.Get(a.api, &corev1.Secret{ObjectMeta: disktest.Meta("etcd-signer")})
 		if !ok {

@@ -49,7 +49,8 @@ func TestNothingIsWrittenOnADecisionThatIsOutdated(t *testing.T) {
 		{Kind: trust.RecordRoster, ObjectKind: trust.RecordKind, Object: "roster.web", Roster: d.Roster},
 		{Kind: trust.RecordMetadata, ObjectKind: trust.SecretKind, Object: clientLeaf},
 		{Kind: trust.RecordMetadata, ObjectKind: trust.ConfigMapKind, Object: bundleName},
-		{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, Profile: d.Leaves[1].Policy.Profile, Authority: d.Signer.Active.Fingerprint},
+		{Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: serverLeaf, Profile: d.Leaves[1].Policy.Profile, Authority: d.Signer.Active.Fingerprint, Anchors: d.Bundle.Anchors},
+		{Kind: trust.UpdateLeafAnchors, ObjectKind: trust.SecretKind, Object: serverLeaf, Anchors: d.Bundle.Anchors},
 		{Kind: trust.PublishAnchors, ObjectKind: trust.ConfigMapKind, Object: bundleName, Anchors: d.Bundle.Anchors},
 		{Kind: trust.RetireAnchors, ObjectKind: trust.ConfigMapKind, Object: bundleName, Anchors: d.Bundle.Anchors},
 	} {
@@ -182,8 +183,8 @@ func TestStaleCache(t *testing.T) {
 	if err := c.queue.Do(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.api.Writes() - start; got != 2 {
-		t.Fatalf("%d writes after the live read, want 2", got)
+	if got := w.api.Writes() - start; got != 4 {
+		t.Fatalf("%d writes after the live read, want the signer's, the request's and those of two leaves", got)
 	}
 	if got := len(w.domain().Bundle.Anchors); got != 1 {
 		t.Fatalf("the frozen view changed: %d anchors", got)

@@ -170,7 +170,8 @@ func TestHabits(t *testing.T) {
 				ca, leaf := w.domain().Signer.Active, w.domain().Leaf(serverLeaf).Certificate
 				if stage != trust.Stable {
 					requestRotation(w)
-					for range 2 {
+					// next, the anchors beside the leaves, the bundle.
+					for range 3 {
 						if err := c.queue.Do(t.Context(), key{namespace: testNamespace, domain: "web"}); err != nil {
 							t.Fatal(err)
 						}

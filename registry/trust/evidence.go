@@ -49,7 +49,7 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	case None:
 		return proven
 	case GracePeriod:
-		return a.trustsByGrace(p, ca)
+		return a.trustsByGrace(p, m, ca)
 	case Renewed:
 		return a.trustsByRenewal(p, m, ca)
 	case TLSProbe, Acknowledgement, StaticPodRevision, WorkloadRollout, Mounted, CABundle:
@@ -58,7 +58,7 @@ func (a *assessor) trusts(p *Party, m *Member, ca *pki.Certificate) proof {
 	return proof{reason: ReasonNotObserved, message: fmt.Sprintf("has the unknown evidence kind %q", p.Kind)}
 }
 
-func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) proof {
+func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof {
 	published, ok := a.published[ca.Fingerprint]
 	if !ok || !a.inBundle[ca.Fingerprint] {
 		return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("waits for the publication of %s", ca.Subject)}
@@ -66,6 +66,12 @@ func (a *assessor) trustsByGrace(p *Party, ca *pki.Certificate) proof {
 	// Whatever is recorded, nothing was published before it was made.
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
+	}
+	// Who mounts a Secret that was deleted meanwhile has mounted nothing new until it was there again.
+	for _, name := range m.Holds {
+		if l := a.leaves[name]; l != nil && l.Created.After(published) {
+			published = l.Created
+		}
 	}
 	return a.waitsFor(p, published, "is in its grace period for "+ca.Subject+" until ", "")
 }

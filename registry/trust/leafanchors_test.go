@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -145,6 +146,28 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 			deleteBundle(&w.d)
 			if actions := w.assess().Actions; len(actions) != 1 || actions[0].Kind != PublishAnchors {
 				return fmt.Errorf("actions %v", actions)
+			}
+			return nil
+		}},
+		{"a grace counts from when the Secret was there again", func(w *world) error {
+			const wait = time.Hour
+			p := &w.d.Parties[slices.IndexFunc(w.d.Parties, func(p Party) bool { return p.Name == "client-a" })]
+			p.Kind, p.Grace = GracePeriod, wait
+			publishedNext(w)
+			w.reloadAll()
+			published := w.now
+			w.now = published.Add(wait / 2)
+			w.leaf("client-a").Created = w.now
+			for _, at := range []struct {
+				now   time.Time
+				waits bool
+			}{{published.Add(wait + time.Minute), true}, {published.Add(wait + wait/2), false}} {
+				w.now = at.now
+				w.reloadAll()
+				waits := func(b Blocker) bool { return b.Party == "client-a" && b.Reason == ReasonGracePeriod }
+				if got := w.assess().Blockers; slices.ContainsFunc(got, waits) != at.waits {
+					return fmt.Errorf("after %s: %v", w.now.Sub(published), got)
+				}
 			}
 			return nil
 		}},

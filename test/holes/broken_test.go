@@ -93,7 +93,7 @@ func issueAll(d *trust.Domain, ca *pki.Certificate) []trust.Action {
 func issue(d *trust.Domain, l *trust.Leaf, ca *pki.Certificate) trust.Action {
 	return trust.Action{
 		Kind: trust.IssueLeaf, ObjectKind: trust.SecretKind, Object: l.Name, ResourceVersion: l.ResourceVersion,
-		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Reason: "a broken rule says so",
+		Profile: l.Policy.Profile, Authority: ca.Fingerprint, Anchors: d.Bundle.Anchors, Reason: "a broken rule says so",
 		Annotations: map[string]string{trust.AnnotationConfiguration: d.Configuration},
 	}
 }

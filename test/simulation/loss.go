@@ -75,6 +75,7 @@ func (w *world) losesAll() bool {
 	w.say("everything of %s is lost but what is recorded of it", d.Name)
 	w.counts.event(lostAll)
 	w.noteIssuers(d)
+	w.mountsBundles()
 	for i := range d.Leaves {
 		if name := d.Leaves[i].Name; w.api.secrets[name] != nil {
 			w.api.deleteSecret(name)
@@ -88,6 +89,14 @@ func (w *world) losesAll() bool {
 	}
 	w.objectWritten()
 	return true
+}
+
+// mountsBundles gives the bundle to those who verify by what is beside a leaf: without the leaf there is nothing that they could load.
+func (w *world) mountsBundles() {
+	if w.topology.beside {
+		w.say("somebody has everybody mount the bundle")
+		w.topology.beside = false
+	}
 }
 
 // noteIssuers keeps in mind who has signed what is in Secrets, in processes and in backups of their disks.

@@ -189,15 +189,18 @@ func (w *world) keys() []string {
 	return keys
 }
 
-// helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one
-// is aborted, manifests of a recovery that are lost are applied again, what cannot be read is deleted, and who cannot run
-// is not waited for.
+// helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one is aborted,
+// manifests of a recovery that are lost are applied again, what cannot be read is deleted, who verifies by what is beside a leaf that
+// nobody may sign is given the bundle, and who cannot run is not waited for.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
 		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil &&
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
+		}
+		if slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return !l.Present }) && a.Blocked() {
+			w.mountsBundles()
 		}
 		w.populates(d, a)
 		w.waivesStrangers(d, a)

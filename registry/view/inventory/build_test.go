@@ -92,7 +92,8 @@ func TestBuildExpandsConfiguration(t *testing.T) {
 		Leaves: []trust.Leaf{
 			{
 				Object: object("web-client"), Template: "web-client", Certificate: client.Certificate,
-				Authorities: []*pki.Certificate{ca.Certificate}, ContentHash: contenthash.OfSecret(clientSecret),
+				Authorities: []*pki.Certificate{ca.Certificate}, Anchors: []*pki.Certificate{ca.Certificate},
+				ContentHash: contenthash.OfSecret(clientSecret),
 				Policy: policy(8760*time.Hour, pki.Profile{
 					CommonName: "web-client", Organizations: []string{"system:web"}, Usages: []pki.Usage{pki.ClientAuth},
 				}),

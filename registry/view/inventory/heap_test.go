@@ -204,19 +204,21 @@ func dumpHeap(t *testing.T, task []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv.Start(t.Context())
+	running, stop := context.WithCancel(t.Context())
+	defer stop()
+	inv.Start(running)
 	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
 	err = inv.WaitForSync(waiting)
 	cancel()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := inv.Sources(testNamespace); s == nil || len(s.Secrets) != 3 {
-		t.Fatalf("the inventory knows %+v", s)
-	}
 	if mode == "keeps" {
 		keep(t.Context(), t, core)
 	}
+	// What a goroutine was about is on its stack for as long as it has not come to something else.
+	stop()
+	inv.Wait()
 	// Pools are emptied by the second collection.
 	for range 3 {
 		debug.FreeOSMemory()
@@ -228,6 +230,10 @@ func dumpHeap(t *testing.T, task []string) {
 	debug.WriteHeapDump(file.Fd())
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
+	}
+	// Asked afterwards, so that the dump has it.
+	if s := inv.Sources(testNamespace); s == nil || len(s.Secrets) != 3 {
+		t.Fatalf("the inventory knows %+v", s)
 	}
 	// Its connections have no end to wait for, which the check for leaked goroutines would do.
 	os.Exit(0)
