@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"certrotation.dev/admission"
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/test/apifake"
 )
@@ -56,14 +57,17 @@ func guard(w *world) *guarded {
 func (g *guarded) edit(old, changed runtime.Object) *admissionv1.AdmissionResponse {
 	g.t.Helper()
 	gvr, kind := corev1.SchemeGroupVersion.WithResource("secrets"), "Secret"
-	if _, ok := old.(*corev1.ConfigMap); ok {
+	switch old.(type) {
+	case *corev1.ConfigMap:
 		gvr, kind = corev1.SchemeGroupVersion.WithResource("configmaps"), "ConfigMap"
+	case *configv1alpha1.RotationConfiguration:
+		gvr, kind = configv1alpha1.SchemeGroupVersion.WithResource("rotationconfigurations"), configv1alpha1.Kind
 	}
 	name := old.(metav1.Object).GetName()
 	req := &admissionv1.AdmissionRequest{
 		UID: "review", Namespace: testNamespace, Name: name, Operation: admissionv1.Delete,
-		Kind:     metav1.GroupVersionKind{Version: "v1", Kind: kind},
-		Resource: metav1.GroupVersionResource{Version: "v1", Resource: gvr.Resource},
+		Kind:     metav1.GroupVersionKind{Group: gvr.Group, Version: gvr.Version, Kind: kind},
+		Resource: metav1.GroupVersionResource(gvr),
 		UserInfo: authenticationv1.UserInfo{Username: "admin"},
 	}
 	req.OldObject.Raw = g.encode(old)

@@ -205,7 +205,6 @@ func dumpHeap(t *testing.T, task []string) {
 		t.Fatal(err)
 	}
 	running, stop := context.WithCancel(t.Context())
-	defer stop()
 	inv.Start(running)
 	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
 	err = inv.WaitForSync(waiting)

@@ -1,0 +1,388 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rotation
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"math/big"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
+	"certrotation.dev/registry/pki"
+	"certrotation.dev/registry/trust"
+	"certrotation.dev/registry/view/inventory"
+	"certrotation.dev/test/apifake"
+)
+
+// wayOut is a state that needs a person.
+type wayOut struct {
+	config string
+	// begin brings it about, past the guard where the guard would not have it. A rotation is requested afterwards, unless resting says
+	// that the state is one of no rotation.
+	begin   func(*guarded)
+	resting bool
+	// person does what the page says.
+	person func(*guarded)
+}
+
+// byThemselves are the reasons that need nobody, or whose state is none of a domain, with why.
+var byThemselves = map[trust.Reason]string{
+	trust.ReasonGracePeriod:    "time ends it",
+	trust.ReasonPaced:          "time ends it",
+	trust.ReasonRotationQueued: "the rotation before it ends",
+	trust.ReasonAbortTooLate:   "the rotation ends",
+	trust.ReasonEmptyBundle:    "the controller fills it",
+	trust.ReasonMissing:        "the controller makes it",
+	trust.ReasonUnknownSigner:  "the controller reissues it",
+	trust.ReasonExpired:        "the controller reissues it",
+	trust.ReasonNotYetValid:    "the controller reissues it",
+	trust.ReasonChosenTwice:    "nothing waits for it",
+	trust.ReasonRestartHeld:    "TestHolds of controller/rollout/workload",
+	trust.ReasonOutlived:       "TestControllerGoesOnFromRecovery of controller/recovery",
+}
+
+// TestWaysOut walks the way out of each state that needs a person, as the table of docs/known-issues.md has it: it does not end by
+// itself, every edit of the person is admitted, and then it ends.
+func TestWaysOut(t *testing.T) {
+	ways := waysOut()
+	for _, reason := range tableOfReasons(t) {
+		_, walked := ways[reason]
+		if _, excused := byThemselves[reason]; walked == excused {
+			t.Errorf("docs/known-issues.md has the reason %s: walked %t, by itself %t", reason, walked, excused)
+		}
+	}
+	for reason, way := range ways {
+		t.Run(string(reason), func(t *testing.T) {
+			config := webConfig
+			if way.config != "" {
+				config = way.config
+			}
+			w := newWorld(t, config)
+			for _, node := range []*corev1.Node{node("n1", "10.0.0.1"), node("n2", "10.0.0.2")} {
+				w.putNode(node)
+			}
+			w.clocks = &clocks{}
+			c := w.controller()
+			c.skew = w.clocks
+			w.settle(c)
+			g := guard(w)
+			way.begin(g)
+			w.spin(c, time.Minute)
+			if !way.resting {
+				requestRotation(w)
+			}
+			w.spin(c, 20*time.Minute)
+			if !w.waitsFor(reason) {
+				t.Fatalf("it does not come about: %+v", c.assess(w.domain(), w.clock.Now()))
+			}
+			way.person(g)
+			w.spin(c, 2*lastRefusedRetry)
+			a := c.assess(w.domain(), w.clock.Now())
+			if a.Stage != trust.Stable || len(a.Blockers)+len(a.Problems) > 0 {
+				t.Errorf("after what a person did it is %s, blockers %+v, problems %+v", a.Stage, a.Blockers, a.Problems)
+			}
+		})
+	}
+}
+
+// tableOfReasons are the reasons of docs/known-issues.md for which a rotation waits.
+func tableOfReasons(t *testing.T) []trust.Reason {
+	t.Helper()
+	page, err := os.Open("../../docs/known-issues.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	var out []trust.Reason
+	row, section := regexp.MustCompile("^\\| `([A-Za-z]+)` \\|"), ""
+	for lines := bufio.NewScanner(page); lines.Scan(); {
+		if heading, ok := strings.CutPrefix(lines.Text(), "## "); ok {
+			section = heading
+		}
+		if found := row.FindStringSubmatch(lines.Text()); found != nil && section == "A rotation waits" {
+			out = append(out, trust.Reason(found[1]))
+		}
+	}
+	if len(out) < 20 {
+		t.Fatalf("the table has the reasons %v", out)
+	}
+	return out
+}
+
+// waitsFor says whether the reason is that of a blocker, or of a problem.
+func (w *world) waitsFor(reason trust.Reason) bool {
+	a := trust.Assess(w.domain(), w.clock.Now())
+	return slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == reason }) ||
+		slices.ContainsFunc(a.Problems, func(p trust.Problem) bool { return p.Reason == reason })
+}
+
+func waysOut() map[trust.Reason]wayOut {
+	out := waysOfMembers()
+	for _, more := range []map[trust.Reason]wayOut{waysOfConfigurations(), waysOfObjects(), waysOfNodes()} {
+		maps.Copy(out, more)
+	}
+	return out
+}
+
+// waysOfMembers are those of members that do not show what is needed, of clocks and of writes.
+func waysOfMembers() map[trust.Reason]wayOut {
+	reloads := func(g *guarded) { g.reports = nil }
+	stuck := func(g *guarded) {
+		ca := g.domain().Signer.Active.Fingerprint
+		g.reports = func(_ *trust.Party, o *trust.Observation) bool {
+			o.Trusts = []pki.Fingerprint{ca}
+			return true
+		}
+	}
+	return map[trust.Reason]wayOut{
+		trust.ReasonAnchorNotLoaded: {begin: stuck, person: reloads},
+		trust.ReasonNotObserved: {
+			begin: func(g *guarded) {
+				g.clock.Step(2 * time.Hour)
+				g.reports = func(*trust.Party, *trust.Observation) bool { return false }
+			},
+			person: reloads,
+		},
+		trust.ReasonLeafNotPresented: {
+			begin: func(g *guarded) {
+				leaf := g.domain().Leaf(clientLeaf).Certificate.Fingerprint
+				g.reports = func(p *trust.Party, o *trust.Observation) bool {
+					if p.Name == "clients" {
+						o.Presents = []pki.Fingerprint{leaf}
+					}
+					return true
+				}
+			},
+			person: reloads,
+		},
+		trust.ReasonDiverged: {
+			resting: true,
+			begin: func(g *guarded) {
+				_, theirs := g.theirCA("x")
+				g.reports = func(_ *trust.Party, o *trust.Observation) bool {
+					o.Trusts = []pki.Fingerprint{theirs.Certificate.Fingerprint}
+					return true
+				}
+			},
+			person: reloads,
+		},
+		trust.ReasonNoUsableSigner: {
+			resting: true,
+			begin: func(g *guarded) {
+				stuck(g)
+				g.drop(g.secret(signerName))
+				g.drop(g.secret(serverLeaf))
+			},
+			person: reloads,
+		},
+		trust.ReasonOverdue: {
+			config: strings.Replace(webConfig, "  - name: web\n", "  - name: web\n    stageDeadline: 5m\n", 1),
+			begin:  stuck, person: reloads,
+		},
+		trust.ReasonClockSkewed: {
+			begin:  func(g *guarded) { g.clocks.latest, g.clocks.asked = time.Hour, time.Hour },
+			person: func(g *guarded) { g.clocks.latest, g.clocks.asked = 0, 0 },
+		},
+		trust.ReasonWriteRefused: {
+			begin: func(g *guarded) {
+				g.api.Admit = func(r *apifake.Request) error {
+					if nameOf(r.Object) != "Secret/"+serverLeaf || r.Verb != "update" {
+						return nil
+					}
+					return apierrors.NewForbidden(secretsResource, serverLeaf, errors.New("a webhook says no"))
+				}
+			},
+			person: func(g *guarded) { g.api.Admit = nil },
+		},
+		trust.ReasonUnfitSigner: {
+			resting: true,
+			begin: func(g *guarded) {
+				signer := g.secret(signerName)
+				signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = g.authorityOfClients()
+				g.put(signer)
+			},
+			person: func(g *guarded) { g.request(trust.RequestAbort, signerName) },
+		},
+	}
+}
+
+// waysOfConfigurations are those of what a configuration chooses, and of what it does not name any more.
+func waysOfConfigurations() map[trust.Reason]wayOut {
+	const auditors = "    - name: auditors\n      verifies: {usages: [ClientAuth]}\n      evidence: {kind: acknowledgement}\n"
+	const servers, clients = "    - name: servers\n", "      members: [a]\n"
+	const chosen = "      forEachNode: {matchLabels: {role: chosen}}\n"
+	nothing := func(*guarded) {}
+	labelled := func(g *guarded) {
+		n := node("n1", "10.0.0.1")
+		n.Labels = map[string]string{"role": "chosen"}
+		g.putNode(n)
+	}
+	return map[trust.Reason]wayOut{
+		trust.ReasonNoVerifier: {config: strings.Replace(webConfig, clients, chosen, 1), begin: nothing, person: labelled},
+		trust.ReasonNoHolder:   {config: strings.Replace(webConfig, servers, auditors+servers+chosen, 1), begin: nothing, person: labelled},
+		trust.ReasonUnnamed: {
+			begin: func(g *guarded) {
+				cfg := g.configuration()
+				cfg.Spec.Aggregate = nil
+				d := &cfg.Spec.TrustDomains[0]
+				d.Leaves, d.RelyingParties[1].Presents = d.Leaves[:1], nil
+				d.RelyingParties[0].Verifies = configv1alpha1.LeafSelection{Nothing: true}
+				g.put(cfg)
+			},
+			person: func(g *guarded) { g.admitted(g.secret(clientLeaf), nil) },
+		},
+	}
+}
+
+// waysOfObjects are those of objects that somebody has broken past the guard.
+func waysOfObjects() map[trust.Reason]wayOut {
+	broken := func(name string, change func(*corev1.Secret)) func(*guarded) {
+		return func(g *guarded) {
+			secret := g.secret(name)
+			change(secret)
+			g.put(secret)
+		}
+	}
+	deleted := func(g *guarded) { g.admitted(g.secret(serverLeaf), nil) }
+	return map[trust.Reason]wayOut{
+		trust.ReasonObjectProblem: {
+			begin:  broken(serverLeaf, func(s *corev1.Secret) { s.Data[inventory.ActiveCertKey] = []byte("none") }),
+			person: deleted,
+		},
+		trust.ReasonUnparsable: {
+			begin:  broken(serverLeaf, func(s *corev1.Secret) { s.Data[inventory.ActiveKeyKey] = []byte("none") }),
+			person: deleted,
+		},
+		trust.ReasonKeyMismatch: {
+			begin: func(g *guarded) {
+				leaf := g.secret(serverLeaf)
+				leaf.Data[inventory.ActiveKeyKey] = g.secret(clientLeaf).Data[inventory.ActiveKeyKey]
+				g.put(leaf)
+			},
+			person: deleted,
+		},
+		trust.ReasonWrongType: {
+			begin:  broken(serverLeaf, func(s *corev1.Secret) { s.Type = corev1.SecretTypeBasicAuth }),
+			person: deleted,
+		},
+		trust.ReasonImmutable: {
+			begin:  broken(serverLeaf, func(s *corev1.Secret) { s.Immutable = new(true) }),
+			person: deleted,
+		},
+		trust.ReasonDeleting: {
+			begin: broken(serverLeaf, func(s *corev1.Secret) {
+				s.Finalizers, s.DeletionTimestamp = []string{"example.com/kept"}, &metav1.Time{Time: time.Unix(1e9, 0)}
+			}),
+			person: func(g *guarded) { g.drop(g.secret(serverLeaf)) },
+		},
+		trust.ReasonNotAdopted: {
+			begin: broken(serverLeaf, func(s *corev1.Secret) { delete(s.Annotations, trust.AnnotationConfiguration) }),
+			person: func(g *guarded) {
+				leaf := g.secret(serverLeaf)
+				adopted := leaf.DeepCopy()
+				adopted.Annotations[trust.AnnotationConfiguration] = "web"
+				g.admitted(leaf, adopted)
+			},
+		},
+		trust.ReasonNotCA: {
+			begin: func(g *guarded) {
+				bundle := g.configMap(bundleName)
+				bundle.Data[inventory.BundleKey] += string(g.secret(serverLeaf).Data[inventory.ActiveCertKey])
+				g.put(bundle)
+			},
+			person: func(g *guarded) {
+				bundle := g.configMap(bundleName)
+				right := bundle.DeepCopy()
+				text := right.Data[inventory.BundleKey]
+				right.Data[inventory.BundleKey] = strings.TrimSuffix(text, string(g.secret(serverLeaf).Data[inventory.ActiveCertKey]))
+				g.admitted(bundle, right)
+			},
+		},
+	}
+}
+
+// waysOfNodes are those of leaves of nodes whose addresses cannot be used.
+func waysOfNodes() map[trust.Reason]wayOut {
+	const each = "    - {secretName: web-server, dnsNames: [web.demo.svc], usages: [ServerAuth]}\n"
+	config := strings.Replace(webConfig, each, each+
+		"    - {secretName: \"web-{node}\", forEachNode: {}, nodeAddresses: true, usages: [ServerAuth]}\n", 1)
+	config = strings.Replace(config, "    relyingParties:\n", "    relyingParties:\n    - name: nodes\n      forEachNode: {}\n"+
+		"      verifies: {nothing: true}\n      presents: [\"web-{node}\"]\n      evidence: {kind: acknowledgement}\n", 1)
+	config = strings.Replace(config, "spec:\n", "spec:\n  nodeCIDRs: [10.0.0.0/24]\n", 1)
+	moved := func(address string) func(*guarded) { return func(g *guarded) { g.putNode(node("n2", address)) } }
+	right := moved("10.0.0.2")
+	return map[trust.Reason]wayOut{
+		trust.ReasonNodeWithoutAddress: {config: config, resting: true, begin: moved(""), person: right},
+		trust.ReasonAddressNotBelieved: {config: config, resting: true, begin: moved("192.0.2.7"), person: right},
+		trust.ReasonAddressCollision:   {config: config, resting: true, begin: moved("10.0.0.1"), person: right},
+	}
+}
+
+func node(name, address string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name)}, Spec: corev1.NodeSpec{PodCIDR: "10.1.0.0/24"}}
+	if address != "" {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	}
+	return n
+}
+
+func (w *world) putNode(n *corev1.Node) {
+	w.t.Helper()
+	if err := w.api.Put(n); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// admitted is an edit that the guard has to allow.
+func (g *guarded) admitted(old, changed runtime.Object) {
+	g.t.Helper()
+	if answer := g.edit(old, changed); !answer.Allowed {
+		g.t.Fatalf("the guard refuses what the page says to do: %s", answer.Result.Message)
+	}
+}
+
+// authorityOfClients is a CA that may sign leaves of clients only, and its key.
+func (w *world) authorityOfClients() (certificate, key []byte) {
+	w.t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	now := w.clock.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "for clients"}, NotBefore: now, NotAfter: now.Add(5 * 365 * 24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	encode := func(kind string, bytes []byte) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes})
+	}
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", secret)
+}
