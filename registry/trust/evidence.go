@@ -67,9 +67,14 @@ func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof
 	if made := ca.NotBefore.Add(a.d.Signer.Policy.Profile.Backdate); made.After(published) {
 		published = made
 	}
-	// Who mounts a Secret that was deleted meanwhile has mounted nothing new until it was there again.
+	// Who mounts a Secret that was deleted meanwhile has mounted nothing new until it was there again. If no CA can bring it back before
+	// its holder trusts another one, the operator's word is all that there is.
 	for _, name := range m.Holds {
-		if l := a.leaves[name]; l != nil && l.Created.After(published) {
+		l := a.leaves[name]
+		if (l == nil || !l.Present) && slices.ContainsFunc(a.d.Signer.slots(), a.established) {
+			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("holds Secret/%s, which does not exist, so it has loaded nothing since", name)}
+		}
+		if l != nil && l.Created.After(published) {
 			published = l.Created
 		}
 	}

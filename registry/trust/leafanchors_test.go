@@ -156,7 +156,16 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 			publishedNext(w)
 			w.reloadAll()
 			published := w.now
+			blocked := func(reason Reason) bool {
+				return slices.ContainsFunc(w.assess().Blockers, func(b Blocker) bool { return b.Party == "client-a" && b.Reason == reason })
+			}
+			there := *w.leaf("client-a")
+			deleteLeaf("client-a")(&w.d)
+			if w.now = published.Add(2 * wait); !blocked(ReasonAnchorNotLoaded) {
+				return fmt.Errorf("without the Secret: %v", w.assess().Blockers)
+			}
 			w.now = published.Add(wait / 2)
+			*w.leaf("client-a") = there
 			w.leaf("client-a").Created = w.now
 			for _, at := range []struct {
 				now   time.Time
@@ -164,9 +173,8 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 			}{{published.Add(wait + time.Minute), true}, {published.Add(wait + wait/2), false}} {
 				w.now = at.now
 				w.reloadAll()
-				waits := func(b Blocker) bool { return b.Party == "client-a" && b.Reason == ReasonGracePeriod }
-				if got := w.assess().Blockers; slices.ContainsFunc(got, waits) != at.waits {
-					return fmt.Errorf("after %s: %v", w.now.Sub(published), got)
+				if blocked(ReasonGracePeriod) != at.waits {
+					return fmt.Errorf("after %s: %v", w.now.Sub(published), w.assess().Blockers)
 				}
 			}
 			return nil
