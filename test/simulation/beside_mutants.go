@@ -7,13 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"certrotation.dev/registry/pki"
 	"certrotation.dev/registry/trust"
 )
 
 // besideMutants are broken in what the anchors beside a leaf mean, and are hunted where everybody verifies by them.
 func besideMutants() []mutant {
-	events := []string{"leader", "crash", "time"}
+	events := []string{"leader", "crash", "rotate", "time"}
 	broken := []string{"Handshake", "TrustBeforeUse", "AnchorInUse"}
 	return []mutant{
 		{
@@ -21,8 +20,8 @@ func besideMutants() []mutant {
 			only: events, breaks: broken,
 		},
 		{
-			name: "publish before ca.crt has it", make: acting(publishFirst), shape: besidePromisers,
-			only: events, often: []string{"crash"}, breaks: broken,
+			name: "publish before ca.crt has it", make: believing(besideHasNext), shape: besidePromisers,
+			only: events, often: []string{"crash", "time"}, breaks: broken,
 		},
 	}
 }
@@ -41,11 +40,16 @@ func besideIsNobodys(d *trust.Domain, _ time.Time) {
 	}
 }
 
-// publishFirst has the bundle gain an anchor before the Secrets of leaves do.
-func publishFirst(d *trust.Domain, _ time.Time, a *trust.Assessment) {
+// besideHasNext takes next for being beside every leaf until the bundle has it, so that the bundle gains it first.
+func besideHasNext(d *trust.Domain, _ time.Time) {
 	next := d.Signer.Next
-	if next == nil || published(d, next) || !slices.ContainsFunc(a.Actions, func(x trust.Action) bool { return x.Kind == trust.UpdateLeafAnchors }) {
+	if next == nil || published(d, next) {
 		return
 	}
-	a.Actions = []trust.Action{bundleAction(d, trust.PublishAnchors, append(slices.Clone(d.Bundle.Anchors), []*pki.Certificate{next}...)...)}
+	d.Leaves = slices.Clone(d.Leaves)
+	for i := range d.Leaves {
+		if l := &d.Leaves[i]; len(l.Anchors) > 0 && !slices.ContainsFunc(l.Anchors, next.Equal) {
+			l.Anchors = append(slices.Clone(l.Anchors), next)
+		}
+	}
 }
