@@ -67,7 +67,9 @@ type assessor struct {
 	observations map[*Member][]*Observation
 	// trust remembers who does not show evidence of a CA, deliveries who does not show evidence of a delivery, and toRecord
 	// the roster.
-	trust      map[trustKey]lacking
+	trust map[trustKey]lacking
+	// lacking are the leaves without an anchor beside them; every leaf asks for the same.
+	lacking    map[pki.Fingerprint][]Blocker
 	deliveries *lacking
 	toRecord   *Roster
 	// misfits remembers the leaves that a CA cannot sign (misfitsOf).
@@ -116,6 +118,7 @@ func newContent(d *Domain, now time.Time) *assessor {
 		borne:     map[pki.Fingerprint]int{},
 		held:      map[string]bool{},
 		trust:     map[trustKey]lacking{},
+		lacking:   map[pki.Fingerprint][]Blocker{},
 		misfits:   map[pki.Fingerprint][]misfit{},
 
 		observations: map[*Member][]*Observation{},

@@ -45,7 +45,10 @@ func (a *assessor) withoutAnchor(ca *pki.Certificate) []Blocker {
 	if ca.Expired(a.now) {
 		return nil
 	}
-	var out []Blocker
+	out, known := a.lacking[ca.Fingerprint]
+	if known {
+		return out
+	}
 	for i := range a.d.Leaves {
 		if l := &a.d.Leaves[i]; copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, ca.Equal) {
 			out = append(out, Blocker{
@@ -53,6 +56,7 @@ func (a *assessor) withoutAnchor(ca *pki.Certificate) []Blocker {
 			})
 		}
 	}
+	a.lacking[ca.Fingerprint] = out
 	return out
 }
 
