@@ -7,8 +7,8 @@
 #   hack/build-tools.sh                  control-plane and gotestsum
 #   hack/build-tools.sh GROUP...         GROUP is one of:
 #     control-plane                      etcd, kube-apiserver, kube-controller-manager, kubectl
-#     nodes                              what package test/cluster/nodes runs (runc: hack/install-runc.sh), and kube-scheduler, kubeadm,
-#                                        etcdutl, helm
+#     static-pods                        what package test/cluster/nodes runs: kubelet, containerd (runc: hack/install-runc.sh)
+#     nodes                              the same, and kube-scheduler, kubeadm, etcdutl, helm
 #     kubernetes-1.34                    an older Kubernetes (hack/tools/kubernetes-1.34), into bin/tools/kubernetes-1.34
 #     gotestsum                          what runs the tests
 #     lint                               golangci-lint, deadcode
@@ -40,18 +40,22 @@ kubernetes_flags() {
   done
 }
 
-# describe GROUP sets module, packages and flags (for the linker).
+# describe GROUP sets module, packages, tags and flags (for the linker).
 describe() {
   local kubernetes=k8s.io/kubernetes/cmd
   module="hack/tools/$1"
+  tags=""
   flags=""
   case "$1" in
     control-plane) module=hack/tools packages=(./etcd "$kubernetes"/kube-{apiserver,controller-manager} "$kubernetes/kubectl") ;;
-    nodes-kubernetes) module=hack/tools packages=("$kubernetes"/{kubelet,kube-scheduler,kubeadm} go.etcd.io/etcd/etcdutl/v3) ;;
-    nodes-runtime)
+    kubelet) module=hack/tools packages=("$kubernetes/kubelet") ;;
+    nodes-kubernetes) module=hack/tools packages=("$kubernetes"/{kube-scheduler,kubeadm} go.etcd.io/etcd/etcdutl/v3) ;;
+    containerd)
       module=hack/tools/node
       packages=(./nodeinit ./pause github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr}
         github.com/containernetworking/plugins/plugins/{main/bridge,ipam/host-local})
+      # Nodes of tests need no snapshots but overlayfs, no plugins and no traces.
+      tags=no_btrfs,no_devmapper,no_zfs,no_tracing,nri_no_wasm
       flags="-X github.com/containerd/containerd/v2/version.Version=$(required "$module" github.com/containerd/containerd/v2)"
       ;;
     kubernetes-*) packages=("$kubernetes"/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kubectl}) ;;
@@ -70,7 +74,7 @@ describe() {
     exit 2
   fi
   case "$1" in
-    control-plane | nodes-kubernetes | kubernetes-*) flags="$(kubernetes_flags "$(required "$module" k8s.io/kubernetes)")" ;;
+    control-plane | kubelet | nodes-kubernetes | kubernetes-*) flags="$(kubernetes_flags "$(required "$module" k8s.io/kubernetes)")" ;;
   esac
 }
 
@@ -81,7 +85,7 @@ fingerprint() {
     for package in "${packages[@]}"; do
       case "$package" in ./*) cat "$module/$package"/*.go ;; esac
     done
-    echo "${packages[*]} $flags"
+    echo "${packages[*]} $tags $flags"
     go env GOVERSION GOOS GOARCH
   } | sha256sum | cut -c-32
 }
@@ -98,7 +102,7 @@ build() {
   rm -rf "$cache/.new"
   mkdir "$cache/.new"
   # The lock's descriptor is not inherited: a build left over from a killed invocation would hold it.
-  if ! CGO_ENABLED=0 go build -C "$module" -trimpath -buildvcs=false -ldflags "-s -w $flags" -o "$cache/.new/" "${packages[@]}" 9>&-; then
+  if ! CGO_ENABLED=0 go build -C "$module" -trimpath -buildvcs=false -tags "$tags" -ldflags "-s -w $flags" -o "$cache/.new/" "${packages[@]}" 9>&-; then
     echo "hack/build-tools.sh: the group $1 does not build (see above); mend $module and run hack/build-tools.sh $1 again" >&2
     exit 1
   fi
@@ -134,7 +138,8 @@ groups=()
 [ $# -gt 0 ] || groups=(control-plane gotestsum)
 for group in "$@"; do
   case "$group" in
-    nodes) groups+=(nodes-kubernetes nodes-runtime helm) ;;
+    static-pods) groups+=(kubelet containerd) ;;
+    nodes) groups+=(kubelet containerd nodes-kubernetes helm) ;;
     *) groups+=("$group") ;;
   esac
 done
