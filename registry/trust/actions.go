@@ -187,11 +187,17 @@ func (a *assessor) dropExpired(*Assessment) *Action {
 }
 
 // publish adds what is missing to the bundle, when it is beside every leaf: who shows that it has loaded the bundle has also started
-// with that. A bundle that was lost is rebuilt first.
+// with that. A bundle that was lost is rebuilt first, with what is in use.
 func (a *assessor) publish(*Assessment) *Action {
 	missing := a.unpublished()
 	unspread := func(ca *pki.Certificate) bool { return len(a.withoutAnchor(ca)) > 0 }
-	if len(missing) == 0 || len(a.d.Bundle.Anchors) > 0 && slices.ContainsFunc(missing, unspread) {
+	if len(a.d.Bundle.Anchors) == 0 {
+		next := a.d.Signer.Next
+		missing = slices.DeleteFunc(missing, func(ca *pki.Certificate) bool { return same(ca, next) && a.liveUnder(ca) == 0 && unspread(ca) })
+	} else if slices.ContainsFunc(missing, unspread) {
+		return nil
+	}
+	if len(missing) == 0 {
 		return nil
 	}
 	return a.bundleAction(PublishAnchors, append(slices.Clone(a.d.Bundle.Anchors), missing...), "it lacks "+subjectsOf(missing))

@@ -74,9 +74,14 @@ func namesOfBlockers(blockers []Blocker) []string {
 
 // former are the anchors that the domain is to lose, in the order of the bundle: those of earlier generations.
 func (a *assessor) former() []*pki.Certificate {
+	return slices.DeleteFunc(a.earlier(), a.inseparable)
+}
+
+// earlier are the anchors of earlier generations, whatever is known of those who verify by them.
+func (a *assessor) earlier() []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, ca := range a.d.Bundle.Anchors {
-		if slot := a.slot(ca); (slot == SlotPrevious || slot == SlotRetired) && !a.inseparable(ca) {
+		if slot := a.slot(ca); slot == SlotPrevious || slot == SlotRetired {
 			out = append(out, ca)
 		}
 	}

@@ -71,7 +71,7 @@ func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof
 	// its holder trusts another one, the operator's word is all that there is.
 	for _, name := range m.Holds {
 		l := a.leaves[name]
-		if (l == nil || !l.Present) && slices.ContainsFunc(a.d.Signer.slots(), a.established) {
+		if (l == nil || !l.Present) && slices.ContainsFunc(a.d.Signer.slots(), a.bringsBack) {
 			return proof{reason: ReasonAnchorNotLoaded, message: fmt.Sprintf("holds Secret/%s, which does not exist, so it has loaded nothing since", name)}
 		}
 		if l != nil && l.Created.After(published) {
@@ -80,6 +80,9 @@ func (a *assessor) trustsByGrace(p *Party, m *Member, ca *pki.Certificate) proof
 	}
 	return a.waitsFor(p, published, "is in its grace period for "+ca.Subject+" until ", "")
 }
+
+// bringsBack says whether a CA can issue what is lost before anybody has loaded another one.
+func (a *assessor) bringsBack(ca *pki.Certificate) bool { return a.usable(ca) && a.established(ca) }
 
 // waitsFor proves something when the grace of a party has passed since then. How far the clock is off is waited for as well.
 // The message has the time at which that is between its two parts.
@@ -101,7 +104,7 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) pro
 				message: fmt.Sprintf("still holds Secret/%s, which is not signed by %s", name, ca.Subject),
 			}
 		}
-		if published := a.published[ca.Fingerprint]; len(a.twins(ca)) > 0 && l.issuedAt().Before(published) {
+		if a.olderThanTwin(l, ca) {
 			return proof{
 				reason:  ReasonAnchorNotLoaded,
 				message: fmt.Sprintf("still holds Secret/%s, which was issued before %s was published", name, ca.Subject),
@@ -115,6 +118,11 @@ func (a *assessor) trustsByRenewal(p *Party, m *Member, ca *pki.Certificate) pro
 		return proof{reason: ReasonNotObserved, message: "holds no leaf whose renewal could be evidence"}
 	}
 	return proven
+}
+
+// olderThanTwin says whether a leaf says nothing of whether its holder has loaded a CA, as it was issued before that was renewed with its key.
+func (a *assessor) olderThanTwin(l *Leaf, ca *pki.Certificate) bool {
+	return len(a.twins(ca)) > 0 && l.issuedAt().Before(a.published[ca.Fingerprint])
 }
 
 // deliversAfter counts a leaf as presented some time after it was written. That is the operator's assumption, so without a

@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,6 +147,42 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 			deleteBundle(&w.d)
 			if actions := w.assess().Actions; len(actions) != 1 || actions[0].Kind != PublishAnchors {
 				return fmt.Errorf("actions %v", actions)
+			}
+			return nil
+		}},
+		{"a lost bundle is rebuilt without next until every leaf has that", func(w *world) error {
+			w.request("test")
+			for w.d.Signer.Next == nil {
+				actions := w.assess().Actions
+				w.perform(&actions[0])
+			}
+			deleteBundle(&w.d)
+			actions := w.assess().Actions
+			publish := slices.IndexFunc(actions, func(x Action) bool { return x.Kind == PublishAnchors })
+			if publish < 0 || slices.ContainsFunc(actions[publish].Anchors, nextOf(w).Equal) {
+				return fmt.Errorf("actions %v", actions)
+			}
+			w.perform(&actions[publish])
+			if w.settle(); !slices.ContainsFunc(w.d.Bundle.Anchors, nextOf(w).Equal) {
+				return fmt.Errorf("next is not published: %v", w.assess().Blockers)
+			}
+			return nil
+		}},
+		{"a grace counts without the Secret where the CA has expired that could bring it back", func(w *world) error {
+			p := w.party("client-a")
+			p.Kind, p.Grace = GracePeriod, time.Minute
+			publishedNext(w)
+			short := w.renewed(w.d.Signer.Active, func(c *x509.Certificate) { c.NotAfter = w.now.Add(time.Minute) })
+			w.d.Bundle.Anchors[slices.IndexFunc(w.d.Bundle.Anchors, w.d.Signer.Active.Equal)] = short
+			w.d.Signer.Active = short
+			deleteLeaf("client-a")(&w.d)
+			missing := func(b Blocker) bool { return b.Party == "client-a" && strings.Contains(b.Message, "does not exist") }
+			if !slices.ContainsFunc(w.assess().Blockers, missing) {
+				return fmt.Errorf("before it has expired: %v", w.assess().Blockers)
+			}
+			w.now = w.now.Add(time.Hour)
+			if blockers := w.assess().Blockers; slices.ContainsFunc(blockers, missing) {
+				return fmt.Errorf("blockers %v", blockers)
 			}
 			return nil
 		}},

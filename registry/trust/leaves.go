@@ -132,7 +132,20 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 	if ca := a.signers[l.Name]; ca != nil && !c.Identifies(ca) {
 		return fmt.Sprintf("it identifies another certificate of its issuer than %s has now, by which some verifiers do not find it", ca.Subject)
 	}
+	if newest := a.newest(); newest != nil && c.SignedBy(newest) && a.olderThanTwin(l, newest) && a.provesByRenewal(l) {
+		return fmt.Sprintf("its renewal is to show that its holder has loaded %s, which was renewed with its key", newest.Subject)
+	}
 	return policyDifference(c, l.Policy.Profile)
+}
+
+// provesByRenewal says whether what a member has loaded is shown by the renewal of a leaf.
+func (a *assessor) provesByRenewal(l *Leaf) bool {
+	for p, m := range each(a.parties) {
+		if p.Kind == Renewed && slices.Contains(m.Holds, l.Name) {
+			return true
+		}
+	}
+	return false
 }
 
 // early says whether the time of a certificate has not come, by any of the clocks that are known.

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"slices"
 	"testing"
+	"time"
 
 	"certrotation.dev/registry/pki"
 )
@@ -152,5 +153,49 @@ func TestRenewedWithItsKey(t *testing.T) {
 				t.Errorf("rotated: %t", rotated)
 			}
 		})
+	}
+}
+
+// TestWaiverBesideATwin: whether a waiver is for this rotation is told by the CAs alone. While it was told by what members show, which
+// depends on their waivers, the first waiver of a server beside a CA that was renewed with its key ended the process.
+func TestWaiverBesideATwin(t *testing.T) {
+	w := newWorld(t)
+	w.party("server").Kind = TLSProbe
+	w.settle()
+	w.reloadAll()
+	w.settle()
+	former := w.d.Signer.Active
+	w.d.Signer.Active = longerLived(w, former)
+	w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, w.d.Signer.Active)
+	w.d.Waivers = []Waiver{{
+		Party: "server", Member: w.member("server").Name, Reason: "it is gone", Expires: w.now.Add(day), RotatedFrom: RotatedFrom(&w.d),
+	}}
+	if in := WaiversInForce(&w.d, w.now); len(in) != 1 {
+		t.Error("the waiver is not in force")
+	}
+	if a := w.assess(); slices.ContainsFunc(a.Blockers, func(b Blocker) bool { return b.Party == "server" }) {
+		t.Errorf("the server is waited for: %v", a.Blockers)
+	}
+}
+
+// TestRenewedWithItsKeyAndShownByRenewal: a leaf that is older than the renewed CA shows nothing of it, so it is reissued, and not waited for
+// until it is due.
+func TestRenewedWithItsKeyAndShownByRenewal(t *testing.T) {
+	w := newWorld(t)
+	w.party("server").Kind = Acknowledgement
+	p := w.party("client-a")
+	p.Kind, p.Grace = Renewed, time.Minute
+	rest := func() *Assessment {
+		for range 6 {
+			w.settle()
+			w.reloadAll()
+			w.now = w.now.Add(2 * time.Minute)
+		}
+		return w.settle()
+	}
+	rest()
+	w.d.Signer.Active = longerLived(w, w.d.Signer.Active)
+	if a := rest(); a.Stage != Stable || len(w.d.Bundle.Anchors) != 1 || len(a.Blockers) > 0 {
+		t.Errorf("no rest: %s, %v", outline(a), a.Blockers)
 	}
 }

@@ -90,15 +90,16 @@ func (a *assessor) from() pki.Fingerprint {
 }
 
 // rotatedFrom returns the CA that was active when the rotation in flight began; at rest, the active CA. Of one whose key was lost the
-// anchor tells. It is nil if there is none.
+// anchor tells. It is nil if there is none. Only CAs are asked: what members show depends on their waivers, and those on this. One that was
+// renewed with its key is no other CA.
 func (a *assessor) rotatedFrom() *pki.Certificate {
 	s := &a.d.Signer
 	from := s.Active
 	if s.Next != nil && from != nil {
 		return from
 	}
-	for _, ca := range slices.Concat(s.Previous, a.former()) {
-		if !same(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || from == nil || ca.NotBefore.After(from.NotBefore)) {
+	for _, ca := range slices.Concat(s.Previous, a.earlier()) {
+		if !sameKey(ca, s.Active) && a.wasActive(ca) && (same(from, s.Active) || from == nil || ca.NotBefore.After(from.NotBefore)) {
 			from = ca
 		}
 	}

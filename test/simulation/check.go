@@ -262,11 +262,15 @@ func (w *world) checkLeaf(d *trust.Domain, l *trust.Leaf) error {
 	if l.Certificate == nil {
 		return nil
 	}
+	// Of those that were renewed with their key the last one counts: who verifies by a former one is asked with each handshake.
+	var last *pki.Certificate
 	for _, ca := range slices.Concat(d.Bundle.Anchors, l.Authorities) {
-		// One that has expired was re-signed with its key.
-		if l.Certificate.SignedBy(ca) && l.Certificate.NotAfter.After(ca.NotAfter) && !ca.Expired(w.clock.now()) {
-			return violated("LeafWithinSigner", "Secret/%s ends %s, after %s", l.Name, l.Certificate.NotAfter, ca.Subject)
+		if l.Certificate.SignedBy(ca) && !ca.Expired(w.clock.now()) && (last == nil || ca.NotAfter.After(last.NotAfter)) {
+			last = ca
 		}
+	}
+	if last != nil && l.Certificate.NotAfter.After(last.NotAfter) {
+		return violated("LeafWithinSigner", "Secret/%s ends %s, after %s", l.Name, l.Certificate.NotAfter, last.Subject)
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (w *world) spoilsLeaf() bool {
 	}
 	l := one(w.dice, "leaf", d.Leaves)
 	live := w.api.secrets[l.Name]
-	if live == nil || l.Problem != nil {
+	if live == nil || l.Problem != nil || !d.Bundle.Present {
+		// What the Secret has of former CAs is all that there is of them.
 		return false
 	}
 	w.say("the Secret of %s is spoilt", l.Name)
@@ -92,10 +93,17 @@ func (w *world) losesAll() bool {
 }
 
 // mountsBundles gives the bundle to those who verify by what is beside a leaf: without the leaf there is nothing that they could load.
+// Who mounts something else starts anew.
 func (w *world) mountsBundles() {
-	if w.topology.beside {
-		w.say("somebody has everybody mount the bundle")
-		w.topology.beside = false
+	if !w.topology.beside {
+		return
+	}
+	w.say("somebody has everybody mount the bundle")
+	w.topology.beside = false
+	for _, p := range w.processes {
+		if p.up {
+			w.load(p, onlyTrust)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (w *world) people() bool {
 	makers := []func(*trust.Domain) *edit{
 		w.asksToRotate, w.asksAsLibraryGo, w.asksToAbort, w.asksToAbort, w.asksForLeaf, w.deletesLeaf, w.deletesBundle, w.deletesSigner,
 		w.restores, w.restores, w.stripsAnnotations, w.addsAnchor, w.removesAnchor, w.backdatesPublication, w.bringsOwnNext,
-		w.replacesActive, w.putsForeignLeaf, w.signsByHand, w.losesRecord, w.writesGarbage, w.saysCompromised,
+		w.replacesActive, w.renewsActive, w.putsForeignLeaf, w.signsByHand, w.losesRecord, w.writesGarbage, w.saysCompromised,
 	}
 	e := makers[w.dice.roll(len(makers), "edit")](d)
 	return e != nil && w.apply(e)

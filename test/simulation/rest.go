@@ -199,7 +199,7 @@ func (w *world) helpOut() {
 			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
 			w.apply(w.asksToAbort(d))
 		}
-		if slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return !l.Present }) && a.Blocked() {
+		if issued := d.Roster != nil && d.Roster.Issued; issued && slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return !l.Present }) {
 			w.mountsBundles()
 		}
 		w.populates(d, a)
