@@ -117,9 +117,12 @@ func countsAtRest(d *Domain, r *RosterMember) bool {
 
 // holds says whether a member of the configuration presents a leaf.
 func (d *Domain) holds(leaf string) bool {
-	return slices.ContainsFunc(d.Parties, func(p Party) bool {
-		return slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
-	})
+	return slices.ContainsFunc(d.Parties, func(p Party) bool { return p.holds(leaf) })
+}
+
+// holds says whether a member of the party presents a leaf.
+func (p *Party) holds(leaf string) bool {
+	return slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
 }
 
 // watched says whether evidence of a kind is what the system itself has seen, as long as it is configured to look.

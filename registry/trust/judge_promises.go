@@ -140,9 +140,7 @@ func (e *domainEdit) wordsRefused() []Violation {
 func observedParty(p *Party) bool { return p.Kind.observed() && verifying(p) }
 
 func (a *assessor) heldByObserved(leaf string) bool {
-	return slices.ContainsFunc(a.parties, func(p *Party) bool {
-		return p.Kind.observed() && slices.ContainsFunc(p.Members, func(m Member) bool { return slices.Contains(m.Holds, leaf) })
-	})
+	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind.observed() && p.holds(leaf) })
 }
 
 // timesKept refuses that something ends earlier than the rotation was promised.

@@ -188,7 +188,7 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 		}},
 		{"a grace counts from when the Secret was there again", func(w *world) error {
 			const wait = time.Hour
-			p := &w.d.Parties[slices.IndexFunc(w.d.Parties, func(p Party) bool { return p.Name == "client-a" })]
+			p := w.party("client-a")
 			p.Kind, p.Grace = GracePeriod, wait
 			publishedNext(w)
 			w.reloadAll()

@@ -140,12 +140,7 @@ func (a *assessor) wants(l *Leaf, best *pki.Certificate) string {
 
 // provesByRenewal says whether what a member has loaded is shown by the renewal of a leaf.
 func (a *assessor) provesByRenewal(l *Leaf) bool {
-	for p, m := range each(a.parties) {
-		if p.Kind == Renewed && slices.Contains(m.Holds, l.Name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.parties, func(p *Party) bool { return p.Kind == Renewed && p.holds(l.Name) })
 }
 
 // early says whether the time of a certificate has not come, by any of the clocks that are known.

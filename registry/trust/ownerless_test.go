@@ -12,9 +12,6 @@ import (
 // TestDropEvidence: a record goes when its lease is over and its member is neither configured nor in the roster, and when
 // that is known.
 func TestDropEvidence(t *testing.T) {
-	party := func(w *world, name string) *Party {
-		return &w.d.Parties[slices.IndexFunc(w.d.Parties, func(p Party) bool { return p.Name == name })]
-	}
 	for _, test := range []struct {
 		name          string
 		party, member string
@@ -31,7 +28,7 @@ func TestDropEvidence(t *testing.T) {
 		{name: "of a configured member that was not seen for long", party: "server", configured: true, expires: -time.Hour},
 		{
 			name: "of a pod that runs, and was not seen for long", party: "server", member: "pod-1", expires: -time.Hour, change: func(w *world) {
-				p := party(w, "server")
+				p := w.party("server")
 				p.Members = append(p.Members, Member{Name: "pod-1", Instance: "uid-1", Pod: &Pod{Started: true, Process: "1"}, Observations: p.Members[0].Observations})
 			},
 		},
@@ -44,7 +41,7 @@ func TestDropEvidence(t *testing.T) {
 		},
 		{
 			name: "the pods of its party are not listed yet", party: "server", member: "pod-1", expires: -time.Hour,
-			change: func(w *world) { party(w, "server").OfPods, party(w, "server").Unlisted = true, true },
+			change: func(w *world) { w.party("server").OfPods, w.party("server").Unlisted = true, true },
 		},
 		{
 			name: "nobody can say who counts", party: "server", member: "pod-1", expires: -time.Hour,
@@ -54,7 +51,7 @@ func TestDropEvidence(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := bootstrapped(t)
 			if test.configured {
-				test.member = party(w, test.party).Members[0].Name
+				test.member = w.party(test.party).Members[0].Name
 			}
 			w.d.Evidence = []EvidenceRecord{{
 				Record: "evidence.x", UID: "uid-x", ResourceVersion: "7", Party: test.party, Member: test.member, Expires: w.now.Add(test.expires),
