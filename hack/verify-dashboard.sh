@@ -4,10 +4,9 @@
 
 # The dashboard is as Grafana's schema wants it, asks for metrics and labels that the programs have, and every query of it has an
 # answer in a simulated year: the query engine of Prometheus, pinned in hack/tools/prometheus. What the tests read is outside of
-# their module, so no result is kept.
+# their module, so no result is kept. To vet them would be to vet Prometheus with all that it imports: minutes.
 
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-go -C hack/tools/prometheus test -count=1 ./dashboard
-go -C hack/tools/prometheus vet ./...
+go -C hack/tools/prometheus test -vet=off -count=1 ./dashboard
