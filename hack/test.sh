@@ -8,7 +8,7 @@
 # packages and names of tests:
 #
 #   units       packages that start no control plane
-#   planes      packages that start control planes, one at a time
+#   planes      packages that start control planes, two at a time: they wait for half of their time
 #   rotation    one rotation of etcd on three real nodes
 #   nodes       packages that start real nodes, one at a time, without the scenario of rotation; the claims of security, against pods
 #   list-units  prints the packages of units
@@ -20,7 +20,8 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly planes=(./cmd/certrotation/app/controller ./controller/etcdhealth ./test/cluster ./test/e2e ./test/integration ./test/recovery ./test/security)
+# The longest first.
+readonly planes=(./test/integration ./test/e2e ./test/security ./cmd/certrotation/app/controller ./test/recovery ./test/cluster ./controller/etcdhealth)
 readonly nodes=(./test/cluster/nodes ./test/e2e/etcd ./test/e2e/pods ./test/e2e/recovery)
 readonly others=(./test/cluster/supervisor ./test/versions)
 
@@ -60,7 +61,7 @@ for tier in "${tiers[@]}"; do
   case "$tier" in
     units) mapfile -t packages < <(units) && run units 2 8m -skip='^TestExtended' "${packages[@]}" ;;
     list-units) units ;;
-    planes) run planes 1 8m -skip='^TestExtended|^TestInstalledClaims$' "${planes[@]}" ;;
+    planes) run planes 2 8m -skip='^TestExtended|^TestInstalledClaims$' "${planes[@]}" ;;
     rotation) run rotation 1 15m -count=1 -run='^TestRotationOnThreeNodes$' ./test/e2e/etcd ;;
     nodes)
       run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}"
