@@ -117,6 +117,7 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 .PHONY: test-all
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, and the two above (90 minutes, root).
 	@hack/build-tools.sh $(OLDEST)
+	@go -C hack/tools/prometheus vet ./...
 	@hack/test.sh units planes extended rotation nodes
 
 .PHONY: soak
