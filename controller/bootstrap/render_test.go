@@ -129,7 +129,11 @@ func TestAdoption(t *testing.T) {
 			if err := Settle(ctx, api, sampleNamespace); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"create rotationrecords/roster.etcd", "create rotationrecords/roster.etcd-metrics"}, api.writes); diff != "" {
+			want := []string{
+				"create rotationrecords/clock.etcd", "create rotationrecords/roster.etcd",
+				"create rotationrecords/clock.etcd-metrics", "create rotationrecords/roster.etcd-metrics",
+			}
+			if diff := cmp.Diff(want, api.writes); diff != "" {
 				t.Errorf("writes of the controller (-want +got):\n%s", diff)
 			}
 			if err := Adopt(ctx, parsed(t, data), result.Manifests, testNow().Add(later)); err != nil {

@@ -67,7 +67,7 @@ func (c *Collector) worthWriting(s *subject, seen []trust.Observation, renew boo
 	now := c.clock.Now()
 	for i := range seen {
 		o := &s.member.Observations[i]
-		if !s.member.Runs(o) || (renew && record.RenewalDue(o, now) && seen[i].Expires.After(o.Expires)) {
+		if !s.member.Runs(o) || (renew && record.RenewalDue(o, now) && (seen[i].Expires.After(o.Expires) || o.ObservedAhead(now))) {
 			return true
 		}
 	}

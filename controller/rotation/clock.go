@@ -23,6 +23,8 @@ const (
 	heldRetry = 30 * time.Second
 	// clockDrift is how far a recorded skew may be from the present one, so that the record is not written over and over.
 	clockDrift = 2 * time.Minute
+	// lookEvery is how often it is recorded that somebody looks at a domain.
+	lookEvery = 12 * time.Hour
 )
 
 // assessByClock assesses a domain with what is known of the clock. Others are asked about it only when there is something
@@ -46,24 +48,27 @@ func (c *Controller) assessByClock(ctx context.Context, k key, d *trust.Domain) 
 	return d, a, nil
 }
 
-// recordClock has everybody else know that the clock of this controller holds a domain, and takes that back.
+// recordClock has everybody else know that the clock of this controller holds a domain, and until when somebody has watched the time
+// pass there.
 func (c *Controller) recordClock(ctx context.Context, k key, d *trust.Domain, a *trust.Assessment) error {
 	sources := c.inventory.Sources(k.namespace)
-	if c.skew == nil || sources == nil {
+	if sources == nil {
 		return nil
 	}
-	name := record.ClockName(d.Name)
-	known := sources.Records[name]
-	if !a.ClockDoubted() || d.ClockSkew == 0 {
-		if known == nil {
+	c.queue.AddAfter(k, lookEvery)
+	var skew time.Duration
+	if a.ClockDoubted() {
+		skew = d.ClockSkew
+	}
+	looked := a.Looked(d, c.clock.Now())
+	if known := sources.Records[record.ClockName(d.Name)]; known != nil && known.Said != nil {
+		said := known.Said
+		same := (skew == 0) == (said.ClockSkew == 0) && (said.ClockSkew-skew).Abs() < clockDrift
+		if early := looked.Sub(said.LookedAt); same && early < lookEvery && early > -clockDrift {
 			return nil
 		}
-		return c.deleteRecord(ctx, k, name)
 	}
-	if known != nil && known.Said != nil && (known.Said.ClockSkew-d.ClockSkew).Abs() < clockDrift {
-		return nil
-	}
-	made, err := record.OfClock(d.Namespace, d.Name, d.ClockSkew)
+	made, err := record.OfClock(d.Namespace, d.Name, skew, looked)
 	if err != nil {
 		return fmt.Errorf("make the record of the clock: %w", err)
 	}

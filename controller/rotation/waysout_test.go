@@ -5,15 +5,8 @@ package rotation
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"maps"
-	"math/big"
 	"os"
 	"regexp"
 	"slices"
@@ -32,6 +25,7 @@ import (
 	"certrotation.dev/registry/trust"
 	"certrotation.dev/registry/view/inventory"
 	"certrotation.dev/test/apifake"
+	"certrotation.dev/test/clientca"
 )
 
 // wayOut is a state that needs a person.
@@ -203,6 +197,14 @@ func waysOfMembers() map[trust.Reason]wayOut {
 			begin:  func(g *guarded) { g.clocks.latest, g.clocks.asked = time.Hour, time.Hour },
 			person: func(g *guarded) { g.clocks.latest, g.clocks.asked = 0, 0 },
 		},
+		trust.ReasonClockJumped: {
+			resting: true,
+			begin: func(g *guarded) {
+				g.clock.Step(20 * 365 * 24 * time.Hour)
+				g.reports = func(*trust.Party, *trust.Observation) bool { return false }
+			},
+			person: reloads,
+		},
 		trust.ReasonWriteRefused: {
 			begin: func(g *guarded) {
 				g.api.Admit = func(r *apifake.Request) error {
@@ -217,8 +219,16 @@ func waysOfMembers() map[trust.Reason]wayOut {
 		trust.ReasonUnfitSigner: {
 			resting: true,
 			begin: func(g *guarded) {
+				unfit, err := clientca.New(g.clock.Now())
+				if err != nil {
+					g.t.Fatal(err)
+				}
+				key, err := unfit.KeyPEM()
+				if err != nil {
+					g.t.Fatal(err)
+				}
 				signer := g.secret(signerName)
-				signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = g.authorityOfClients()
+				signer.Data[inventory.NextCertKey], signer.Data[inventory.NextKeyKey] = unfit.CertPEM(), key
 				g.put(signer)
 			},
 			person: func(g *guarded) { g.request(trust.RequestAbort, signerName) },
@@ -359,30 +369,4 @@ func (g *guarded) admitted(old, changed runtime.Object) {
 	if answer := g.edit(old, changed); !answer.Allowed {
 		g.t.Fatalf("the guard refuses what the page says to do: %s", answer.Result.Message)
 	}
-}
-
-// authorityOfClients is a CA that may sign leaves of clients only, and its key.
-func (w *world) authorityOfClients() (certificate, key []byte) {
-	w.t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	now := w.clock.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "for clients"}, NotBefore: now, NotAfter: now.Add(5 * 365 * 24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	encode := func(kind string, bytes []byte) []byte {
-		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes})
-	}
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", secret)
 }

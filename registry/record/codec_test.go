@@ -45,7 +45,7 @@ func TestEncodeDecode(t *testing.T) {
 		configv1alpha1.RecordRoster:  {Roster: sampleRoster()},
 		configv1alpha1.RecordWaiver:  {Waiver: sampleWaiver()},
 		configv1alpha1.RecordRefusal: {Refusal: sampleRefusal()},
-		configv1alpha1.RecordClock:   {ClockSkew: -90 * time.Second},
+		configv1alpha1.RecordClock:   {ClockSkew: -90 * time.Second, LookedAt: lookedAt},
 		configv1alpha1.RecordEvidence: {Evidence: &record.Evidence{
 			Party: "etcd", Member: "node-1", Observations: []trust.Observation{sampleObservation(), second()},
 		}},
@@ -328,7 +328,7 @@ func rewritten(t *testing.T, in *configv1alpha1.RotationRecord, read *record.Rec
 	case read.Evidence != nil:
 		out, err = record.OfEvidence(in.Namespace, read.Domain, read.Evidence.Party, read.Evidence.Member, read.Evidence.Observations)
 	case read.Kind == configv1alpha1.RecordClock:
-		out, err = record.OfClock(in.Namespace, read.Domain, read.ClockSkew)
+		out, err = record.OfClock(in.Namespace, read.Domain, read.ClockSkew, read.LookedAt)
 	default:
 		out, err = record.OfRefusal(in.Namespace, read.Domain, read.Refusal)
 	}

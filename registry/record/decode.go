@@ -67,6 +67,9 @@ func (out *Record) read(c *checker, r *configv1alpha1.RotationRecord) string {
 			c.fail("clock.skewSeconds", "no clock is off by so much")
 		}
 		out.ClockSkew = time.Duration(spec.Clock.SkewSeconds) * time.Second
+		if at := spec.Clock.LookedAt; at != nil {
+			out.LookedAt = at.Time
+		}
 		return ClockName(out.Domain)
 	}
 	c.fail("kind", "it is not known")

@@ -104,11 +104,14 @@ func OfRefusal(namespace, domain string, r *trust.RefusedWrite) (*configv1alpha1
 	})
 }
 
-// OfClock returns the record of how far the clock of the controller is off.
-func OfClock(namespace, domain string, skew time.Duration) (*configv1alpha1.RotationRecord, error) {
+// OfClock returns the record of how far the clock of the controller is off, and of when it looked last; zero if it never did.
+func OfClock(namespace, domain string, skew time.Duration, lookedAt time.Time) (*configv1alpha1.RotationRecord, error) {
+	recorded := &configv1alpha1.RecordedClock{SkewSeconds: min(max(int64(skew.Round(time.Second)/time.Second), -maxSkewSeconds), maxSkewSeconds)}
+	if !lookedAt.IsZero() {
+		recorded.LookedAt = &metav1.Time{Time: lookedAt.UTC().Truncate(time.Second)}
+	}
 	return seal(namespace, ClockName(domain), &configv1alpha1.RotationRecordSpec{
-		TrustDomain: domain, Kind: configv1alpha1.RecordClock, Subject: domain,
-		Clock: &configv1alpha1.RecordedClock{SkewSeconds: min(max(int64(skew.Round(time.Second)/time.Second), -maxSkewSeconds), maxSkewSeconds)},
+		TrustDomain: domain, Kind: configv1alpha1.RecordClock, Subject: domain, Clock: recorded,
 	})
 }
 

@@ -20,6 +20,9 @@ const (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
+// lookedAt is when somebody looked.
+var lookedAt = noon.Add(-time.Hour)
+
 // sum is a well-formed fingerprint of which only the number matters.
 func sum(n int) pki.Fingerprint {
 	return pki.Fingerprint(fmt.Sprintf("%064x", n))
@@ -105,7 +108,7 @@ func object(kind configv1alpha1.RecordKind) *configv1alpha1.RotationRecord {
 	case configv1alpha1.RecordRefusal:
 		out, err = record.OfRefusal(testNamespace, testDomain, sampleRefusal())
 	case configv1alpha1.RecordClock:
-		out, err = record.OfClock(testNamespace, testDomain, -90*time.Second)
+		out, err = record.OfClock(testNamespace, testDomain, -90*time.Second, lookedAt)
 	}
 	if err != nil {
 		panic(err)

@@ -10,9 +10,10 @@ import (
 	"certrotation.dev/registry/trust"
 )
 
-// RenewalDue says whether half of the lease of an observation is over, counted from when it was observed.
+// RenewalDue says whether half of the lease of an observation is over, counted from when it was observed, or whether it was made by a
+// clock that was ahead: by one that is right, that lease would never be over.
 func RenewalDue(o *trust.Observation, now time.Time) bool {
-	return !now.Before(RenewAt(o))
+	return !now.Before(RenewAt(o)) || o.ObservedAhead(now)
 }
 
 // RenewAt is when half of the lease of an observation is over.
@@ -35,6 +36,7 @@ func Live(observations []trust.Observation, now time.Time) []trust.Observation {
 // A process that was the only one known need not have renewed its lease before this one came (Standing): it counts for as
 // long as the new one, so that it is heard before it is taken for gone. The argument is not changed.
 func Replaced(observations []trust.Observation, o *trust.Observation, now time.Time) []trust.Observation {
+	observations = unproven(observations, o.Expires, now)
 	if len(observations) == 1 && observations[0].Kind == o.Kind && observations[0].Instance != o.Instance {
 		only := observations[0]
 		only.Expires = later(only.Expires, o.Expires)
@@ -43,6 +45,17 @@ func Replaced(observations []trust.Observation, o *trust.Observation, now time.T
 	out := slices.DeleteFunc(Live(observations, now), func(former trust.Observation) bool { return former.Instance == o.Instance })
 	out = append(out, *o)
 	slices.SortFunc(out, byInstance)
+	return out
+}
+
+// unproven has what was observed by a clock that was ahead prove nothing, and end: who runs is observed again until then.
+func unproven(observations []trust.Observation, until, now time.Time) []trust.Observation {
+	out := slices.Clone(observations)
+	for i := range out {
+		if o := &out[i]; o.ObservedAhead(now) {
+			o.ObservedAt, o.Expires, o.Failure = now, until, "it was observed last by a clock that was ahead"
+		}
+	}
 	return out
 }
 

@@ -32,8 +32,10 @@ type Record struct {
 	Waiver      *trust.Waiver
 	Evidence    *Evidence
 	Refusal     *trust.RefusedWrite
-	// ClockSkew is how far the clock of the controller is ahead; negative if it is behind.
+	// ClockSkew is how far the clock of the controller is ahead; negative if it is behind. LookedAt is when it looked last, zero if that
+	// is not recorded.
 	ClockSkew time.Duration
+	LookedAt  time.Time
 }
 
 // Evidence is what is known of the processes of one member.

@@ -85,7 +85,8 @@ func TestRenewalDue(t *testing.T) {
 		"before half of it":      {after: 2*time.Minute + 29*time.Second},
 		"half of it":             {after: 2*time.Minute + 30*time.Second, want: true},
 		"after the end":          {after: time.Hour, want: true},
-		"a clock that went back": {after: -time.Hour},
+		"a clock that went back": {after: -time.Minute},
+		"a clock that was ahead": {after: -time.Hour, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,7 +29,7 @@ func CheckAcknowledgement(d *Domain, party, member string, report *Observation, 
 	case report.StartedAt.IsZero():
 		return refuse("a report has to say when its process started")
 	case report.StartedAt.After(now.Add(reportAge)):
-		return refuse("its process started at %s, which is in the future", report.StartedAt.UTC().Format(time.RFC3339))
+		return refuse("its process started at %s, which is in the future: if a clock was ahead then and is right now, restart it", report.StartedAt.UTC().Format(time.RFC3339))
 	case report.ObservedAt.After(now.Add(reportAge)):
 		return refuse("it was observed at %s, which is in the future", report.ObservedAt.UTC().Format(time.RFC3339))
 	case report.ObservedAt.Before(now.Add(-reportAge)):

@@ -96,11 +96,14 @@ type Action struct {
 // actions lists what may be done now. A write to the signer or the bundle comes alone, so that everything after it is
 // decided on its result; leaves are independent of each other.
 func (a *assessor) actions(out *Assessment, issues []Action) []Action {
-	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.ClockDoubted() || out.has(ReasonOutlived) {
+	if a.d.RosterProblem != nil || a.d.Signer.Problem != nil || a.d.Bundle.Problem != nil || out.has(ReasonOutlived) {
 		return nil
 	}
 	if unwritable("", &a.d.Signer.Object) != nil || unwritable("", &a.d.Bundle.Object) != nil {
 		return nil
+	}
+	if out.ClockDoubted() {
+		return a.rebuildLost(out)
 	}
 	for _, step := range []func(*Assessment) *Action{
 		a.recordRoster, a.generateFirst, a.dropExpired, a.publish, a.mendStores, a.recordNeverSigned, a.abort, a.promote, a.generateNext,
@@ -122,6 +125,18 @@ func (a *assessor) actions(out *Assessment, issues []Action) []Action {
 		}
 	}
 	return append(a.recordMetadata(), a.dropEvidence()...)
+}
+
+// rebuildLost publishes a lost bundle again although something was recorded by a clock that was ahead: until then the signer, which is to be
+// deleted for that, is all that has the anchor of live leaves.
+func (a *assessor) rebuildLost(out *Assessment) []Action {
+	if a.d.Bundle.Present || a.skewProblem() != nil || a.tooEarly(a.d.Signer.Active) {
+		return nil
+	}
+	if action := a.publish(out); action != nil {
+		return []Action{*action}
+	}
+	return nil
 }
 
 func (a *assessor) signerAction(kind ActionKind, reason string) *Action {
@@ -206,19 +221,23 @@ func (a *assessor) publish(*Assessment) *Action {
 // aborts says whether the rotation in flight is to end, and may.
 func (a *assessor) aborts() bool { return a.abortRequest() != nil && a.abortable() }
 
-// abortable says whether a rotation is in flight and nothing depends on next.
+// abortable says whether a rotation is in flight and nothing depends on next. One that may not sign every leaf is no way out of an active CA
+// that has expired: without it another one is made.
 func (a *assessor) abortable() bool {
 	s := &a.d.Signer
-	return s.Next != nil && a.liveUnder(s.Next) == 0 && a.usable(s.Active)
+	return s.Next != nil && a.liveUnder(s.Next) == 0 && (a.usable(s.Active) || len(a.misfitsOf(s.Next)) > 0)
 }
 
-// abort drops next while nothing depends on it.
+// abort drops next while nothing depends on it: on request, and if it was made by a clock that was ahead.
 func (a *assessor) abort(*Assessment) *Action {
 	s := &a.d.Signer
-	if !a.aborts() {
+	reason := "an abort was requested and no leaf is signed by the new CA"
+	if a.madeAhead() {
+		reason = "the new CA was made by a clock that was ahead, and no leaf is signed by it"
+	} else if !a.aborts() {
 		return nil
 	}
-	action := a.signerAction(DropNext, "an abort was requested and no leaf is signed by the new CA")
+	action := a.signerAction(DropNext, reason)
 	// Without a rotation the active CA has to sign again; whoever aborts takes its word for good.
 	action.RemoveAnnotations = []string{AnnotationCompromised}
 	action.Annotations = a.answers(&s.Object, a.abortRequest())

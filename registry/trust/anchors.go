@@ -36,7 +36,7 @@ func (a *assessor) neededBy(ca *pki.Certificate) []string {
 		return a.replaceable(ca, strings.TrimPrefix(leaf, secret("")))
 	})...)
 	needs = append(needs, a.unreadable...)
-	if (slot != SlotPrevious && slot != SlotRetired) || ca.Expired(a.now) {
+	if (slot != SlotPrevious && slot != SlotRetired) || a.ended(ca) {
 		return needs
 	}
 	needs = append(needs, namesOfBlockers(a.undeliveringOf(ca))...)
@@ -225,6 +225,6 @@ func (a *assessor) replaceable(ca *pki.Certificate, leaf string) bool {
 	l := a.leaves[leaf]
 	return slices.ContainsFunc(a.twins(ca), func(twin *pki.Certificate) bool {
 		return l.Certificate.Identifies(twin) && !l.Certificate.NotAfter.After(twin.NotAfter) &&
-			(ca.Expired(a.now) || len(a.waitsForTrust(a.verifiers[leaf], twin)) == 0)
+			(a.ended(ca) || len(a.waitsForTrust(a.verifiers[leaf], twin)) == 0)
 	})
 }

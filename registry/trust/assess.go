@@ -45,8 +45,9 @@ type assessor struct {
 	// abandoned are the names of the leaves that only members presented which are proven to be gone. It is asked of leaves
 	// that the configuration does not name.
 	abandoned map[string]bool
-	// idle are the members that cannot run yet.
-	idle map[*Member]bool
+	// idle are the members that cannot run yet; startedWith are the leaves with which the roster says that members have started.
+	idle        map[*Member]bool
+	startedWith []string
 	// unrotated says that the content shows no rotation in flight.
 	unrotated bool
 	// authorities are the CAs of the slots and the bundle; claimed are those that only leaf Secrets carry.
@@ -101,6 +102,7 @@ func newAssessor(d *Domain, now time.Time) *assessor {
 			}
 		}
 	}
+	a.startedWith = presentedByStarted(d.Roster)
 	a.idle = a.notStarted()
 	return a
 }

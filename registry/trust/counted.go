@@ -214,7 +214,7 @@ func (a *assessor) started(p *Party, m *Member) bool {
 		return m.Pod.Started
 	case m.Instance == "" || len(m.Holds) == 0 || slices.ContainsFunc(a.observations[m], met):
 		return true
-	case slices.ContainsFunc(m.Holds, a.wasIssued):
+	case slices.ContainsFunc(m.Holds, a.wasIssued) || slices.ContainsFunc(m.Holds, a.wasPresented):
 		return true
 	case a.d.Roster == nil:
 		return a.anyLive()
@@ -236,6 +236,25 @@ func (a *assessor) started(p *Party, m *Member) bool {
 func (a *assessor) wasIssued(leaf string) bool {
 	l := a.leaves[leaf]
 	return l != nil && l.Present && !l.Unadopted()
+}
+
+// presentedByStarted are the leaves of the members that are recorded as started, ordered.
+func presentedByStarted(roster *Roster) (leaves []string) {
+	if roster == nil {
+		return nil
+	}
+	for i := range roster.Members {
+		if r := &roster.Members[i]; r.Started {
+			leaves = append(leaves, r.Presents...)
+		}
+	}
+	return sortedSet(leaves)
+}
+
+// wasPresented says whether a member of any party is recorded as started with a leaf.
+func (a *assessor) wasPresented(leaf string) bool {
+	_, found := slices.BinarySearch(a.startedWith, leaf)
+	return found
 }
 
 // compareMembers is the order of a roster.

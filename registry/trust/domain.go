@@ -26,6 +26,8 @@ type Domain struct {
 	// ClockSkew is how far the clock of the controller is ahead of those of the API server and of the kubelets (behind if
 	// negative): the controller's processes measure it, everybody else goes by what the controller has recorded.
 	ClockSkew time.Duration
+	// LookedAt is when somebody looked at the domain last, as recorded twice a day; zero if nobody has recorded it. See Assessment.Looked.
+	LookedAt time.Time
 	// Unlisted says that the signer also signs leaves that no Secret holds; nil if it does not.
 	Unlisted *Unlisted
 	// StageDeadline after which a stage counts as overdue.

@@ -34,6 +34,8 @@ func (j *judge) judgeAnnotations(object string, before, after *Object, lower low
 		value, has := after.Annotations[key]
 		switch {
 		case !had || (has && value == old):
+		case key == AnnotationPublished && !has && j.before.publishedAhead():
+			// It was recorded by a clock that was ahead, and the problem says to remove it.
 		case !has:
 			j.refuse(ContentDecides, object, nil,
 				fmt.Sprintf("the annotation %s would be deleted while a rotation is in flight", key), wait)

@@ -108,7 +108,7 @@ func JudgeRecord(name, kind string) Violation {
 			"Evidence": "report what a process has loaded with kubectl certrotation acknowledge",
 			"Roster":   "who is gone leaves the roster by itself; who need not be waited for is waived with kubectl certrotation waive",
 			"Refusal":  "put right what the API server refuses, and the record goes away",
-			"Clock":    "put right the clock of the controller, and the record goes away",
+			"Clock":    "it says when certrotation has looked last, and how far its clock is off: put the clock right",
 		}[kind],
 	}
 }

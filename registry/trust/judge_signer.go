@@ -20,8 +20,16 @@ func (j *judge) judgeSigner() {
 	if !s.Present {
 		switch {
 		case !old.Present:
-		case old.Active != nil && j.before.early(old.Active):
-			// It was made by a clock that was ahead: nothing can sign with it, or rotate away from it.
+		case j.before.anchorLost():
+			j.refuse(AnchorInUse, object, j.before.under[old.Active.Fingerprint],
+				fmt.Sprintf("%s does not hold %s, so that nothing would hold the anchor of leaves that may be presented", configMap(j.before.d.Bundle.Name), old.Active.Subject),
+				"wait until the bundle is rebuilt; deleting a stable signer asks for its rotation")
+		case j.before.signerAhead():
+			// It was made by a clock that was ahead, and the problem says to delete it.
+		case j.before.unsure(old.Active):
+			j.refuse(AnchorInUse, object, nil,
+				fmt.Sprintf("%s expired while nobody looked, and may be in use: if the clock has jumped, its key is needed when it is right again", old.Active.Subject),
+				"let the rotation end that replaces it, or put the clock right")
 		case j.inFlight():
 			j.refuse(OneRotation, object, nil,
 				fmt.Sprintf("the rotation is in the stage %s, and the Secret holds the keys that it still needs", j.stage),
@@ -54,6 +62,12 @@ func (j *judge) judgeSigner() {
 	j.judgeActive(old, s)
 	j.judgeNext(old, s)
 	j.judgePrevious(old, s)
+}
+
+// anchorLost says whether the key of the active CA is all that is left of what may be verified by it.
+func (a *assessor) anchorLost() bool {
+	active := a.d.Signer.Active
+	return active != nil && !a.tooEarly(active) && !a.inBundle[active.Fingerprint] && (a.liveUnder(active) > 0 || a.restorable())
 }
 
 // absent are the leaves whose Secrets do not exist, if the active CA can issue them.

@@ -17,6 +17,8 @@ func TestJudgeSigner(t *testing.T) {
 	replace := func(w *world, d *Domain) { d.Signer.Active = foreign(w) }
 	tests := []judgement{
 		{name: "deleted when stable", edit: remove},
+		{name: "deleted while the bundle is lost", before: func(w *world) { deleteBundle(&w.d) }, edit: remove,
+			invariant: AnchorInUse, object: "Secret/signer", affected: leaves, says: "ConfigMap/bundle does not hold", way: "rebuilt"},
 		{name: "deleted when it is not there", before: func(w *world) { deleteSigner(&w.d) }, edit: remove},
 		{name: "deleted mid-flight", before: inStage(Draining), edit: remove,
 			invariant: OneRotation, object: "Secret/signer", says: "stage Draining", way: "Stable"},
@@ -47,7 +49,7 @@ func TestJudgeSigner(t *testing.T) {
 			invariant: TrustBeforeUse, object: "Secret/signer", affected: []string{"server/node"}, says: "before everybody", way: "rotate signer"},
 		{name: "active replaced by hand when no node is chosen, and those who ran there are gone", before: onlyFormerNodes(true), edit: replace},
 		{name: "deleted when no node is chosen, and nothing is left but those who run there", before: onlyFormerNodes(false), edit: remove,
-			invariant: TrustBeforeUse, object: "Secret/signer", says: "still present", way: "reissued"},
+			invariant: AnchorInUse, object: "Secret/signer", says: "ConfigMap/bundle does not hold", way: "rebuilt"},
 		{name: "active replaced by a CA that everybody trusts", before: func(w *world) {
 			w.d.Bundle.Anchors = append(w.d.Bundle.Anchors, foreign(w))
 			w.reloadAll()

@@ -35,9 +35,11 @@ func (a *assessor) anchorsBeside(l *Leaf) []*pki.Certificate {
 }
 
 // copiesAnchors says whether the Secret of a leaf has anchors beside it that are kept up to date. Of one that has none nobody
-// verifies by them.
-func copiesAnchors(l *Leaf) bool {
-	return len(l.Anchors) > 0 && l.Certificate != nil && l.Problem == nil && !l.Unnamed && unwritable("", &l.Object) == nil
+// verifies by them. A leaf that the configuration does not name any more has them as long as a member counts that presents it: that one
+// may start again with what is beside it.
+func (a *assessor) copiesAnchors(l *Leaf) bool {
+	named := !l.Unnamed || a.held[l.Name] && !l.Unadopted()
+	return named && len(l.Anchors) > 0 && l.Certificate != nil && l.Problem == nil && unwritable("", &l.Object) == nil
 }
 
 // withoutAnchor are the leaves whose Secrets do not have an anchor that they are to have, as blockers.
@@ -50,7 +52,7 @@ func (a *assessor) withoutAnchor(ca *pki.Certificate) []Blocker {
 		return out
 	}
 	for i := range a.d.Leaves {
-		if l := &a.d.Leaves[i]; copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, ca.Equal) {
+		if l := &a.d.Leaves[i]; a.copiesAnchors(l) && !slices.ContainsFunc(l.Anchors, ca.Equal) {
 			out = append(out, Blocker{
 				Object: secret(l.Name), Reason: ReasonAnchorNotLoaded, Message: "does not have " + ca.Subject + " under ca.crt yet",
 			})
@@ -77,7 +79,7 @@ func (a *assessor) updateAnchors(issues []Action) []Action {
 
 // updateAnchorsOf brings the anchors beside a leaf up to date, nil if they are.
 func (a *assessor) updateAnchorsOf(l *Leaf) *Action {
-	if !copiesAnchors(l) {
+	if !a.copiesAnchors(l) {
 		return nil
 	}
 	want := a.anchorsBeside(l)

@@ -106,8 +106,18 @@ func TestAnchorsBesideAreHeldTo(t *testing.T) {
 			publishedNext(w)
 			w.reloadAll()
 			without(w, "client-a", nextOf(w))
-			w.leaf("client-a").Unnamed = true
+			w.leaf("client-a").Immutable = true
 			if actions := w.assess().Actions; slices.ContainsFunc(actions, func(x Action) bool { return x.Kind == UpdateLeafAnchors }) {
+				return fmt.Errorf("actions %v", actions)
+			}
+			return nil
+		}},
+		{"one that is not named any more gets it while a member presents it", func(w *world) error {
+			publishedNext(w)
+			w.reloadAll()
+			without(w, "client-a", nextOf(w))
+			w.leaf("client-a").Unnamed = true
+			if actions := w.assess().Actions; len(actions) != 1 || actions[0].Kind != UpdateLeafAnchors {
 				return fmt.Errorf("actions %v", actions)
 			}
 			return nil

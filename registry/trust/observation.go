@@ -119,6 +119,11 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 	return out
 }
 
+// ObservedAhead says whether an observation was made by a clock that was ahead, and is not any more.
+func (o *Observation) ObservedAhead(now time.Time) bool {
+	return o.ObservedAt.After(now.Add(maxClockSkew))
+}
+
 // ofTheFuture is an observation of a member that is from a time still to come, nil if there is none. It proves nothing, but
 // it says that there is a process of which nothing is known.
 func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {

@@ -96,7 +96,7 @@ func (a *assessor) planSigner() *Plan {
 	}
 	add(Distributing, GenerateNext, signer, nil, "make a new CA that cannot sign yet")
 	for i := range d.Leaves {
-		if copiesAnchors(&d.Leaves[i]) {
+		if a.copiesAnchors(&d.Leaves[i]) {
 			add(Distributing, UpdateLeafAnchors, secret(d.Leaves[i].Name), nil, "have the old and the new CA under ca.crt")
 		}
 	}
@@ -116,7 +116,7 @@ func (a *assessor) planSigner() *Plan {
 	}
 	add(Draining, RetireAnchors, bundle, a.holders(), "stop trusting the old CA")
 	for i := range d.Leaves {
-		if l := &d.Leaves[i]; !l.Unnamed && unwritable("", &l.Object) == nil {
+		if l := &d.Leaves[i]; a.copiesAnchors(l) || !l.Unnamed && unwritable("", &l.Object) == nil {
 			add(Retiring, UpdateLeafAnchors, secret(l.Name), nil, "have the new CA alone under ca.crt")
 		}
 	}

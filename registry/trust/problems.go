@@ -32,6 +32,8 @@ const (
 	ReasonUnknownSigner      Reason = "UnknownSigner"
 	ReasonOverdue            Reason = "StageOverdue"
 	ReasonClockSkewed        Reason = "ClockSkewed"
+	// ReasonClockJumped are certificates that have expired while nobody looked, for longer than is usual.
+	ReasonClockJumped Reason = "ClockJumped"
 	// ReasonDiverged is a member that was seen to trust other CAs than the domain says, with no rotation in flight.
 	ReasonDiverged Reason = "Diverged"
 	// ReasonImmutable and ReasonDeleting are objects that cannot be written any more.
@@ -83,7 +85,7 @@ func (p *Problem) String() string { return About(p.Object, p.Message) }
 func (p Problem) blocks() bool {
 	switch p.Reason {
 	case ReasonNodeWithoutAddress, ReasonAddressNotBelieved, ReasonAddressCollision, ReasonUnknownSigner, ReasonExpired, ReasonNotYetValid,
-		ReasonOverdue, ReasonChosenTwice:
+		ReasonOverdue, ReasonChosenTwice, ReasonClockJumped:
 		return false
 	default:
 		return true
@@ -154,6 +156,7 @@ func (a *assessor) problems() []Problem {
 			add(a.expired(secret(d.Signer.Name), d.Signer.Active, "a new CA is made and every leaf is reissued"))
 		}
 	}
+	add(a.jumpProblem())
 	add(d.Bundle.Problem)
 	add(d.RosterProblem)
 	out = append(out, a.diverged()...)
@@ -242,32 +245,40 @@ func (a *assessor) mostAhead() time.Duration {
 // CA of this domain. With such a clock nothing is made and nothing is retired: everything might look expired, or new. The
 // message does not say what the clock says, so that it is the same at each look.
 func (a *assessor) clockProblem() *Problem {
+	if p := a.skewProblem(); p != nil {
+		return p
+	}
 	s := &a.d.Signer
 	object := secret(s.Name)
-	if skew := a.d.ClockSkew; skew < -maxClockSkew || (skew > minClockSkew && skew > a.mostAhead()) {
-		return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
-			"the controller's clock differs from the API server's by %s; nothing is issued or retired until the clocks agree",
-			skew.Round(time.Second))}
-	}
-	const way = "; nothing is issued or retired until it is not. If the clock is right now, and was ahead then, delete %s: %s"
-	anew := fmt.Sprintf(way, object, "a new CA is made, and distributed before it signs")
+	const doubt = "; nothing is issued or retired until it is not. If the clock is right now, and was ahead then, "
+	anew := doubt + "delete " + object + ": a new CA is made, and distributed before it signs"
 	for _, ca := range s.slots() {
-		if ca.NotBefore.After(a.now) {
+		if a.tooEarly(ca) && !a.takenBack(ca) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf("the clock is before the beginning of %s%s", ca.Subject, anew)}
 		}
 	}
+	// Without a time an anchor counts as not published, so that nothing is shortened.
+	again := fmt.Sprintf("%sremove the annotation %s from %s: the times are recorded again", doubt, AnnotationPublished, configMap(a.d.Bundle.Name))
 	for _, record := range []struct {
 		at  time.Time
 		way string
-	}{
-		{a.promotedAt(), anew}, {a.latestPublication(), fmt.Sprintf(way, configMap(a.d.Bundle.Name), "it is rebuilt")},
-	} {
+	}{{a.promotedAt(), anew}, {a.latestPublication(), again}} {
 		if record.at.After(a.now.Add(maxClockSkew)) {
 			return &Problem{Object: object, Reason: ReasonClockSkewed, Message: fmt.Sprintf(
 				"the clock is before %s, when something was recorded in this trust domain%s", record.at.UTC().Format(time.RFC3339), record.way)}
 		}
 	}
 	return nil
+}
+
+// skewProblem says that the clock differs from those of others.
+func (a *assessor) skewProblem() *Problem {
+	skew := a.d.ClockSkew
+	if skew >= -maxClockSkew && (skew <= minClockSkew || skew <= a.mostAhead()) {
+		return nil
+	}
+	return &Problem{Object: secret(a.d.Signer.Name), Reason: ReasonClockSkewed, Message: fmt.Sprintf(
+		"the controller's clock differs from the API server's by %s; nothing is issued or retired until the clocks agree", skew.Round(time.Second))}
 }
 
 // promotedAt is when the active CA was promoted, zero if that is not recorded.
@@ -279,12 +290,13 @@ func (a *assessor) promotedAt() time.Time {
 	return at
 }
 
-// latestPublication is when an anchor was published last, as far as that is recorded. One that is no CA of the signer any more, and
-// whose own time has not come, was made by a clock that was ahead, and so was its record.
+// latestPublication is when an anchor was published last, as far as that is recorded. One whose own time has not come, and that is no CA
+// of the signer any more or is taken back, was made by a clock that was ahead, and so was its record.
 func (a *assessor) latestPublication() time.Time {
 	var latest time.Time
 	for _, ca := range a.d.Bundle.Anchors {
-		if at := a.published[ca.Fingerprint]; at.After(latest) && (a.slot(ca) != SlotRetired || !a.early(ca)) {
+		ahead := a.early(ca) && (a.slot(ca) == SlotRetired || a.takenBack(ca))
+		if at := a.published[ca.Fingerprint]; at.After(latest) && !ahead {
 			latest = at
 		}
 	}
@@ -298,7 +310,8 @@ func (a *assessor) latestPublication() time.Time {
 // Reports are not asked: they are as old as the process that made them. Nor does the revision of a static pod tell, as a
 // recovery is none.
 func (a *assessor) outlived() (members []string, until time.Time) {
-	if active := a.d.Signer.Active; active == nil || !active.Expired(a.now) || a.lives > 0 {
+	unexpired := func(l Leaf) bool { return l.Certificate != nil && !l.Certificate.Expired(a.now) }
+	if active := a.d.Signer.Active; active == nil || !active.Expired(a.now) || slices.ContainsFunc(a.d.Leaves, unexpired) {
 		return nil, time.Time{}
 	}
 	for p, m := range each(a.parties) {

@@ -152,7 +152,7 @@ func (a *assessor) unpromoted() (mayHaveSigned, neverSigned []pki.Fingerprint) {
 		// What was recorded of it is lost.
 		mayHaveSigned = []pki.Fingerprint{next.Fingerprint}
 	}
-	if next != nil && !a.aborts() {
+	if next != nil && !a.aborts() && !a.madeAhead() {
 		// The abort was withdrawn.
 		neverSigned = slices.DeleteFunc(slices.Clone(neverSigned), func(f pki.Fingerprint) bool { return f == next.Fingerprint })
 	}
@@ -172,7 +172,7 @@ func (a *assessor) neverSigned(ca *pki.Certificate) bool {
 // recordNeverSigned closes next before an abort drops it.
 func (a *assessor) recordNeverSigned(*Assessment) *Action {
 	next := a.d.Signer.Next
-	if !a.aborts() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
+	if !a.aborts() && !a.madeAhead() || a.rosterRefused() || a.mayHaveSigned(next) || a.neverSigned(next) {
 		return nil
 	}
 	roster := *a.roster()

@@ -14,7 +14,7 @@ import (
 // live says whether anybody could be presenting the leaf of this Secret successfully. What the configuration does not name
 // any more, and only members presented that are proven to be gone, nobody presents.
 func (a *assessor) live(l *Leaf) bool {
-	return l.Certificate != nil && !l.Certificate.Expired(a.now) && (!l.Unnamed || !a.abandoned[l.Name])
+	return l.Certificate != nil && !a.ended(l.Certificate) && (!l.Unnamed || !a.abandoned[l.Name])
 }
 
 // anyLive says whether anybody could be cut off at all. A leaf that cannot be read counts as live, and so do leaves
@@ -28,7 +28,7 @@ func (a *assessor) anyLive() bool {
 
 // anyLost says whether a member may present a leaf that is lost together with its CA.
 func (a *assessor) anyLost() bool {
-	if a.d.Signer.Active != nil || a.d.Roster == nil || !a.d.Roster.Issued {
+	if active := a.d.Signer.Active; active != nil && !a.unsure(active) || a.d.Roster == nil || !a.d.Roster.Issued {
 		return false
 	}
 	missing := func(name string) bool { return a.leaves[name] == nil || !a.leaves[name].Present }
@@ -45,7 +45,7 @@ func (a *assessor) anyLost() bool {
 func (a *assessor) anyAnchor() bool {
 	return slices.ContainsFunc(a.d.Bundle.Anchors, func(ca *pki.Certificate) bool {
 		slot := a.slot(ca)
-		return a.usable(ca) && slot != SlotNext && slot != SlotForeign
+		return !a.ended(ca) && slot != SlotNext && slot != SlotForeign
 	})
 }
 
@@ -63,7 +63,8 @@ func (a *assessor) anyPresented() bool {
 // unlistedLive says whether leaves that no Secret holds may be presented: of the active CA, or, if its key was lost, of
 // one that is still an anchor.
 func (a *assessor) unlistedLive() bool {
-	return a.d.Unlisted != nil && (a.usable(a.d.Signer.Active) || slices.ContainsFunc(a.former(), a.usable))
+	inUse := func(ca *pki.Certificate) bool { return ca != nil && !a.ended(ca) }
+	return a.d.Unlisted != nil && (inUse(a.d.Signer.Active) || slices.ContainsFunc(a.former(), inUse))
 }
 
 // restorable says whether leaves that are missing or expired come back from the active CA, which everybody trusts

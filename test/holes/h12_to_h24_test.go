@@ -100,7 +100,7 @@ func TestH13_ClocksThatAreWrong(t *testing.T) {
 		}
 		return out
 	}), byAssess("every clock is right", "refuses the leaf", func(d *trust.Domain, now time.Time) *trust.Assessment {
-		return trust.Assess(changed(d, func(d *trust.Domain) { d.ClockSkew = 0 }), now)
+		return trust.Assess(changed(d, func(d *trust.Domain) { d.ClockSkew, d.LookedAt = 0, time.Time{} }), now)
 	}))
 }
 
@@ -274,6 +274,7 @@ func TestKeyOfRecoveredMembersStays(t *testing.T) {
 		w.expect(w.signedBy("client-a", again.Certificate), "the client is not of the key that the server trusts")
 	}, byAssess("what has expired is replaced", "was destroyed", func(d *trust.Domain, now time.Time) *trust.Assessment {
 		unseen := *d
+		unseen.LookedAt = time.Time{}
 		unseen.Parties = slices.Clone(d.Parties)
 		for i := range unseen.Parties {
 			p := &unseen.Parties[i]

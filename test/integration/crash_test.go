@@ -40,12 +40,12 @@ type chapter struct {
 
 func chapters() []chapter {
 	return []chapter{
-		// The bootstrap writes the roster, the signer, the bundle, the roster before the first leaf, and three leaves. The rotation writes the next
+		// The bootstrap writes that somebody looks, the roster, the signer, the bundle, the roster before the first leaf, and three leaves. The rotation writes the next
 		// CA, that the request is answered (it deletes the record), the anchors beside the three leaves, the bundle, that the next CA is about to
 		// sign, the leaves of the clients, the promotion, the leaf of the server, the bundle without the former CA, the anchors beside the three
 		// leaves, and the signer without its key.
 		{
-			name: "members that lag", every: 1, bootstrap: 7, rotation: 16, common: plot{namespace: "lag", fault: noFault},
+			name: "members that lag", every: 1, bootstrap: 8, rotation: 16, common: plot{namespace: "lag", fault: noFault},
 			faults: []fault{killedBefore, killedAfter, conflicting, internalError, lostRequest, lostAnswer},
 		},
 		// An aggregate is written in the same way as the rest, so one of the harshest faults at each write does.

@@ -157,7 +157,7 @@ func (s *story) checkEnd(t *testing.T, o objects, before string) {
 	t.Helper()
 	want := []string{
 		"ConfigMap/web-bundle", "RotationConfiguration/web",
-		"RotationRecord/evidence.web.client-a.client-a", "RotationRecord/evidence.web.client-b.client-b",
+		"RotationRecord/clock.web", "RotationRecord/evidence.web.client-a.client-a", "RotationRecord/evidence.web.client-b.client-b",
 		"RotationRecord/evidence.web.server.server", "RotationRecord/roster.web",
 		"Secret/web-client-a", "Secret/web-client-b", "Secret/web-server", "Secret/web-signer",
 	}

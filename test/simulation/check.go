@@ -111,9 +111,10 @@ func (w *world) strictly(check func() error) error {
 	return check()
 }
 
-// fromTheFuture says whether a leaf was made while all clocks were ahead: nothing in the world could know.
+// fromTheFuture says whether a leaf was made while all clocks were ahead, of which nothing in the world could know, or got past the
+// guard before its time.
 func (w *world) fromTheFuture(leaf *pki.Certificate) bool {
-	return w.returned && leaf.NotBefore.After(w.clock.now().Add(-maxOff))
+	return w.early[leaf.Fingerprint] || w.returned && leaf.NotBefore.After(w.clock.now().Add(-maxOff))
 }
 
 func (w *world) verifyAll(leaf *pki.Certificate, anchors *pool, v *process) error {

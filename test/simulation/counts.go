@@ -14,6 +14,8 @@ import (
 type counts struct {
 	worlds, steps, writes, handshakes, verifications   int
 	rotations, aborts, edits, refusedEdits, violations int
+	// rounds are how many it took to come to rest at most.
+	rounds int
 	// faults by kind.
 	faults map[string]int
 	// events by kind.
@@ -37,7 +39,7 @@ func (c *counts) String() string {
 		kinds = append(kinds, fmt.Sprintf("%s %d", kind, c.faults[kind]))
 	}
 	return fmt.Sprintf("%d worlds, %d steps, %d writes, %d handshakes (%d verified anew), %d rotations completed, %d aborted, "+
-		"%d edits (%d more refused), %d faults (%s), %d violations",
+		"%d edits (%d more refused), %d faults (%s), at rest after %d rounds at most, %d violations",
 		c.worlds, c.steps, c.writes, c.handshakes, c.verifications, c.rotations, c.aborts,
-		c.edits, c.refusedEdits, c.injected(), strings.Join(kinds, ", "), c.violations)
+		c.edits, c.refusedEdits, c.injected(), strings.Join(kinds, ", "), c.rounds, c.violations)
 }

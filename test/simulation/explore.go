@@ -23,6 +23,9 @@ type explorer struct {
 	states, moves, depth int
 	// complete says that there was nothing left to try.
 	complete bool
+	// more are moves besides those of moves, and each is called for every state; nil for none.
+	more func(*world) []move
+	each func(*node) error
 }
 
 // smallWorld is one that is tried out entirely.
@@ -67,6 +70,9 @@ func (x *explorer) explore(t topology, most int) error {
 	}
 	x.seen = map[[sha256.Size]byte]bool{w.hash(): true}
 	level := []*node{{world: w}}
+	if err := x.look(level[0]); err != nil {
+		return err
+	}
 	for len(level) > 0 {
 		var next []*node
 		for _, n := range level {
@@ -91,7 +97,11 @@ func (x *explorer) explore(t topology, most int) error {
 func (x *explorer) expand(n *node) ([]*node, error) {
 	x.states++
 	var out []*node
-	for _, m := range moves(n.world) {
+	all := moves(n.world)
+	if x.more != nil {
+		all = append(all, x.more(n.world)...)
+	}
+	for _, m := range all {
 		w := n.world.clone()
 		w.tick()
 		err := m.do(w)
@@ -106,6 +116,9 @@ func (x *explorer) expand(n *node) ([]*node, error) {
 			fresh, err = x.visit(w)
 		}
 		found := &node{world: w, before: n, move: m.name}
+		if fresh && err == nil {
+			err = x.look(found)
+		}
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", found.story(), err)
@@ -114,6 +127,13 @@ func (x *explorer) expand(n *node) ([]*node, error) {
 		}
 	}
 	return out, nil
+}
+
+func (x *explorer) look(n *node) error {
+	if x.each == nil {
+		return nil
+	}
+	return x.each(n)
 }
 
 // visit assesses a state that was not seen before, and says whether it was one. What is assessed is what the hash is of; promises are
@@ -224,7 +244,7 @@ func (w *world) clone() *world {
 	out := &world{
 		options: w.options, topology: w.topology, api: w.api.clone(), verifier: w.verifier, histories: map[string]*history{},
 		faultless: true, knownOf: w.knownOf, known: w.known, joined: w.joined, registered: w.registered, wrong: w.wrong,
-		configuration: w.configuration,
+		configuration: w.configuration, ahead: w.ahead, returned: w.returned,
 	}
 	out.clock.set(w.clock.now())
 	for _, p := range w.processes {

@@ -127,3 +127,11 @@ func futureIgnored(d *trust.Domain, now time.Time) {
 		})
 	})
 }
+
+// waiverForEver takes what was waived in a former rotation for a waiver of this one.
+func waiverForEver(d *trust.Domain, _ time.Time) {
+	d.Waivers = slices.Clone(d.Waivers)
+	for i := range d.Waivers {
+		d.Waivers[i].RotatedFrom = trust.RotatedFrom(d)
+	}
+}

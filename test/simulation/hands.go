@@ -89,7 +89,13 @@ func (w *world) putsLeaf(d *trust.Domain, name string, ca *pki.Pair, what string
 	}
 	return &edit{
 		what: what, kind: trust.SecretKind, name: name,
-		secret: func(s *corev1.Secret) bool { return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair) },
+		secret: func(s *corev1.Secret) bool {
+			if w.topology.beside && len(s.Data[inventory.AuthorityKey]) == 0 {
+				// Who makes a Secret for a program that verifies by ca.crt puts it there.
+				s.Data[inventory.AuthorityKey] = pki.EncodeCertificates(d.Bundle.Anchors...)
+			}
+			return fill(s, inventory.ActiveCertKey, inventory.ActiveKeyKey, pair)
+		},
 	}
 }
 

@@ -56,7 +56,7 @@ func (w *world) hash() [sha256.Size]byte {
 		}
 		slices.Sort(processes)
 		b.WriteString(strings.Join(processes, "\n"))
-		fmt.Fprint(&b, w.wrong)
+		fmt.Fprint(&b, w.wrong, w.ahead, w.returned)
 		fmt.Fprint(&b, w.lastChange())
 	}
 	return sha256.Sum256([]byte(b.String()))

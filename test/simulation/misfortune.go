@@ -41,11 +41,18 @@ func (w *world) clocksJump() bool {
 		w.clocksComeBack()
 		return true
 	}
-	w.ahead = one(w.dice, "by", []time.Duration{5 * time.Minute, 30 * time.Minute, 3 * time.Hour, 26 * time.Hour})
+	w.clocksJumpBy(one(w.dice, "by", []time.Duration{5 * time.Minute, 30 * time.Minute, 3 * time.Hour, 26 * time.Hour, decades}))
+	return true
+}
+
+// decades is how far clocks jump that have nothing to do with what time it is.
+const decades = 20 * 365 * 24 * time.Hour
+
+func (w *world) clocksJumpBy(ahead time.Duration) {
+	w.ahead = ahead
 	w.say("all clocks jump ahead by %s", w.ahead)
 	w.counts.event(clockJump)
 	w.pass(w.ahead)
-	return true
 }
 
 func (w *world) clocksComeBack() {
@@ -70,7 +77,15 @@ func (w *world) clocksComeBack() {
 // doubles starts a second process of a member, as a rolling update does before the first ends.
 func (w *world) doubles() bool {
 	p := w.running()
-	return p != nil && p.pod == nil && p.number == 0 && len(w.processesOf(p.member)) == 1 && w.doubleOf(p)
+	return p != nil && p.pod == nil && p.number == 0 && len(w.processesOf(p.member)) == 1 && w.recordedAll(p) && w.doubleOf(p)
+}
+
+// recordedAll says whether something is recorded of a process that reports itself. If that is lost, it is unknown beside another one until it
+// reports again, which is a limit of that evidence (losesRecord).
+func (w *world) recordedAll(p *process) bool {
+	return !slices.ContainsFunc(p.memberships(), func(m membership) bool {
+		return w.kindOf(m) == trust.Acknowledgement && len(w.recorded(m)) == 0
+	})
 }
 
 // doubleOf starts a second process of the member of p.

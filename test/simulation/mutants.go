@@ -38,7 +38,7 @@ type mutant struct {
 // evidence of another kind, chains by intermediates, a process that hangs and says nothing for longer than its lease. registry/trust
 // tells them as stories.
 func mutants() []mutant {
-	return append(besideMutants(), []mutant{
+	return append(slices.Concat(besideMutants(), unfitMutants(), nodeMutants()), []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
 		{name: "no gate", make: believing(noGate)},
 		{name: "retire by a timer", make: believing(retireByTimer)},
@@ -59,6 +59,10 @@ func mutants() []mutant {
 		{name: "the last observation speaks for all processes", make: believing(lastSpeaks), rare: true},
 		{name: "bootstrap from absence", make: believing(absenceIsBootstrap), rare: true},
 		{name: "who has run is new when everything is lost", make: believing(hasRunForgotten), often: []string{"loss of everything"}},
+		{
+			name: "a waiver is for every rotation", make: believing(waiverForEver), often: []string{"waiver", "stop", "start", "rotate"},
+			breaks: []string{"Handshake", "TrustBeforeUse", "AnchorInUse"},
+		},
 		{name: "renewed without delay", make: believing(renewedAtOnce)},
 		{
 			name: "what is recorded is right by a clock that is behind", make: believing(recordedByOneClock), shape: promisers,

@@ -6,9 +6,12 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"certrotation.dev/registry/trust"
 )
@@ -27,7 +30,7 @@ func (w *world) rest() error {
 	if err := w.restRefused(); err != nil {
 		return err
 	}
-	w.registers()
+	w.registers(false)
 	for n := range 40 {
 		if w.unguarded && n == 20 {
 			w.startOver()
@@ -37,6 +40,7 @@ func (w *world) rest() error {
 			return err
 		}
 		if w.counts.writes == before && w.atRest() == nil {
+			w.counts.rounds = max(w.counts.rounds, n)
 			return w.lastCheck()
 		}
 		if n == 38 {
@@ -189,19 +193,22 @@ func (w *world) keys() []string {
 	return keys
 }
 
-// helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one is aborted,
-// manifests of a recovery that are lost are applied again, what cannot be read is deleted, who verifies by what is beside a leaf that
-// nobody may sign is given the bundle, and who cannot run is not waited for.
+// helpOut is what a person does who reads the blockers: a rotation to a CA that cannot be told apart from another one, or that may not
+// sign all leaves, is aborted, manifests of a recovery that are lost are applied again, what cannot be read is deleted, who verifies by
+// what is beside a leaf that nobody may sign is given the bundle, second processes that differ are ended, and who cannot run is not waited for.
 func (w *world) helpOut() {
 	for _, d := range w.domains().Domains {
 		a := trust.Assess(w.seen(d), w.clock.now())
-		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil &&
-			next.SubjectHash == d.Signer.Active.SubjectHash && requestOf(d, trust.RequestAbort) == nil {
+		if next := d.Signer.Next; next != nil && a.Blocked() && d.Signer.Active != nil && requestOf(d, trust.RequestAbort) == nil &&
+			(next.SubjectHash == d.Signer.Active.SubjectHash || unfit(a)) {
 			w.apply(w.asksToAbort(d))
 		}
 		if issued := d.Roster != nil && d.Roster.Issued; issued && slices.ContainsFunc(d.Leaves, func(l trust.Leaf) bool { return !l.Present }) {
 			w.mountsBundles()
 		}
+		w.undoesWhatIsAhead(a)
+		w.restartsWhatIsAhead()
+		w.endsWhatDiffers(a)
 		w.populates(d, a)
 		w.waivesStrangers(d, a)
 		if w.appliesManifestsAgain(d, a) {
@@ -214,6 +221,73 @@ func (w *world) helpOut() {
 			w.waivesIdle(d)
 		}
 	}
+}
+
+// toDelete and toRemove are what a problem says to do when a clock was ahead.
+var (
+	toDelete = regexp.MustCompile(`, delete Secret/([^ :]+): `)
+	toRemove = regexp.MustCompile(`, remove the annotation (\S+) from ConfigMap/([^ :]+): `)
+)
+
+// undoesWhatIsAhead deletes or removes what was recorded by a clock that was ahead, as the problem says.
+func (w *world) undoesWhatIsAhead(a *trust.Assessment) {
+	if w.ahead > 0 {
+		return
+	}
+	for i := range a.Problems {
+		p := &a.Problems[i]
+		if p.Reason != trust.ReasonClockSkewed {
+			continue
+		}
+		if named := toDelete.FindStringSubmatch(p.Message); named != nil {
+			w.apply(&edit{what: "deletes " + named[1] + ", which is from the future", kind: trust.SecretKind, name: named[1]})
+		}
+		if named := toRemove.FindStringSubmatch(p.Message); named != nil {
+			w.apply(&edit{
+				what: "removes times of the future from " + named[2], kind: trust.ConfigMapKind, name: named[2],
+				configMap: func(cm *corev1.ConfigMap) bool {
+					delete(cm.Annotations, named[1])
+					return true
+				},
+			})
+		}
+	}
+}
+
+// restartsWhatIsAhead restarts processes that have started by a clock that was ahead, as their reports are told that are refused.
+func (w *world) restartsWhatIsAhead() {
+	for _, p := range w.processes {
+		switch {
+		case !p.up || !w.reporting(p) || !p.startedAt.After(w.clock.now()):
+		case p.pod != nil:
+			w.startPod(p)
+		default:
+			w.say("%s is restarted, as it has started in the future", p.name)
+			w.load(p, everything)
+			p.startedAt = w.clock.now()
+			w.reportsAtStart(p)
+		}
+	}
+}
+
+// endsWhatDiffers ends second processes of members that cannot be observed because their processes differ behind one address: with nothing
+// to load, as when leaves are lost, they go on to.
+func (w *world) endsWhatDiffers(a *trust.Assessment) {
+	for _, b := range a.Blockers {
+		if !strings.Contains(b.Message, "several processes answer") {
+			continue
+		}
+		for _, p := range w.processesOf(b.Member) {
+			if p.number > 0 {
+				w.say("somebody ends %s, which differs from the first process behind its address", p.name)
+				w.end(p)
+			}
+		}
+	}
+}
+
+func unfit(a *trust.Assessment) bool {
+	return slices.ContainsFunc(a.Blockers, func(b trust.Blocker) bool { return b.Reason == trust.ReasonUnfitSigner })
 }
 
 // clearsUp deletes the leaves of nodes that are gone, as the blockers say.
@@ -326,7 +400,7 @@ func (w *world) lastCheck() error {
 		h.dead = false
 	}
 	unguarded := w.unguarded
-	w.unguarded = false
+	w.unguarded, w.early = false, nil
 	defer func() { w.unguarded = unguarded }()
 	for _, p := range w.processes {
 		if !p.up && p.runnable() {

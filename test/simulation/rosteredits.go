@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -268,7 +269,7 @@ func (w *world) nodeLosesObject() bool {
 		return false
 	}
 	if len(w.unregistered) > 0 {
-		w.registers()
+		w.registers(in(w.dice, 2, "another address"))
 		return true
 	}
 	name := w.anyNode()
@@ -282,16 +283,76 @@ func (w *world) nodeLosesObject() bool {
 	return true
 }
 
-// registers has machines whose objects were deleted register again, with what runs on them.
-func (w *world) registers() {
+// registers has machines whose objects were deleted register again, with what runs on them, at the address that they had or at another.
+func (w *world) registers(moved bool) {
 	for _, name := range w.unregistered {
-		w.say("%s registers again", name)
+		w.say("%s registers again (with another address: %t)", name, moved)
 		w.register(name)
+		if moved {
+			w.counts.event(movedNode)
+			node := *w.api.nodes[name]
+			node.Addresses = []string{fmt.Sprintf("10.0.2.%d", w.registered%250)}
+			w.api.putNode(name, &node)
+		}
 		for _, p := range w.processesOf(name) {
 			p.machine, p.formerly = w.uidOf(name), append(p.formerly, p.machine)
 		}
 	}
 	w.unregistered = nil
+}
+
+// renamesParty has the party of the nodes go by another name, at rest: the processes are the same, and nothing is known of them by it. Who
+// does that while a node is not chosen says of it that it does not count (docs/protocol.md).
+func (w *world) renamesParty() bool {
+	unchosen := func(n *inventory.Node) bool { return n.Labels[nodeRole] == "" }
+	if len(w.unregistered) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(w.api.nodes)), unchosen) {
+		return false
+	}
+	atRest := func(d *trust.Domain) bool {
+		return d.Signer.Active != nil && trust.Assess(w.seen(d), w.clock.now()).Stage == trust.Stable
+	}
+	if domains := w.domains().Domains; !w.topology.onNodes() || w.wrong || w.recovery != nil ||
+		slices.ContainsFunc(domains, func(d *trust.Domain) bool { return !atRest(d) }) {
+		return false
+	}
+	cfg, names := w.configuration.DeepCopy(), map[string]string{"servers": "machines", "machines": "servers"}
+	for i := range cfg.Spec.TrustDomains {
+		for k := range cfg.Spec.TrustDomains[i].RelyingParties {
+			if p := &cfg.Spec.TrustDomains[i].RelyingParties[k]; p.ForEachNode != nil {
+				p.Name = names[p.Name]
+			}
+		}
+	}
+	if reason := w.guardConfiguration(cfg.Name, configured(w.api.latest(), cfg)); reason != "" && !w.unguarded {
+		w.counts.refusedEdits++
+		w.say("somebody gives the party of the nodes another name: refused, %s", reason)
+		return true
+	}
+	w.say("somebody gives the party of the nodes another name")
+	w.counts.event(renamedParty)
+	w.configuration = cfg
+	w.api.putConfiguration(cfg, w.clock.now())
+	for _, p := range w.processes {
+		p.isOf(names)
+	}
+	// A rotation that begins by the former name waits for it.
+	for _, l := range w.leaders {
+		l.view.catchUp()
+	}
+	return true
+}
+
+// isOf has a process be of parties with other names.
+func (p *process) isOf(names map[string]string) {
+	for m, r := range maps.Clone(p.roles) {
+		if name := names[m.party]; name != "" {
+			delete(p.roles, m)
+			m.party = name
+			p.roles[m] = r
+		}
+	}
+	clear(p.pending)
+	clear(p.replay)
 }
 
 func (w *world) anyNode() string {

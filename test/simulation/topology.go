@@ -161,7 +161,7 @@ func (t topology) leaves() (server configv1alpha1.Leaf, clients []configv1alpha1
 		DNSNames: []string{"server.demo.svc"},
 	}
 	if t.onNodes() {
-		server.ForEachNode = serverNodes()
+		server.ForEachNode, server.NodeAddresses = serverNodes(), true
 	}
 	if t.peers {
 		server.Usages = append(server.Usages, configv1alpha1.ClientAuth)

@@ -32,14 +32,28 @@ func (w *world) waivesIdle(d *trust.Domain) {
 	}
 }
 
-// waivesStrangers waives the pods that an edited selector has chosen in flight, and that never had a part in the party.
+// waivesStrangers waives the pods that an edited selector has chosen in flight, and that never had a part in the party, nodes that are
+// recorded by the former name of their party, and those that are recorded as another machine, before they had their present address.
 func (w *world) waivesStrangers(d *trust.Domain, a *trust.Assessment) {
 	for _, b := range a.Blockers {
+		p := w.process(b.Member)
+		if p == nil {
+			continue
+		}
 		m := membership{domain: d.Name, party: b.Party, member: b.Member}
-		if p := w.process(b.Member); p != nil && p.pod != nil && p.roles[m] == nil {
+		renamed := !slices.ContainsFunc(d.Parties, func(p trust.Party) bool { return p.Name == b.Party })
+		earlier := b.Reason == trust.ReasonNotObserved && p.up && recordedAs(d, m, p.formerly)
+		if (p.pod != nil || renamed) && p.roles[m] == nil || earlier {
 			w.waive(d, m)
 		}
 	}
+}
+
+// recordedAs says whether a member counts by one of these instances.
+func recordedAs(d *trust.Domain, m membership, instances []string) bool {
+	return d.Roster != nil && slices.ContainsFunc(d.Roster.Members, func(r trust.RosterMember) bool {
+		return r.Party == m.party && r.Member == m.member && r.Absent == "" && slices.Contains(instances, r.Instance)
+	})
 }
 
 // idle are the members of a domain whose processes are down and have nothing to start with: they wait for a leaf that
@@ -91,10 +105,12 @@ func (w *world) inForce(name string, waiver *trust.Waiver) bool {
 	return r != nil && r.Said != nil && r.Said.Waiver.Expires.After(w.clock.now()) && r.Said.Waiver.RotatedFrom == waiver.RotatedFrom
 }
 
-// takesBackWaivers ends what was waived of a member that runs again.
+// takesBackWaivers ends what was waived of a member that runs again in this rotation. What was waived in a former one nobody remembers.
 func (w *world) takesBackWaivers(p *process) {
 	for _, m := range p.memberships() {
-		if name := record.WaiverName(m.domain, m.party, m.member); w.api.records[name] != nil {
+		name := record.WaiverName(m.domain, m.party, m.member)
+		r := w.api.latest().Records[name]
+		if d := w.domain(m.domain); r != nil && (r.Said == nil || d == nil || r.Said.Waiver.RotatedFrom == trust.RotatedFrom(d)) {
 			w.say("somebody takes the waiver of %s back", m.member)
 			w.api.deleteRecord(name)
 		}

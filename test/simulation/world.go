@@ -72,6 +72,8 @@ type world struct {
 	abandoned map[pki.Fingerprint]bool
 	// lost are the issuers of all leaves that were there when everything was lost but the records.
 	lost map[string]bool
+	// early are leaves that got past the guard before their time.
+	early map[pki.Fingerprint]bool
 	// returned says that they were ahead and are not any more.
 	returned bool
 	// wrong says that the configuration is not true of the processes, and unregistered are machines without an object.

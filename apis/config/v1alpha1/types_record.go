@@ -81,7 +81,7 @@ type RotationRecordSpec struct {
 	// refusal of a write by the API server.
 	// +optional
 	Refusal *RecordedRefusal `json:"refusal,omitempty"`
-	// clock of the controller, which is off.
+	// clock of the controller.
 	// +optional
 	Clock *RecordedClock `json:"clock,omitempty"`
 }
@@ -347,12 +347,16 @@ type RecordedRefusal struct {
 	Since metav1.Time `json:"since"`
 }
 
-// RecordedClock says that the controller does nothing in the trust domain because its clock is off. It is there as long as
-// that is so.
+// RecordedClock says until when somebody has watched the time pass in the trust domain, and that the controller does nothing there
+// because its clock is off, if that is so.
 type RecordedClock struct {
+	// lookedAt is when the controller looked last, written twice a day. What expires much later than that may be in use all the same.
+	// +optional
+	LookedAt *metav1.Time `json:"lookedAt,omitempty"`
 	// skewSeconds is how far the clock of the controller is ahead of those of the API server and of the kubelets; negative if
-	// it is behind.
+	// it is behind. Zero if nothing is held because of it.
+	// +optional
 	// +kubebuilder:validation:Minimum=-5000000000
 	// +kubebuilder:validation:Maximum=5000000000
-	SkewSeconds int64 `json:"skewSeconds"`
+	SkewSeconds int64 `json:"skewSeconds,omitempty"`
 }

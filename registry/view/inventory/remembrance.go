@@ -21,8 +21,9 @@ type remembrance struct {
 	roster   *trust.Roster
 	waivers  []trust.Waiver
 	refusals []trust.RefusedWrite
-	// clockSkew of the controller, as long as it says that its clock is off.
+	// clockSkew of the controller, as long as it says that its clock is off, and lookedAt when it looked last.
 	clockSkew time.Duration
+	lookedAt  time.Time
 	evidence  map[memberKey][]trust.Observation
 	// evidenceRecords are those that evidence is out of, ordered by name.
 	evidenceRecords []trust.EvidenceRecord
@@ -72,7 +73,7 @@ func (m *remembrance) add(r *Record) {
 	case configv1alpha1.RecordRefusal:
 		m.refusals = append(m.refusals, *said.Refusal)
 	case configv1alpha1.RecordClock:
-		m.clockSkew = said.ClockSkew
+		m.clockSkew, m.lookedAt = said.ClockSkew, said.LookedAt
 	}
 }
 
@@ -118,7 +119,7 @@ func (b *builder) remember(out *trust.Domain, p *part) {
 		out.Refusals = slices.Clone(of.refusals)
 		out.RosterProblem = of.unreadable
 		out.Evidence = of.evidenceRecords
-		out.ClockSkew = of.clockSkew
+		out.ClockSkew, out.LookedAt = of.clockSkew, of.lookedAt
 	}
 	if b.sources.ClockSkew != nil {
 		out.ClockSkew = *b.sources.ClockSkew

@@ -5,14 +5,20 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // RecordedClockApplyConfiguration represents a declarative configuration of the RecordedClock type for use
 // with apply.
 //
-// RecordedClock says that the controller does nothing in the trust domain because its clock is off. It is there as long as
-// that is so.
+// RecordedClock says until when somebody has watched the time pass in the trust domain, and that the controller does nothing there
+// because its clock is off, if that is so.
 type RecordedClockApplyConfiguration struct {
+	// lookedAt is when the controller looked last, written twice a day. What expires much later than that may be in use all the same.
+	LookedAt *v1.Time `json:"lookedAt,omitempty"`
 	// skewSeconds is how far the clock of the controller is ahead of those of the API server and of the kubelets; negative if
-	// it is behind.
+	// it is behind. Zero if nothing is held because of it.
 	SkewSeconds *int64 `json:"skewSeconds,omitempty"`
 }
 
@@ -20,6 +26,14 @@ type RecordedClockApplyConfiguration struct {
 // apply.
 func RecordedClock() *RecordedClockApplyConfiguration {
 	return &RecordedClockApplyConfiguration{}
+}
+
+// WithLookedAt sets the LookedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LookedAt field is set to the value of the last call.
+func (b *RecordedClockApplyConfiguration) WithLookedAt(value v1.Time) *RecordedClockApplyConfiguration {
+	b.LookedAt = &value
+	return b
 }
 
 // WithSkewSeconds sets the SkewSeconds field in the declarative configuration to the given value

@@ -30,7 +30,7 @@ type RotationRecordSpecApplyConfiguration struct {
 	Evidence *RecordedEvidenceApplyConfiguration `json:"evidence,omitempty"`
 	// refusal of a write by the API server.
 	Refusal *RecordedRefusalApplyConfiguration `json:"refusal,omitempty"`
-	// clock of the controller, which is off.
+	// clock of the controller.
 	Clock *RecordedClockApplyConfiguration `json:"clock,omitempty"`
 }
 

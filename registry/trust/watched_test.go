@@ -1,0 +1,164 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// jumps has the only clock that there is jump by 20 years, in a domain that was looked at just before.
+func jumps(f *fleet) {
+	f.d.LookedAt = f.now
+	f.now = f.now.Add(20 * years)
+}
+
+// forgetsLooks is the former model, which knew no time but that of its clock.
+func forgetsLooks(d *Domain) { d.LookedAt = time.Time{} }
+
+// wayBack is the edit that a problem of a clock that was ahead asks for, nil if it asks for none.
+func wayBack(p *Problem) func(*Domain) {
+	switch {
+	case strings.Contains(p.Message, "delete Secret/signer:"):
+		return deleteSigner
+	case strings.Contains(p.Message, "remove the annotation "+AnnotationPublished+" from ConfigMap/bundle:"):
+		return func(d *Domain) {
+			d.Bundle.Annotations = maps.Clone(d.Bundle.Annotations)
+			delete(d.Bundle.Annotations, AnnotationPublished)
+		}
+	}
+	return nil
+}
+
+// TestASingleClockJumps: whatever has expired by one clock alone, nothing that live processes need is taken away, and when the clock is
+// right again, everything is as it was. What was recorded by it meanwhile is deleted, as the problem says.
+func TestASingleClockJumps(t *testing.T) {
+	settlesAndComesBack := func(prepare func(f *fleet)) func(f *fleet) error {
+		return func(f *fleet) error {
+			active := f.d.Signer.Active
+			jumps(f)
+			if prepare != nil {
+				prepare(f)
+			}
+			for range 40 {
+				actions := f.assess().Actions
+				if len(actions) == 0 {
+					break
+				}
+				f.perform(&actions[0])
+			}
+			f.now = f.now.Add(-20 * years)
+			if err := f.check(); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(f.d.Signer.slots(), active.Equal) {
+				return errors.New("the key that everybody's leaves are of is gone")
+			}
+			if p := f.assess().ProblemOf(secret(f.d.Signer.Name)); p != nil && wayBack(p) != nil {
+				wayBack(p)(&f.d)
+			}
+			for range 6 {
+				if err := f.settled(); err != nil {
+					return err
+				}
+				f.loadAll()
+			}
+			if a := f.assess(); a.Stage != Stable || len(f.d.Bundle.Anchors) != 1 {
+				return fmt.Errorf("no rest: %s", outline(a))
+			}
+			return nil
+		}
+	}
+	tellAll(t, []story{
+		{name: "everything has expired by it", former: forgetsLooks, tell: settlesAndComesBack(nil)},
+		{name: "leaves and bundle are lost besides", former: forgetsLooks, tell: settlesAndComesBack(func(f *fleet) {
+			for _, name := range f.names() {
+				deleteLeaf(name)(&f.d)
+			}
+			deleteBundle(&f.d)
+		})},
+	})
+}
+
+// TestTimeHasReallyPassed: who runs shows what it has loaded, and then the CAs that have expired while nobody looked are replaced.
+func TestTimeHasReallyPassed(t *testing.T) {
+	w := bootstrapped(t)
+	w.d.LookedAt = w.now
+	old := w.d.Signer.Active
+	w.now = w.now.Add(20 * years)
+	a := w.settle()
+	if !a.has(ReasonClockJumped) || !a.Looked(&w.d, w.now).Equal(w.d.LookedAt) {
+		t.Errorf("problems %v, looked at %s", a.Problems, a.Looked(&w.d, w.now))
+	}
+	for range 8 {
+		w.reloadAll()
+		w.settle()
+	}
+	a = w.assess()
+	if a.Stage != Stable || w.d.Signer.Active.Equal(old) || len(w.d.Bundle.Anchors) != 1 || a.has(ReasonClockJumped) {
+		t.Errorf("no rest: %s", outline(a))
+	}
+	if looked := a.Looked(&w.d, w.now); looked.Before(w.now.Add(-time.Minute)) {
+		t.Errorf("looked at %s, and it is %s", looked, w.now)
+	}
+}
+
+func TestUnsure(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// looked is how long before the end of the leaf somebody looked.
+		looked time.Duration
+		want   bool
+	}{
+		{"a day before", day, false},
+		{"a weekend before", mostUnwatched, false},
+		{"a moment longer", mostUnwatched + 1, true},
+		{"after it", -time.Hour, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := bootstrapped(t)
+			leaf := w.leaf("server").Certificate
+			w.now = leaf.NotAfter.Add(time.Hour)
+			w.d.LookedAt = leaf.NotAfter.Add(-tt.looked)
+			if got := newAssessor(&w.d, w.now).unsure(leaf); got != tt.want {
+				t.Errorf("%t, want %t", got, tt.want)
+			}
+			w.d.LookedAt = time.Time{}
+			if newAssessor(&w.d, w.now).unsure(leaf) {
+				t.Error("it is unsure, and nobody has recorded a look")
+			}
+		})
+	}
+}
+
+// TestLookedOnlyByAClockThatIsBelieved: what is recorded of a look does not go on while the clock is doubted.
+func TestLookedOnlyByAClockThatIsBelieved(t *testing.T) {
+	w := bootstrapped(t)
+	w.d.LookedAt = w.now
+	later := w.now.Add(day)
+	if got := Assess(&w.d, later).Looked(&w.d, later); !got.Equal(later) {
+		t.Errorf("looked at %s, want %s", got, later)
+	}
+	w.d.ClockSkew = time.Hour
+	if got := Assess(&w.d, later).Looked(&w.d, later); !got.Equal(w.d.LookedAt) {
+		t.Errorf("with a clock that is off looked at %s, want %s", got, w.d.LookedAt)
+	}
+}
+
+func TestJudgeSignerThatMayBeInUse(t *testing.T) {
+	j := judgement{
+		name: "a signer that has expired while nobody looked is deleted", invariant: AnchorInUse, object: "Secret/signer", says: "may be in use", way: "clock",
+		before: func(w *world) {
+			w.d.LookedAt = w.now
+			w.now = w.now.Add(20 * years)
+		},
+		edit: func(_ *world, d *Domain) { deleteSigner(d) },
+	}
+	j.run(t)
+}

@@ -1,0 +1,82 @@
+// Copyright The certrotation Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"testing"
+
+	"certrotation.dev/registry/trust"
+)
+
+// statesOfJumps are how many states are tried to which clocks that jump and deletions lead: all of those have no end.
+const statesOfJumps = 10_000
+
+// TestExtendedWaysBack: from every state of the small world there is a way to rest: time, processes that load and are observed, and what
+// the blockers say (helpOut). So there is from those to which clocks that jump by decades lead, and deletions that the guard admits.
+func TestExtendedWaysBack(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		more     func(*world) []move
+		most     int
+		complete bool
+	}{
+		{name: "small world", most: mostStates, complete: true},
+		{name: "jumps and deletions", more: jumpsAndDeletions, most: statesOfJumps},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			longest, story := -1, ""
+			x := &explorer{protocol: trust.Assess, counts: newCounts(), more: tt.more}
+			x.each = func(n *node) error {
+				rounds, err := n.world.wayBack()
+				if err != nil {
+					return fmt.Errorf("no way back: %w", err)
+				}
+				if rounds > longest {
+					longest, story = rounds, n.story()
+				}
+				return nil
+			}
+			if err := x.explore(smallWorld(), tt.most); err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("%d states (complete: %t), each at rest after %d rounds at most; the longest way is from: %s",
+				x.states, x.complete, longest, story)
+			t.Log(text)
+			fmt.Println("simulation: ways back:", tt.name+":", text)
+			if tt.complete && !x.complete {
+				t.Errorf("only stories of %d moves were tried", x.depth)
+			}
+		})
+	}
+}
+
+// wayBack has a leader, which a state of the explorer has not, bring a copy of a world to rest, and says in how many rounds.
+func (w *world) wayBack() (rounds int, err error) {
+	back := w.clone()
+	back.counts = newCounts()
+	l, err := newLeader(back, "the leader", 0)
+	if err != nil {
+		return 0, err
+	}
+	back.leaders = []*leader{l}
+	defer back.close()
+	err = back.rest()
+	return back.counts.rounds, err
+}
+
+func jumpsAndDeletions(w *world) []move {
+	d := w.domains().Domains[0]
+	out := []move{
+		{name: "the signer is deleted", do: func(w *world) error { w.apply(w.deletesSigner(w.domains().Domains[0])); return nil }},
+		{name: "the bundle is deleted", do: func(w *world) error { w.apply(w.deletesBundle(w.domains().Domains[0])); return nil }},
+	}
+	switch {
+	case w.ahead > 0:
+		out = append(out, move{name: "the clocks come back", do: func(w *world) error { w.clocksComeBack(); return nil }})
+	case !w.returned && d.Signer.Active != nil:
+		out = append(out, move{name: "all clocks jump by decades", do: func(w *world) error { w.clocksJumpBy(decades); return nil }})
+	}
+	return out
+}
