@@ -38,7 +38,7 @@ type mutant struct {
 // evidence of another kind, chains by intermediates, a process that hangs and says nothing for longer than its lease. registry/trust
 // tells them as stories.
 func mutants() []mutant {
-	return append(slices.Concat(besideMutants(), unfitMutants(), nodeMutants()), []mutant{
+	return append(slices.Concat(besideMutants(), unfitMutants(), nodeMutants(), twinMutants()), []mutant{
 		{name: "the gate counts instead of looking at content", make: believing(gateByNumber)},
 		{name: "no gate", make: believing(noGate)},
 		{name: "retire by a timer", make: believing(retireByTimer)},

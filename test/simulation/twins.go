@@ -5,6 +5,8 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,4 +38,23 @@ func (w *world) renewed(signer *corev1.Secret) (*pki.Pair, error) {
 		return nil, err
 	}
 	return active.Resign(w.clock.now())
+}
+
+// twinMutants are broken in what they make of a CA that was renewed with its key.
+func twinMutants() []mutant {
+	return []mutant{{
+		name: "a name that two anchors have proves neither", make: believing(twinsAreAmbiguous), often: []string{"people"},
+		breaks: []string{"NoSilentWait"},
+	}}
+}
+
+// twinsAreAmbiguous takes a list of names for no proof of a CA that was renewed with its key.
+func twinsAreAmbiguous(d *trust.Domain, _ time.Time) {
+	anchors := map[string]int{}
+	for _, ca := range d.Bundle.Anchors {
+		anchors[ca.SubjectHash]++
+	}
+	eachObservation(d, func(_ *trust.Party, o *trust.Observation) {
+		o.TrustedSubjects = slices.DeleteFunc(slices.Clone(o.TrustedSubjects), func(name string) bool { return anchors[name] > 1 })
+	})
 }
