@@ -144,6 +144,13 @@ func TestTheOnlyProcessIsHeard(t *testing.T) {
 			only: []trust.Observation{at("a", trust.Acknowledgement, 2*time.Hour)},
 			want: []trust.Observation{at("a", trust.Acknowledgement, 2*time.Hour), second},
 		},
+		"a clock that was ahead has prolonged it": {
+			only: []trust.Observation{at("a", trust.Acknowledgement, 20*365*24*time.Hour)},
+			want: []trust.Observation{{
+				Instance: "a", Kind: trust.Acknowledgement, ObservedAt: noon, Expires: noon.Add(time.Hour),
+				Failure: "it was observed last by a clock that was ahead",
+			}, second},
+		},
 		"it was seen by other means": {
 			only: []trust.Observation{at("a", trust.TLSProbe, -time.Hour)},
 			want: []trust.Observation{second},

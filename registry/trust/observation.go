@@ -107,9 +107,8 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 	var out []*Observation
 	for i := range m.Observations {
 		o := &m.Observations[i]
-		ahead := a.now.Add(maxClockSkew)
 		switch {
-		case o.Kind != p.Kind, !m.Runs(o), o.ObservedAt.After(ahead), o.StartedAt.After(ahead):
+		case o.Kind != p.Kind, !m.Runs(o), a.fromTheFuture(o):
 			continue
 		case p.Kind == Mounted && o.Address != p.Mounts.Place(), !o.Expires.After(a.now):
 			continue
@@ -119,17 +118,25 @@ func (a *assessor) current(p *Party, m *Member) []*Observation {
 	return out
 }
 
-// ObservedAhead says whether an observation was made by a clock that was ahead, and is not any more.
+// longestLease is the longest that a configuration may ask for.
+const longestLease = 30 * 24 * time.Hour
+
+// ObservedAhead reports whether a clock that was ahead, and is not any more, made an observation, or prolonged it.
 func (o *Observation) ObservedAhead(now time.Time) bool {
-	return o.ObservedAt.After(now.Add(maxClockSkew))
+	ahead := now.Add(maxClockSkew)
+	return o.ObservedAt.After(ahead) || o.Expires.After(ahead.Add(longestLease))
+}
+
+// fromTheFuture reports whether an observation, or the process that it is of, is from a time that has not come.
+func (a *assessor) fromTheFuture(o *Observation) bool {
+	return o.ObservedAhead(a.now) || o.StartedAt.After(a.now.Add(maxClockSkew))
 }
 
 // ofTheFuture is an observation of a member that is from a time still to come, nil if there is none. It proves nothing, but
 // it says that there is a process of which nothing is known.
 func (a *assessor) ofTheFuture(p *Party, m *Member) *Observation {
-	ahead := a.now.Add(maxClockSkew)
 	for i := range m.Observations {
-		if o := &m.Observations[i]; o.Kind == p.Kind && (o.ObservedAt.After(ahead) || o.StartedAt.After(ahead)) {
+		if o := &m.Observations[i]; o.Kind == p.Kind && a.fromTheFuture(o) {
 			return o
 		}
 	}

@@ -156,7 +156,7 @@ func TestProcessStories(t *testing.T) {
 			}
 			return f.holds(ReasonAnchorNotLoaded)
 		}},
-		{name: "an acknowledgement of 30 days ago", former: eachObservation(func(_ *Party, o *Observation) { o.Expires = o.Expires.Add(years) }),
+		{name: "an acknowledgement of 30 days ago", former: eachObservation(func(_ *Party, o *Observation) { o.Expires = o.Expires.Add(time.Minute) }),
 			tell: stale(lease + time.Second)},
 		{name: "evidence of another kind", former: eachObservation(func(p *Party, o *Observation) { o.Kind = p.Kind }), tell: func(f *fleet) error {
 			f.request("test")
