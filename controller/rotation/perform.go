@@ -158,7 +158,10 @@ func (c *Controller) perform(ctx context.Context, k key, d *trust.Domain, of con
 		err = c.dropEvidence(writing, k, action)
 	case action.ObjectKind == trust.RecordKind:
 		written, wrote, err = c.recordsOf(k.namespace).Write(writing, &configv1alpha1.RotationRecord{ObjectMeta: named}, action.ResourceVersion,
-			func(r *configv1alpha1.RotationRecord, _ bool) error { return fillRoster(r, d, action) })
+			func(r *configv1alpha1.RotationRecord, exists bool) error { return c.fillRoster(r, exists, d, action) })
+		if err == nil && !wrote {
+			c.queue.AddAfter(k, rewriteAfter)
+		}
 	case action.ObjectKind == trust.ConfigMapKind:
 		written, wrote, err = apply.To(c.client.CoreV1().ConfigMaps(k.namespace), "configmaps", c.by).Write(writing,
 			&corev1.ConfigMap{ObjectMeta: named}, action.ResourceVersion, func(configMap *corev1.ConfigMap, _ bool) error {

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "certrotation.dev/apis/config/v1alpha1"
@@ -22,8 +24,18 @@ func (c *Controller) recordsOf(namespace string) apply.Writer[*configv1alpha1.Ro
 	return apply.To(c.records.RotationRecords(namespace), "rotationrecords", c.by)
 }
 
+// annotationRewritten is when a record was changed only to be sent to every cache again.
+const annotationRewritten = "certrotation.dev/rewritten-at"
+
+// rewriteAfter is how long the caches have to show a record that was changed for that.
+const rewriteAfter = 10 * time.Second
+
 // fillRoster says in a record who counts.
-func fillRoster(r *configv1alpha1.RotationRecord, d *trust.Domain, action *trust.Action) error {
+//
+// If the record says so already, in the version that the decision was made on, the cache has other content of that version. While a
+// definition is replaced, an API server may decode an object by the former one, without the fields that are new, and no watch corrects that.
+// So the record is changed: every cache, also that of serve, is sent its content again.
+func (c *Controller) fillRoster(r *configv1alpha1.RotationRecord, exists bool, d *trust.Domain, action *trust.Action) error {
 	if action.Kind != trust.RecordRoster {
 		return fmt.Errorf("action %q is none of a record", action.Kind)
 	}
@@ -31,7 +43,12 @@ func fillRoster(r *configv1alpha1.RotationRecord, d *trust.Domain, action *trust
 	if err != nil {
 		return fmt.Errorf("make the record of the roster: %w", err)
 	}
+	before, now := r.DeepCopy(), c.clock.Now()
 	fillRecord(r, made)
+	rewritten, err := time.Parse(time.RFC3339, r.Annotations[annotationRewritten])
+	if exists && equality.Semantic.DeepEqual(before, r) && (err != nil || now.Sub(rewritten).Abs() >= rewriteAfter) {
+		r.Annotations = merged(r.Annotations, map[string]string{annotationRewritten: now.UTC().Format(time.RFC3339)})
+	}
 	return nil
 }
 

@@ -83,6 +83,8 @@ type world struct {
 	knownVersion   int
 	// former is the configuration that the cache still shows, nil if it shows the one that there is.
 	former *configv1alpha1.RotationConfiguration
+	// shows changes what the cache shows; nil for nothing.
+	shows func(*inventory.Sources) *inventory.Sources
 	// reports has a member report something else than what there is, or nothing if it is false; nil for the truth.
 	reports func(*trust.Party, *trust.Observation) bool
 	// clocks is what the process of the controller measures of its clock, nil for nothing.
@@ -214,6 +216,9 @@ func (w *world) refresh(namespace string) {
 	w.known = w.timed(sources.Cached(w.api, namespace))
 	if w.former != nil {
 		w.known = w.known.WithConfiguration(w.former.Name, w.former)
+	}
+	if w.shows != nil {
+		w.known = w.shows(w.known)
 	}
 	w.knownNamespace = inventory.Build(w.known)
 }
