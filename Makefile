@@ -102,7 +102,7 @@ test test-rotation test-nodes test-all test-versions: DATE := 1970-01-01T00:00:0
 
 .PHONY: test
 test: tools build ## The gate's tests: all packages without a control plane, then one pass over a real one (15 minutes, no root).
-	@hack/test.sh units planes
+	@hack/test.sh units planes short-planes
 
 .PHONY: test-rotation
 test-rotation: tools build ## One rotation of etcd on three real nodes, as the gate runs it (root).
@@ -118,7 +118,7 @@ test-nodes: node-tools build local-image ## All tests on real nodes but the one 
 test-all: node-tools build local-image ## All tests: every write interrupted, every rule left out once, and the two above (90 minutes, root).
 	@hack/build-tools.sh $(OLDEST)
 	@go -C hack/tools/prometheus vet ./...
-	@hack/test.sh units planes extended rotation nodes
+	@hack/test.sh units planes short-planes extended rotation nodes
 
 .PHONY: soak
 soak: ## Search for TIME (10m) with fresh seeds: simulator, properties, fuzz targets, race detector; prints how to repeat what it finds.

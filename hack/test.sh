@@ -7,12 +7,13 @@
 # runs the tests of tiers, each by gotestsum with a summary of its own, and with flags for go test, such as -run=NAME. A tier is chosen by
 # packages and names of tests:
 #
-#   units       packages that start no control plane
-#   planes      packages that start control planes, two at a time: they wait for half of their time
-#   rotation    one rotation of etcd on three real nodes
-#   nodes       packages that start real nodes, one at a time, without the scenario of rotation; the claims of security, against pods
-#   list-units  prints the packages of units
-#   extended    tests named TestExtended..., and packages that are of no other tier
+#   units         packages that start no control plane
+#   planes        packages that start control planes and take minutes, one at a time: two would hit their bound on a busy machine
+#   short-planes  those that take less, two at a time: they wait for half of their time
+#   rotation      one rotation of etcd on three real nodes
+#   nodes         packages that start real nodes, one at a time, without the scenario of rotation; the claims of security, against pods
+#   list-units    prints the packages of units
+#   extended      tests named TestExtended..., and packages that are of no other tier
 #
 # It fails when a test failed, when a run did not come to its end, when a tier ran no test, and, with CI=true, when a test was skipped:
 # nobody reads why a machine skipped it.
@@ -20,8 +21,8 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The longest first.
-readonly planes=(./test/integration ./test/e2e ./test/security ./cmd/certrotation/app/controller ./test/recovery ./test/cluster ./controller/etcdhealth)
+readonly planes=(./test/integration ./test/e2e)
+readonly short_planes=(./test/security ./cmd/certrotation/app/controller ./test/recovery ./test/cluster ./controller/etcdhealth)
 readonly nodes=(./test/cluster/nodes ./test/e2e/etcd ./test/e2e/pods ./test/e2e/recovery)
 readonly others=(./test/cluster/supervisor ./test/versions)
 
@@ -36,7 +37,7 @@ flags=("$@")
 # units lists the packages that no list above has, the slowest first. One that is broken is among them: go test says what is wrong with it.
 units() {
   go list ./test/simulation
-  go list -e ./... | grep -vxFf <(go list -e ./test/simulation "${planes[@]}" "${nodes[@]}" "${others[@]}")
+  go list -e ./... | grep -vxFf <(go list -e ./test/simulation "${planes[@]}" "${short_planes[@]}" "${nodes[@]}" "${others[@]}")
 }
 
 # extended lists the packages with tests of that name.
@@ -61,7 +62,8 @@ for tier in "${tiers[@]}"; do
   case "$tier" in
     units) mapfile -t packages < <(units) && run units 2 8m -skip='^TestExtended' "${packages[@]}" ;;
     list-units) units ;;
-    planes) run planes 2 8m -skip='^TestExtended|^TestInstalledClaims$' "${planes[@]}" ;;
+    planes) run planes 1 8m -skip='^TestExtended' "${planes[@]}" ;;
+    short-planes) run short-planes 2 8m -skip='^TestExtended|^TestInstalledClaims$' "${short_planes[@]}" ;;
     rotation) run rotation 1 15m -count=1 -run='^TestRotationOnThreeNodes$' ./test/e2e/etcd ;;
     nodes)
       run nodes 1 30m -count=1 -skip='^TestExtended|^TestRotationOnThreeNodes$' "${nodes[@]}"
