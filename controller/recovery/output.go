@@ -126,8 +126,8 @@ func (v *vault) bundleManifests() []*corev1.ConfigMap {
 func (v *vault) added(anchors []*pki.Certificate) []*pki.Certificate {
 	var out []*pki.Certificate
 	for _, anchor := range anchors {
-		for _, again := range v.resigned {
-			c := again.Certificate
+		for _, fingerprint := range slices.Sorted(maps.Keys(v.resigned)) {
+			c := v.resigned[fingerprint].Certificate
 			if c.SubjectHash == anchor.SubjectHash && c.PublicKeyHash == anchor.PublicKeyHash &&
 				!slices.ContainsFunc(slices.Concat(anchors, out), c.Equal) {
 				out = append(out, c)

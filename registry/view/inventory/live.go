@@ -70,7 +70,8 @@ func (i *Inventory) Live(ctx context.Context, namespace string) (*Sources, error
 		return nil, fmt.Errorf("list Nodes: %w", errors.Join(err, outOfTime(ctx)))
 	}
 	f.classes, err = i.sources.classes.live(ctx, metav1.NamespaceAll, i.classes.store)
-	if err != nil && (!i.named() || !apierrors.IsForbidden(err)) {
+	// One whose configurations need no class may do without the definition, too.
+	if err != nil && (!i.named() || !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err)) {
 		return nil, fmt.Errorf("list StaticPodClasses: %w", errors.Join(err, outOfTime(ctx)))
 	}
 	return i.measured(assemble(namespace, i.certs, &f)), nil

@@ -216,7 +216,7 @@ func (n *namespace) drop(demands map[demand]bool) {
 	for key, r := range n.demanded {
 		if !demands[key] {
 			r.stop(errUnconfigured)
-			n.refusals.accept(r.source.name, "watch")
+			n.refusals.accept(r.source, "watch")
 			delete(n.demanded, key)
 		}
 	}

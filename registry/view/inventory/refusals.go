@@ -32,7 +32,11 @@ type refusals struct {
 	over   bool
 }
 
-type refusal struct{ source, verb string }
+// refusal is of a list or a watch. Sources may share a name, as those of the pods of several selectors do.
+type refusal struct {
+	source *source
+	verb   string
+}
 
 // newRefusals are those of the cluster.
 func newRefusals() *refusals {
@@ -57,17 +61,17 @@ func (r *refusals) report(s *source) func(ctx context.Context, verb string, err 
 	return func(ctx context.Context, verb string, err error) {
 		switch {
 		case err == nil:
-			if r.accept(s.name, verb) {
+			if r.accept(s, verb) {
 				klog.FromContext(ctx).Info("What was refused may be read now", "namespace", r.namespace, "source", s.name)
 			}
 		case apierrors.IsForbidden(err):
-			if r.refuse(s.name, verb, err) {
+			if r.refuse(s, verb, err) {
 				klog.FromContext(ctx).Error(err, "The API server refuses a read; it is tried again until it is granted",
 					"namespace", r.namespace, "source", s.name)
 			}
 		case apierrors.IsNotFound(err):
 			undefined := fmt.Errorf("%w: install the definitions (kubectl apply -k manifests/crds)", err)
-			if r.refuse(s.name, verb, undefined) {
+			if r.refuse(s, verb, undefined) {
 				klog.FromContext(ctx).Error(undefined, "The API server does not know a resource; it is tried again until it does",
 					"namespace", r.namespace, "source", s.name)
 			}
@@ -76,33 +80,33 @@ func (r *refusals) report(s *source) func(ctx context.Context, verb string, err 
 }
 
 // refuse reports whether this is the first refusal.
-func (r *refusals) refuse(source, verb string, err error) bool {
+func (r *refusals) refuse(s *source, verb string, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
 		return false
 	}
 	first := len(r.errs) == 0
-	r.errs[refusal{source, verb}] = err
-	r.gauge.WithLabelValues(r.namespace, source).Set(1)
+	r.errs[refusal{s, verb}] = err
+	r.gauge.WithLabelValues(r.namespace, s.name).Set(1)
 	r.turn()
 	return first
 }
 
 // accept reports whether this was the last refusal. It may follow a watch alone, which can serve as a list.
-func (r *refusals) accept(source, verb string) bool {
+func (r *refusals) accept(s *source, verb string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := len(r.errs)
-	delete(r.errs, refusal{source, verb})
+	delete(r.errs, refusal{s, verb})
 	if verb == "watch" {
-		delete(r.errs, refusal{source, "list"})
+		delete(r.errs, refusal{s, "list"})
 	}
 	if len(r.errs) == before {
 		return false
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(r.errs)), func(other refusal) bool { return other.source == source }) {
-		r.clear(source)
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(r.errs)), func(other refusal) bool { return other.source.name == s.name }) {
+		r.clear(s.name)
 	}
 	r.turn()
 	return len(r.errs) == 0
@@ -114,7 +118,7 @@ func (r *refusals) end() {
 	defer r.mu.Unlock()
 	r.over = true
 	for refused := range r.errs {
-		r.clear(refused.source)
+		r.clear(refused.source.name)
 	}
 	clear(r.errs)
 	r.turn()

@@ -199,3 +199,46 @@ func TestNodesWithoutRights(t *testing.T) {
 		}
 	})
 }
+
+// TestClassesWithoutDefinition: an installation that names its namespaces may do without static pods, also where it reads live.
+func TestClassesWithoutDefinition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClusterWith(t, named(metrics.NewKubeRegistry(), testNamespace), configuration("plain", noNodes))
+		c.befalls(apifake.NotServed, func(r *apifake.Request) bool { return r.Resource.Resource == "staticpodclasses" })
+		c.run(t)
+		live, err := c.Live(t.Context(), testNamespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for from, n := range map[string]*inventory.Namespace{"cached": c.Namespace(testNamespace), "live": inventory.Build(live)} {
+			if n == nil || n.Domain("plain") == nil {
+				t.Errorf("%s: the domain is not known: %+v", from, n)
+			}
+		}
+	})
+}
+
+// TestSelectorsAreRefusedEach: that the pods of one selector are not read any more says nothing of those of another.
+func TestSelectorsAreRefusedEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := metrics.NewKubeRegistry()
+		servers := strings.NewReplacer("web", "api", "app: client", "app: server").Replace(podsConfig)
+		c := newClusterWith(t, named(registry, testNamespace), configuration("config", podsConfig), configuration("servers", servers))
+		c.forbid(func(r *apifake.Request) bool { return r.Resource.Resource == "pods" })
+		c.start(t)
+		synctest.Wait()
+		if got := refused(t, registry)[testNamespace]; len(got) != 1 || got[0] != "Pods" {
+			t.Fatalf("refused are %v", got)
+		}
+		c.drop(t, configuration("servers", servers))
+		synctest.Wait()
+		if got := refused(t, registry)[testNamespace]; len(got) != 1 || got[0] != "Pods" {
+			t.Errorf("after the one selector is gone, refused are %v", got)
+		}
+		c.drop(t, configuration("config", podsConfig))
+		synctest.Wait()
+		if got := refused(t, registry)[testNamespace]; len(got) != 0 {
+			t.Errorf("after both are gone, refused are %v", got)
+		}
+	})
+}
